@@ -15,11 +15,12 @@ from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._functions import call_type
-from loopkit._nodes import Expression, TypeCast
+from loopkit._nodes import Component, Expression, Record, TypeCast
 from loopkit._types import asked_of
 from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
-from loopkit.codegen.c.tree import Binary, CExpression, Choice, Unary
+from loopkit.codegen.c.tree import Braces, CExpression, Choice, Member, Unary
+from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.calls import lower_call
 from loopkit.codegen.operands import Operand, Value
 from loopkit.codegen.operations import BITWISE, OperationLowering, typed_as_computed
@@ -33,6 +34,8 @@ class ExpressionLowering(OperationLowering):
 
         Without ``dtype`` it keeps its own type.
         """
+        if isinstance(expr, Record) and dtype is not None:
+            return self.record(expr, dtype)
         operand = self.rec(expr)
         if dtype is not None:
             return op.stored(operand, dtype).node
@@ -48,7 +51,9 @@ class ExpressionLowering(OperationLowering):
         value = self.rec(expr)
         connectives = _OF_TRUTH if dtype == dt.BOOL else _CONNECTIVES
         if operation in connectives:
-            return "=", Binary(connectives[operation], target, op.truth_of(value).node)
+            old = op.truth_of(Value(target, dtype))
+            found = op.binary(old, connectives[operation], op.truth_of(value), dt.BOOL)
+            return "=", op.stored(found, dtype).node
         if operation in ("sum", "product"):
             symbol = "+" if operation == "sum" else "*"
             term = op.stored(value, dtype)
@@ -62,6 +67,18 @@ class ExpressionLowering(OperationLowering):
         if operation in _OF_BITS:
             return f"{_OF_BITS[operation]}=", op.stored(value, dtype).node
         raise TypeInferenceError(f"there is no update for the reduction '{operation}'")
+
+    def record(self, expr: Record, dtype: dt.DType) -> CExpression:
+        """A record of a type; braces convert nothing that is not converted in them."""
+        kinds = dt.components_of(dtype).values()
+        parts = (op.of_type(self.rec(p), kind) for p, kind in zip(expr.parts, kinds, strict=True))
+        return Braces(C_TYPES[dtype], tuple(parts))
+
+    def component(self, expr: Component) -> Operand:
+        operand = self.rec(expr.operand)
+        assert isinstance(operand, Value)
+        kind = dt.components_of(operand.dtype)[expr.name]
+        return Value(Member(operand.node, expr.name), kind)
 
     def truth(self, expr: Expression) -> CExpression:
         """``expr`` as a condition of C."""
@@ -240,4 +257,5 @@ _RULES: dict[type, Callable[[ExpressionLowering, Any], Operand]] = {
     **dict.fromkeys((prim.Min, prim.Max), ExpressionLowering.extrema),
     prim.Call: ExpressionLowering.call,
     TypeCast: ExpressionLowering.type_cast,
+    Component: ExpressionLowering.component,
 }

@@ -25,6 +25,7 @@ from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import check
 from loopkit.codegen.c.tree import Assign, Function, statements
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
+from loopkit.codegen.joins import joins_of
 from loopkit.codegen.nest import make_nest
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
@@ -81,6 +82,7 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
             body=body,
             threads=prod(nest.hardware.block),
             alignment=ALIGNMENT if storage.dynamic_shared else None,
+            joins=joins_of(kernel),
         ),
         unproven(kernel),
     )

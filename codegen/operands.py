@@ -196,6 +196,13 @@ def exact(operand: Operand, dtype: dt.DType) -> Value:
     return cast(operand, dtype) if isinstance(operand, Value) else of_constant(operand, dtype)
 
 
+def of_type(operand: Operand, dtype: dt.DType) -> c.CExpression:
+    """An operand whose type in C is ``dtype``, narrow as it may be."""
+    value = reduced(exact(operand, dtype))
+    is_narrow = not isinstance(value.node, (c.Cast, c.Name, c.Element, c.Member))
+    return converted(value, dtype).node if dtype in NARROW and is_narrow else value.node
+
+
 def of_constant(
     value: dt.Weak, dtype: dt.DType, make: Callable[[dt.Constant, dt.DType], Value] = literal
 ) -> Value:

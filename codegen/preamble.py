@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from loopkit._relations import reachable
+from loopkit.codegen.c.types import TYPES, struct_of
 
 # A line "@ name needs" begins each piece: its name, with a dot that of more overloads of what
 # stands before the dot, and what else it needs.
@@ -301,7 +302,9 @@ _PIECES = {
 
 def preamble(needed: Iterable[str]) -> str:
     """The text that must stand before code which uses ``needed``; empty if that is nothing."""
-    wanted = reachable(needed, lambda name: _PIECES[name][0])
+    needed = [*needed]
+    records = [name for name in needed if name not in _PIECES]
+    wanted = reachable({*needed}.difference(records), lambda name: _PIECES[name][0])
     lines: list[str] = []
     before = ""
     for name, (_, text) in _PIECES.items():
@@ -311,4 +314,6 @@ def preamble(needed: Iterable[str]) -> str:
                 lines.append("")
             lines.append(text)
             before = text
+    for name in records:
+        lines += [""] * bool(lines) + [struct_of(TYPES[name])]
     return "\n".join(lines) + "\n" if lines else ""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from loopkit import _promotion as dt
 from loopkit._arrays import AddressSpace, DType, ValueArg
 from loopkit._errors import LoopkitError, TypeInferenceError
 from loopkit._expression import is_integer_arithmetic, to_text, variable_names
@@ -13,7 +14,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._promotion import dtype_name
 from loopkit.codegen.c.atomics import function_of, operator_of
-from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
+from loopkit.codegen.c.tree import Assign, Call, CExpression, Element, Name, join_name
 from loopkit.codegen.expressions import ExpressionLowering, concrete_type
 from loopkit.codegen.operands import whole
 from loopkit.codegen.widths import Ranges
@@ -95,6 +96,9 @@ class ValueLowering(ExpressionLowering):
         dtype = self.dtype_of(statement.write[0])
         if statement.operation is None:
             return "=", self(statement.rhs, dtype)
+        if dt.components_of(dtype):
+            function, value = join_name(statement.operation), self(statement.rhs, dtype)
+            return "=", Call(function, (target, value))
         own = {r.name: r for r in self.kernel.reductions}.get(statement.operation)
         if own is not None:
             return "=", self(own.combine(statement.lhs, statement.rhs), dtype)

@@ -19,7 +19,7 @@ from pymbolic.mapper.stringifier import (
 )
 
 from loopkit._hidden import is_hidden, plain
-from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
+from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast, TypeName
 from loopkit._same import fields_of, remembered, unique
 
 Access = tuple[str, tuple[Expression, ...]]
@@ -130,7 +130,7 @@ def _is_integer(node: Expression) -> bool:
         return node.function.name in _INTEGER_CALLS
     if is_constant(node):
         return isinstance(node, (int, np.integer, np.bool_))
-    return not isinstance(node, (TypeCast, prim.Quotient))
+    return not isinstance(node, (TypeCast, prim.Quotient, Record, Component))
 
 
 @remembered(1 << 14)
@@ -201,6 +201,12 @@ class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
 
     def map_type_cast(self, expr: TypeCast) -> Expression:
         return TypeCast(expr.dtype, self.rec(expr.operand))
+
+    def map_record(self, expr: Record) -> Expression:
+        return Record(expr.names, tuple(self.rec(part) for part in expr.parts))
+
+    def map_component(self, expr: Component) -> Expression:
+        return Component(self.rec(expr.operand), expr.name)
 
     def map_call(self, expr: prim.Call) -> Expression:
         return prim.Call(expr.function, tuple(self.rec(p) for p in expr.parameters))
@@ -362,6 +368,12 @@ class _Stringifier(StringifyMapper):  # type: ignore[misc]
 
     def map_type_cast(self, expr: TypeCast, enclosing_prec: int, *args: Any) -> str:
         return f"cast({expr.dtype.name}, {self.rec(expr.operand, PREC_NONE, *args)})"
+
+    def map_record(self, expr: Record, enclosing_prec: int, *args: Any) -> str:
+        return f"({', '.join(self.rec(part, PREC_NONE, *args) for part in expr.parts)})"
+
+    def map_component(self, expr: Component, enclosing_prec: int, *args: Any) -> str:
+        return f"{self.rec(expr.operand, PREC_UNARY, *args)}.{expr.name}"
 
 
 def to_text(expr: Expression) -> str:

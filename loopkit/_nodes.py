@@ -69,3 +69,27 @@ class TypeCast(Node):
 
     dtype: np.dtype[Any]
     operand: Expression
+
+
+@dataclass(frozen=True)
+class Record(Node):
+    """A value of several components: what a reduction with several results adds at a time.
+
+    It is the whole right side of an initialisation or update; nothing is computed with it.
+    On its way to statements it is also the left side of ``v, k = ...``.
+    """
+
+    mapper_method = "map_record"
+
+    names: tuple[str, ...]
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Component(Node):
+    """One component of a value that has several, by name."""
+
+    mapper_method = "map_component"
+
+    operand: Expression
+    name: str

@@ -12,7 +12,7 @@ functions of constants are constants, and bfloat16 meets other types as a
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -121,8 +121,32 @@ def natural(value: Weak) -> DType:
 
 
 def dtype_name(dtype: DType) -> str:
-    """The name of a type in the language."""
+    """The name of a type in the language; those of the components of a record."""
+    components = components_of(dtype)
+    if components:
+        return f"({', '.join(map(dtype_name, components.values()))})"
     return _NAMES.get(dtype, str(dtype))
+
+
+def record_of(components: Mapping[str, DType]) -> DType:
+    """The type of values with these components, laid out as C does it."""
+    kinds = [*components.values()]
+    offsets, end = [], 0
+    for size in (kind.itemsize for kind in kinds):  # a type is aligned to its size
+        offsets.append(-(-end // size) * size)
+        end = offsets[-1] + size
+    widest = max(kind.itemsize for kind in kinds)
+    layout: Any = {"names": [*components], "formats": kinds, "offsets": offsets}
+    layout["itemsize"] = -(-end // widest) * widest
+    found: DType = np.dtype(layout)
+    return found
+
+
+@lru_cache(maxsize=512)
+def components_of(dtype: DType) -> Mapping[str, DType]:
+    """The components of a record by name; none for other types."""
+    fields: Any = dtype.fields or {}
+    return {name: fields[name][0] for name in dtype.names or ()}
 
 
 def as_dtype(spec: Any) -> DType:

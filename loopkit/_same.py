@@ -232,7 +232,8 @@ def _token(token: object) -> tuple[str, bytes]:
     if isinstance(token, bytes):
         return "b", token
     if isinstance(token, np.dtype):
-        return "d", f"{token.name} {token.str}".encode()
+        inside = [(name, token[name].name) for name in token.names or ()]
+        return "d", f"{token.name} {token.str}{inside or ''}".encode()
     if isinstance(token, Enum):
         return "e", token.name.encode()
     if isinstance(token, FunctionType):

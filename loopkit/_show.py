@@ -16,6 +16,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
+from loopkit._promotion import dtype_name
 from loopkit._tree import Loop, Tree
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
 from loopkit.codegen.nest import make_nest
@@ -93,7 +94,7 @@ def _temporaries(kernel: Kernel) -> Iterator[Line]:
             yield Line(
                 "array",
                 _array(t.name, storage_shape(t)),
-                f"{t.address_space.word} {t.dtype or ''}".rstrip(),
+                f"{t.address_space.word} {dtype_name(t.dtype) if t.dtype else ''}".rstrip(),
             )
 
 

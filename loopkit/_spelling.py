@@ -21,7 +21,7 @@ import pymbolic.primitives as prim
 from loopkit import _words
 from loopkit._errors import InvalidArgumentError
 from loopkit._hidden import is_hidden
-from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast
 
 LONGEST = 200
 """Characters that a name may have."""
@@ -74,6 +74,16 @@ def check_identifier(name: object, what: str) -> str:
             else "it is made of the letters a to z, digits and '_', and begins with no digit",
         )
     return str(name)
+
+
+def check_component(name: object) -> str:
+    """``name``, if a component of a record may be called so: C names types by them."""
+    word = check_name(name, "a component")
+    if "_" in word:
+        raise InvalidArgumentError(
+            f"{shown(word)} cannot be a component: it is made of letters and digits alone"
+        )
+    return word
 
 
 def check_names(names: object, what: str) -> None:
@@ -140,7 +150,7 @@ _NODES = (
     *(prim.FloorDiv, prim.Remainder, prim.Power, prim.Comparison, prim.LogicalAnd),
     *(prim.LogicalOr, prim.LogicalNot, prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor),
     *(prim.BitwiseNot, prim.LeftShift, prim.RightShift, prim.If, prim.Min, prim.Max),
-    *(Reduction, TypeCast),
+    *(Reduction, TypeCast, Record, Component),
 )
 _CONSTANTS = (int, float, complex, bool, np.number, np.bool_)
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
@@ -183,6 +193,13 @@ def _check_tree(expr: Expression) -> None:
             check_identifier(node.operation, "a reduction")
             for iname in _items(node.inames, "an iname"):
                 check_inside(iname, "an iname")
+            waiting.append(node.operand)
+        elif isinstance(node, Record):
+            for name in _items(node.names, "a component"):
+                check_component(name)
+            waiting += node.parts
+        elif isinstance(node, Component):
+            check_component(node.name)
             waiting.append(node.operand)
         elif isinstance(node, TypeCast):
             waiting.append(node.operand)

@@ -12,7 +12,7 @@ from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import parts_of, to_text
 from loopkit._functions import call_type
-from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
+from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast, TypeName
 from loopkit._promotion import Choice, DType, RunTime, Typed, Weak
 
 Kind = DType | RunTime
@@ -26,7 +26,11 @@ def asked_of(expr: Expression) -> Callable[[], str]:
 
 def dtype_of(expr: Expression, env: Callable[[str], Typed]) -> Kind:
     """The type of ``expr``; ``env`` gives that of a variable, or of an array's elements."""
-    found = Typer(env)(expr)
+    return kind_of(Typer(env)(expr))
+
+
+def kind_of(found: Typed) -> Kind:
+    """The type of what is of a type, or of a constant."""
     return found if isinstance(found, np.dtype) else _weak_type_of(found)
 
 
@@ -59,6 +63,13 @@ def concrete(kind: Kind) -> DType:
     return kind if isinstance(kind, np.dtype) else dt.natural(kind)
 
 
+def joined_kind(a: Kind, b: Kind) -> Kind:
+    """The type of a variable that holds values of both types."""
+    if isinstance(a, RunTime) and isinstance(b, RunTime):
+        return dt.run_time(Choice(None, a, b))
+    return dt.promote(a, b)
+
+
 def reduction_type(operation: str, operand: DType) -> DType:
     """The type that a reduction over values of type ``operand`` accumulates in.
 
@@ -75,8 +86,6 @@ def reduction_type(operation: str, operand: DType) -> DType:
         raise dt.refuse(f"'{operation}'", operand, "", "only whole numbers have bits")
     if operation in ("max", "min") and operand in dt.COMPLEXES:
         raise dt.refuse(f"'{operation}'", operand, "", "complex numbers have no order")
-    if operation in ("argmin", "argmax"):
-        return dt.INT32
     return operand
 
 
@@ -168,6 +177,16 @@ class Typer:
         self(expr.operand)
         return expr.dtype
 
+    def record(self, expr: Record) -> Typed:
+        kinds = (concrete(kind_of(self(part))) for part in expr.parts)
+        return dt.record_of(dict(zip(expr.names, kinds, strict=True)))
+
+    def component(self, expr: Component) -> Typed:
+        found = dt.components_of(concrete(kind_of(self(expr.operand))))
+        if expr.name not in found:
+            raise TypeInferenceError(f"'{to_text(expr)}' is no component of a record")
+        return found[expr.name]
+
     def reduction(self, expr: Reduction) -> Typed:
         operand = self(expr.operand)
         if expr.dtype is not None:
@@ -188,5 +207,7 @@ _RULES: dict[type, Callable[[Typer, Any], Typed]] = {
     prim.If: Typer.conditional,
     prim.Call: Typer.call,
     TypeCast: Typer.cast,
+    Record: Typer.record,
+    Component: Typer.component,
     Reduction: Typer.reduction,
 }

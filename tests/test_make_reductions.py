@@ -152,11 +152,6 @@ def _combine(a: object, b: object) -> object:
     return prim.BitwiseXor((a, b))
 
 
-def test_what_is_not_supported_yet() -> None:
-    with pytest.raises(InvalidArgumentError, match="'argmax' is not supported yet"):
-        make_kernel(DOMAIN, "c = argmax(k, a[k])")
-
-
 def test_reducing_over_what_one_is_inside_of() -> None:
     with pytest.raises(ParseError, match="'sum' cannot reduce over 'k'"):
         make_kernel(DOMAIN, "c[k] = sum(k, a[k])")

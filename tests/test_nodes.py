@@ -10,7 +10,7 @@ import numpy as np
 import pymbolic.primitives as prim
 import pytest
 
-from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
+from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast, TypeName
 from loopkit.codegen.ir import Whole
 
 INT32 = np.dtype("int32")
@@ -18,6 +18,8 @@ NODES = [
     Reduction("sum", ("i",), prim.Variable("x")),
     TypeName(INT32),
     TypeCast(INT32, prim.Variable("i") + 1),
+    Record(("value", "index"), (prim.Variable("x"), 1)),
+    Component(prim.Variable("x"), "value"),
     Whole(prim.Variable("i"), "<", 3),
 ]
 

@@ -288,7 +288,7 @@ class TestReductions:
 
     def test_registered_name(self) -> None:
         expr = parse_expression("norm2(k, a[k]) + other(k, x)")
-        resolved = resolve_reductions(expr, lambda name: name == "k", reductions={"norm2"})
+        resolved = resolve_reductions(expr, lambda name: name == "k", reductions={"norm2": ()})
         assert resolved == Sum(
             (
                 Reduction("norm2", ("k",), prim.Subscript(a, (k,))),

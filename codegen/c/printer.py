@@ -139,7 +139,12 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
 def printed(function: c.Function) -> tuple[c.Function, str]:
     """A function that knows its lines, and its text, with what stands above it."""
     head = _head(function)
-    lines = [*function.above, *head]
+    lines = [*function.above]
+    joins = []
+    for join in function.joins:
+        joins.append(replace(join, line=len(lines) + 4))
+        lines += _join(join)
+    lines += head
     if function.alignment is not None:
         aligned = f"__align__({function.alignment})"
         lines.append(f"{_INDENT}extern __shared__ {aligned} unsigned char shared_memory[];")
@@ -149,7 +154,18 @@ def printed(function: c.Function) -> tuple[c.Function, str]:
     )
     body = _printed(function.body, 1, lines)
     text = "\n".join([*lines, "}", ""])
-    return replace(function, parameters=parameters, body=body), text
+    return replace(function, parameters=parameters, body=body, joins=tuple(joins)), text
+
+
+def _join(join: c.Join) -> list[str]:
+    return [
+        f"__device__ __forceinline__ {join.ctype}",
+        f"{join.name}({join.ctype} a, {join.ctype} b)",
+        "{",
+        f"{_INDENT}return {expression_text(join.value)};",
+        "}",
+        "",
+    ]
 
 
 def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c.Node, ...]:

@@ -9,7 +9,7 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.lexer import Token, literal
 from loopkit.codegen.c.limits import DEEPEST, LONGEST
-from loopkit.codegen.c.types import TYPES, WORDS
+from loopkit.codegen.c.types import TYPES, WORDS, record_called
 
 _LEVELS = (
     ("||",),
@@ -74,7 +74,8 @@ class ExpressionReader:
 
     def at_type(self, ahead: int = 0) -> bool:
         """Whether a type begins here."""
-        return self.peek(ahead) in WORDS
+        text = self.peek(ahead)
+        return text in WORDS or record_called(text) is not None
 
     def at_braces(self, ahead: int) -> bool:
         """Whether a type is followed by its parts: ``lk_complex64{1.0f, 0.0f}``."""
@@ -90,7 +91,7 @@ class ExpressionReader:
         if not words:
             raise ReadError(line, f"a type is expected where '{self.peek()}' stands")
         name = " ".join(words)
-        if name not in TYPES:
+        if name not in TYPES and record_called(name) is None:
             raise ReadError(line, f"the type '{name}' is not understood")
         return name
 

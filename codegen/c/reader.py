@@ -22,6 +22,7 @@ _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "|=", "&=", "^="))
 _WAITS = {CUDA.block_barrier: "block", CUDA.warp_barrier: "warp"}
 _ALIGNMENTS = frozenset(1 << bits for bits in range(8))
 _START = 'extern "C" __global__'
+_JOIN = re.compile(r"lk_\w+_of_two\(", re.ASCII)
 
 
 def read_function(source: str, origin: Origin) -> c.Function:
@@ -31,8 +32,10 @@ def read_function(source: str, origin: Origin) -> c.Function:
     starts = [number for number, line in enumerate(lines, 1) if line.startswith(_START)]
     if len(starts) != 1:
         raise ReadError(1, f"the text holds {len(starts)} functions that a launch could call")
-    found, comments = tokens(lines, starts[0])
-    return _FunctionReader(found, comments, origin).function(tuple(lines[: starts[0] - 1]))
+    first = next((at for at in range(1, starts[0]) if _JOIN.match(lines[at])), starts[0])
+    first -= first < starts[0]  # the type stands on the line before
+    found, comments = tokens(lines, first)
+    return _FunctionReader(found, comments, origin).function(tuple(lines[: first - 1]))
 
 
 class _FunctionReader(ExpressionReader):
@@ -43,7 +46,10 @@ class _FunctionReader(ExpressionReader):
         self.dynamic: int | None = None
 
     def function(self, above: tuple[str, ...]) -> c.Function:
-        """The function below some lines."""
+        """The function below some lines, and those between that join records."""
+        joins = []
+        while self.accept("__device__"):
+            joins.append(self.join())
         self.expect("extern", '"C"', "__global__", "void")
         self.expect("__launch_bounds__", "(")
         threads = self.integer()
@@ -58,7 +64,17 @@ class _FunctionReader(ExpressionReader):
         body = self.braces()
         if self.kind() != "end":
             raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
-        return c.Function(name, tuple(parameters), body, threads, self.dynamic, above)
+        return c.Function(name, tuple(parameters), body, threads, self.dynamic, above, tuple(joins))
+
+    def join(self) -> c.Join:
+        self.expect("__forceinline__")
+        ctype, name = self.type_name(), self.word()
+        self.expect("(", ctype, "a", ",", ctype, "b", ")", "{")
+        line = self.line
+        self.expect("return")
+        value = self.expression()
+        self.expect(";", "}")
+        return c.Join(name, ctype, value, line)
 
     def parameter(self) -> c.Parameter:
         line, ctype = self.line, self.type_name()

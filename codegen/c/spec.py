@@ -6,7 +6,7 @@ defined above the function is found on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,8 +75,9 @@ class Variable:
 class Checker:
     """A walk over a function with the names that are in scope."""
 
-    def __init__(self, known: Mapping[str, Variable]) -> None:
+    def __init__(self, known: Mapping[str, Variable], joins: Iterable[c.Join] = ()) -> None:
         self.scopes = [dict(known)]
+        self.joins = {(join.name, TYPES[join.ctype]) for join in joins}
         self.needs: dict[str, int] = {}
         self.line = 0
 
@@ -96,8 +97,12 @@ class Checker:
     def named(self, ctype: str) -> DType:
         """A type that the code names."""
         dtype = TYPES[ctype]
-        if dtype in PIECES:
-            self.need(PIECES[dtype])
+        components = dt.components_of(dtype)
+        for kind in (dtype, *components.values()):
+            if kind in PIECES:
+                self.need(PIECES[kind])
+        if components:
+            self.need(ctype)
         return dtype
 
     def need(self, piece: str) -> None:
@@ -113,6 +118,8 @@ class Checker:
 
     def function(self, function: c.Function) -> None:
         """The parameters and the body, which are one scope."""
+        for join in function.joins:
+            self.join(join)
         for parameter in function.parameters:
             self.line = parameter.line
             if not parameter.is_pointer and not parameter.is_const:
@@ -120,6 +127,21 @@ class Checker:
             is_array = parameter.is_pointer
             self.declare(parameter.name, parameter.ctype, int(is_array), is_place=is_array)
         self.body(function.body, at_top=True)
+
+    def join(self, join: c.Join) -> None:
+        """A function above, of two records of its type."""
+        self.line = join.line
+        dtype = self.named(join.ctype)
+        if not dt.components_of(dtype):
+            raise ReadError(self.line, f"'{join.name}' joins no records")
+        inner = Checker({name: Variable(dtype) for name in ("a", "b")}, ())
+        if inner.of(join.value) != dtype:
+            raise ReadError(self.line, f"'{join.name}' gives no {join.ctype}")
+        for piece in inner.needs:
+            self.need(piece)
+        if (join.name, dtype) in self.joins:
+            raise ReadError(self.line, f"'{join.name}' is defined twice")
+        self.joins.add((join.name, dtype))
 
     def body(self, nodes: tuple[c.Node, ...], *, at_top: bool = False) -> None:
         """Statements one after another."""
@@ -238,7 +260,7 @@ class Checker:
 
     def truth(self, dtype: DType) -> DType:
         """A condition."""
-        if dtype in dt.COMPLEXES or dtype in dt.SMALL_FLOATS:
+        if dtype in dt.COMPLEXES or dtype in dt.SMALL_FLOATS or dt.components_of(dtype):
             raise UnreadableError(f"{dtype_name(dtype)} is no condition")
         return dt.BOOL
 
@@ -257,6 +279,9 @@ class Checker:
         return self.convert(parts[0], self.named(expr.ctype))
 
     def _member(self, expr: c.Member, parts: list[DType]) -> DType:
+        components = dt.components_of(parts[0])
+        if expr.name in components:
+            return components[expr.name]
         if parts[0] not in dt.COMPLEXES or expr.name not in ("re", "im"):
             raise UnreadableError(f"'.{expr.name}' is not understood")
         return dt.real_of(parts[0])
@@ -264,11 +289,14 @@ class Checker:
     def _braces(self, expr: c.Braces, parts: list[DType]) -> DType:
         dtype = self.named(expr.ctype)
         # What is in braces is converted where nothing is lost alone.
-        if dtype not in dt.COMPLEXES or parts != [dt.real_of(dtype)] * 2:
+        due = [*dt.components_of(dtype).values()] or [dt.real_of(dtype)] * 2
+        if not (dtype in dt.COMPLEXES or dtype.names) or parts != due:
             raise UnreadableError(f"the parts of a {expr.ctype} are not understood")
         return dtype
 
     def _call(self, expr: c.Call, parts: list[DType]) -> DType:
+        if len({*parts}) == 1 and len(parts) == 2 and (expr.function, parts[0]) in self.joins:
+            return parts[0]
         dtype, pieces = result_of(expr.function, parts)
         for piece in pieces:
             self.need(piece)

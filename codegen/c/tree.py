@@ -271,6 +271,25 @@ class Parameter:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Join:
+    """A function above the kernel's own, which joins two records ``a`` and ``b`` to ``value``."""
+
+    name: str
+    ctype: str
+    value: CExpression
+    line: int = 0
+
+
+JOIN_LINES = 6
+"""How many lines one takes, with the blank one behind it."""
+
+
+def join_name(operation: str) -> str:
+    """What the function that joins records by an operation is called."""
+    return f"lk_{operation}_of_two"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Function:
     """The kernel function, and the lines of text ``above`` it: comments, headers, helpers.
 
@@ -284,8 +303,9 @@ class Function:
     threads: int
     alignment: int | None = None
     above: tuple[str, ...] = ()
+    joins: tuple[Join, ...] = ()
 
     @property
     def line(self) -> int:
         """The line on which it begins."""
-        return len(self.above) + 1
+        return len(self.above) + JOIN_LINES * len(self.joins) + 1

@@ -7,34 +7,82 @@ from functools import lru_cache
 from loopkit import _promotion as dt
 from loopkit.codegen.c.errors import UnreadableError
 
-TYPES: dict[str, dt.DType] = {
-    "bool": dt.BOOL,
-    "signed char": dt.INT8,
-    "unsigned char": dt.UINT8,
-    "short": dt.INT16,
-    "unsigned short": dt.UINT16,
-    "int": dt.INT32,
-    "unsigned int": dt.UINT32,
-    "unsigned": dt.UINT32,
-    "long long": dt.INT64,
-    "unsigned long long": dt.UINT64,
-    "__half": dt.FLOAT16,
-    "__nv_bfloat16": dt.BFLOAT16,
-    "float": dt.FLOAT32,
-    "double": dt.FLOAT64,
-    "lk_complex64": dt.COMPLEX64,
-    "lk_complex128": dt.COMPLEX128,
+
+class _Types(dict[str, dt.DType]):
+    """Types by their names; that of a record is spelled of its components."""
+
+    def __missing__(self, name: str) -> dt.DType:
+        found = record_called(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+
+class _Names(dict[dt.DType, str]):
+    """The names of types; that of a record, ``lk_value_f32_index_i64``, tells its components."""
+
+    def __missing__(self, dtype: dt.DType) -> str:
+        parts = [f"{name}_{_SHORT[kind]}" for name, kind in dt.components_of(dtype).items()]
+        if not parts:
+            raise KeyError(dtype)
+        return "_".join(("lk", *parts))
+
+
+_SHORT = {
+    **{dtype: f"{dtype.kind}{8 * dtype.itemsize}" for dtype in dt.DTYPES.values()},
+    dt.BOOL: "bool",
+    dt.BFLOAT16: "bf16",
 }
+_LONG = {short: dtype for dtype, short in _SHORT.items()}
+
+
+def record_called(name: str) -> dt.DType | None:
+    """The record whose components a name spells; None where it is no such name."""
+    first, *words = name.split("_")
+    names, kinds = words[::2], words[1::2]
+    if first != "lk" or len(kinds) < 2 or not _LONG.keys() >= {*kinds} or "" in names:
+        return None
+    found = dict(zip(names, (_LONG[kind] for kind in kinds), strict=False))
+    return dt.record_of(found) if len(names) == len(kinds) == len(found) else None
+
+
+TYPES: dict[str, dt.DType] = _Types(
+    {
+        "bool": dt.BOOL,
+        "signed char": dt.INT8,
+        "unsigned char": dt.UINT8,
+        "short": dt.INT16,
+        "unsigned short": dt.UINT16,
+        "int": dt.INT32,
+        "unsigned int": dt.UINT32,
+        "unsigned": dt.UINT32,
+        "long long": dt.INT64,
+        "unsigned long long": dt.UINT64,
+        "__half": dt.FLOAT16,
+        "__nv_bfloat16": dt.BFLOAT16,
+        "float": dt.FLOAT32,
+        "double": dt.FLOAT64,
+        "lk_complex64": dt.COMPLEX64,
+        "lk_complex128": dt.COMPLEX128,
+    }
+)
 """All types that are read; ``char`` and ``long``, which differ between systems, are none."""
 
-C_TYPES: dict[dt.DType, str] = {t: name for name, t in TYPES.items() if name != "unsigned"}
+C_TYPES: dict[dt.DType, str] = _Names((t, n) for n, t in TYPES.items() if n != "unsigned")
 """How each type is spelled."""
 
 WHOLE = dt.INTEGERS | {dt.BOOL}
 """The types of whole numbers."""
 
 WORDS = frozenset(word for name in TYPES for word in name.split()) | {"char", "long", "signed"}
-"""The words that types are made of."""
+"""The words that types are made of, but for those of records."""
+
+
+def struct_of(dtype: dt.DType) -> str:
+    """The definition of a record."""
+    parts = (f"{C_TYPES[kind]} {name};" for name, kind in dt.components_of(dtype).items())
+    return f"struct {C_TYPES[dtype]} {{ {' '.join(parts)} }};"
+
 
 PIECES: dict[dt.DType, str] = {
     dt.FLOAT16: "cuda_fp16.h",
@@ -65,12 +113,14 @@ def in_registers(dtype: dt.DType) -> dt.DType:
 def converts(source: dt.DType, target: dt.DType) -> bool:
     """Whether C turns one type into another without a function."""
     own = dt.SMALL_FLOATS | dt.COMPLEXES
-    return source == target or not (source in own or target in own)
+    return source == target or not any(t in own or dt.components_of(t) for t in (source, target))
 
 
 @lru_cache(maxsize=1024)
 def common(a: dt.DType, b: dt.DType) -> dt.DType:
     """The type in which C computes with two operands."""
+    if dt.components_of(a) or dt.components_of(b):
+        raise UnreadableError(f"nothing is computed of {dt.dtype_name(a)} and {dt.dtype_name(b)}")
     own = {a, b} & (dt.SMALL_FLOATS | dt.COMPLEXES)
     if a == b and (own or a in dt.FLOATS):
         return a

@@ -9,10 +9,13 @@ digest below.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from hashlib import sha256
 
+from loopkit._promotion import components_of
 from loopkit.codegen.c.errors import ReadError
+from loopkit.codegen.c.types import C_TYPES, PIECES, record_called
 
 DIGESTS = {
     "lk_floordiv": "0cfd8c2d44cc94ee",
@@ -57,6 +60,7 @@ _DIRECTIVES = {
     "#define LK_INFINITY __int_as_float(0x7f800000)": "LK_INFINITY",
     "#define LK_NAN __int_as_float(0x7fc00000)": "LK_NAN",
 }
+_STRUCT = re.compile(r"struct (\w+) \{ ((?:[\w ]+; )+)\};", re.ASCII)
 _BEFORE = {
     "lk_complex64.functions": ("lk_complex64",),
     "lk_complex128.functions": ("lk_complex128",),
@@ -97,7 +101,7 @@ def definitions(above: tuple[str, ...]) -> frozenset[str]:
         for first, name in _named(block):
             if name in found:
                 raise ReadError(first, f"'{name}' is defined twice")
-            if not found.issuperset(_BEFORE.get(name, ())):
+            if not found.issuperset(_BEFORE.get(name) or _parts(name)):
                 raise ReadError(first, f"'{name}' needs what does not stand above it")
             found.add(name)
         block = []
@@ -109,6 +113,8 @@ def _named(block: list[tuple[int, str]]) -> list[tuple[int, str]]:
     if not block:
         return []
     first, text = block[0]
+    if len(block) == 1 and _is_record(text):
+        return [(first, text.split()[1])]
     if text.strip() in _DIRECTIVES:
         pieces = [(number, _DIRECTIVES.get(line.strip(), "")) for number, line in block]
     else:
@@ -118,3 +124,21 @@ def _named(block: list[tuple[int, str]]) -> list[tuple[int, str]]:
     if unknown:
         raise ReadError(unknown[0], "the text defines what the proof does not know")
     return pieces
+
+
+def _is_record(line: str) -> bool:
+    """Whether a line defines a record as its name says."""
+    match = _STRUCT.fullmatch(line)
+    record = record_called(match[1]) if match else None
+    if match is None or record is None:
+        return False
+    fields = (field.rpartition(" ") for field in match[2].split("; ")[:-1])
+    due = [(name, C_TYPES[kind]) for name, kind in components_of(record).items()]
+    return due == [(name, ctype) for ctype, _, name in fields]
+
+
+def _parts(name: str) -> set[str]:
+    """What the components of a record take from above it."""
+    record = record_called(name)
+    kinds = components_of(record).values() if record else ()
+    return {PIECES[kind] for kind in kinds if kind in PIECES}

@@ -38,7 +38,8 @@ class Names:
         ranks = {name: len(dimensions) for name, dimensions in self.dimensions.items()}
         ranks |= {name: 1 for name, place in self.places.items() if place == "global"}
         known = {n: Variable(dtype, ranks.get(n, 0)) for n, dtype in self.types.items()}
-        self._checker = Checker(known)
+        self.joins = {(join.name, TYPES[join.ctype]): join for join in function.joins}
+        self._checker = Checker(known, function.joins)
         self._known: dict[int, tuple[c.CExpression, DType, DType, bool]] = {}
         self._used: dict[int, tuple[c.CExpression, frozenset[str]]] = {}
 

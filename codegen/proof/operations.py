@@ -70,6 +70,23 @@ def part(x: Term, name: str) -> Term:
     return Term("part", dt.real_of(x.dtype), (x,), name)
 
 
+def components(x: Term) -> tuple[Term, ...]:
+    """The components of a record, which come from where it comes from."""
+    if x.op == "record":
+        return x.args
+    if x.op == "choice":
+        condition, then, other = x.args
+        sides = zip(components(then), components(other), strict=True)
+        return tuple(choice(condition, a, b, x.data) for a, b in sides)
+    kinds = dt.components_of(x.dtype).items()
+    return tuple(Term("part", kind, (x,), name) for name, kind in kinds)
+
+
+def component(x: Term, name: str) -> Term:
+    """One of them."""
+    return components(x)[[*dt.components_of(x.dtype)].index(name)]
+
+
 def value_of(x: Term) -> Term:
     """What has the same value, before conversions that lose nothing."""
     while x.op == "cast" and keeps_values(x.args[0].dtype, x.dtype):

@@ -31,6 +31,7 @@ class Term:
     min max     of any number of operands
     cast        from the operand's type
     complex, part   from two parts, and one of them (``data``)
+    record      from its components, of which ``part`` is one
     choice      condition, then, else; ``data`` what the text asks
     cmp         ``data`` is ``<``, ``<=``, ``==`` or ``!=``
     all any not of conditions

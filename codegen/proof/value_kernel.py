@@ -12,7 +12,9 @@ from loopkit import _promotion as dt
 from loopkit._expression import index_tuple, parts_of
 from loopkit._functions import call_type
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression, TypeCast
+from loopkit._make.operation import operands
+from loopkit._make.reduction_operations import operations_of
+from loopkit._nodes import Component, Expression, Record, TypeCast
 from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
@@ -27,16 +29,19 @@ class KernelValues:
     def __init__(self, kernel: Kernel, dtypes: Mapping[str, dt.DType]) -> None:
         self.kernel = kernel
         self.dtypes = dtypes
-        self.operations = {o.name: o for o in kernel.reductions}
+        self.operations = operations_of(kernel.reductions)
+        self.bound: Mapping[str, Term] = {}
 
     def assigned(self, statement: Statement) -> Term:
         """What a statement leaves in the cell that it writes."""
         name, _ = statement.write
         dtype = self.dtypes[name]
+        if dt.components_of(dtype):
+            return self.record(statement, dtype)
         if statement.operation is None:
             return vf.typed(dtype, self.value(statement.rhs))
-        own = self.operations.get(statement.operation)
-        if own is not None:
+        if any(statement.operation == own.name for own in self.kernel.reductions):
+            own: Any = self.operations[statement.operation]
             return vf.typed(dtype, self.value(own.combine(statement.lhs, statement.rhs)))
         old = vf.as_term(self.value(statement.lhs), dtype)
         if statement.operation in ("any", "all"):
@@ -54,6 +59,31 @@ class KernelValues:
         if statement.operation.startswith("bit_"):
             return ops.bits(statement.operation.removeprefix("bit_"), dtype, old, new)
         return vf.extremum(statement.operation, dtype, old, new)
+
+    def record(self, statement: Statement, dtype: dt.DType) -> Term:
+        """The components that a statement leaves in a record."""
+        kinds = dt.components_of(dtype).values()
+        rhs = statement.rhs
+        if isinstance(rhs, Record):
+            given = zip(kinds, rhs.parts, strict=True)
+            found = [vf.typed(kind, self.value(part)) for kind, part in given]
+        else:
+            found = [*ops.components(vf.as_term(self.value(rhs), dtype))]
+        if statement.operation is not None:
+            operation = self.operations[statement.operation]
+            old = ops.components(vf.as_term(self.value(statement.lhs), dtype))
+            names = (v.name for side in operands(operation.components) for v in side)
+            inner = KernelValues(self.kernel, self.dtypes)
+            inner.bound = dict(zip(names, (*old, *found), strict=True))
+            parts = zip(kinds, operation.joined(dtype), strict=True)
+            found = [vf.typed(kind, inner.value(part)) for kind, part in parts]
+        return Term("record", dtype, tuple(found))
+
+    def component(self, expr: Component) -> Value:
+        """One component of a record."""
+        found = self.value(expr.operand)
+        assert isinstance(found, Term)
+        return ops.component(found, expr.name)
 
     def condition(self, expr: Expression) -> Term:
         """An expression as a condition."""
@@ -73,6 +103,8 @@ class KernelValues:
         return expr
 
     def variable(self, expr: prim.Variable) -> Value:
+        if expr.name in self.bound:
+            return self.bound[expr.name]
         if self.kernel.is_array(expr.name):
             return Term("read", self.dtypes[expr.name], (), Read(expr.name, (), False))
         term = Term("name", self.dtypes[expr.name], (), expr.name)
@@ -279,4 +311,5 @@ _RULES: dict[type, Callable[[KernelValues, Any], Value]] = {
     prim.If: KernelValues.conditional,
     prim.Call: KernelValues.call,
     TypeCast: KernelValues.type_cast,
+    Component: KernelValues.component,
 }

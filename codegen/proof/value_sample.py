@@ -11,7 +11,7 @@ import numpy as np
 
 from loopkit._arrays import ArrayArg, strides_of
 from loopkit._cached import once
-from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType
+from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType, components_of
 from loopkit._reference import scalar_functions as functions
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Read, Term
@@ -21,7 +21,7 @@ Cell = tuple[str, int]
 _PLAIN = (1.5, -2.0, 3.0, 0.5, -1.25, 4.0, 2.5, -0.75)
 _WHOLE = (2, -3, 5, 7, -1, 4, 11, -6)
 SEEDS = range(12)
-_COMPARED, _ENDS = range(2, 6), range(9, 12)
+_COMPARED, _TIED, _ENDS = range(2, 6), range(6, 9), range(9, 12)
 
 
 class Sample:
@@ -57,6 +57,8 @@ class Sample:
             if name in self.names and not (term.op == "read" and term.data.indices):
                 return _scalar(self.names[name], term.dtype)
             found = once(self.cells, (name, at), self.invented, term.dtype)
+            if isinstance(found, tuple):
+                return found
             return _converted(found, found.dtype, term.dtype)
         if term.op == "choice":
             condition, then, other = term.args
@@ -96,6 +98,12 @@ class Sample:
 
     def invented(self, dtype: DType) -> Any:
         """A value of some type: plain ones first, then those compared with, random ones, ends."""
+        if components_of(dtype):
+            return tuple(self.invented(kind) for kind in components_of(dtype).values())
+        if self.seed in _TIED and self.cells:
+            known = self.random.choice([x for v in self.cells.values() for x in _parts(v)])
+            if known.dtype == dtype:
+                return known
         number = len(self.cells) + 3 * self.seed
         if dtype == BOOL:
             return np.bool_((number + self.seed) % 2)
@@ -129,6 +137,10 @@ class Sample:
         return _PLAIN[number % 8] if self.seed < 2 else self.random.uniform(-4, 4)
 
 
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
 def numbers_of(term: Term) -> list[float]:
     """The finite constants in a computation: around them comparisons change their minds."""
     found, pending = [], [term]
@@ -143,6 +155,8 @@ def numbers_of(term: Term) -> list[float]:
 
 def differ(a: Any, b: Any) -> bool:
     """Whether two results are different for certain: not only in the sign of a zero."""
+    if isinstance(a, tuple):
+        return any(map(differ, a, b))
     return not (a != a and b != b) and not bool(a == b)
 
 
@@ -220,6 +234,12 @@ def _shifted(term: Term, parts: list[Any]) -> Any:
     return _scalar(x << by if term.op == "shl" else x >> by, term.dtype)
 
 
+def _part(term: Term, parts: list[Any]) -> Any:
+    if isinstance(parts[0], tuple):
+        return parts[0][[*components_of(term.args[0].dtype)].index(term.data)]
+    return parts[0].real if term.data == "re" else parts[0].imag
+
+
 _OPERATIONS: dict[str, Callable[[Term, list[Any]], Any]] = {
     "neg": lambda term, parts: term.dtype.type(-parts[0]),
     "add": _folded(lambda a, b: a + b),
@@ -238,7 +258,8 @@ _OPERATIONS: dict[str, Callable[[Term, list[Any]], Any]] = {
     "max": _folded(functions.maximum),
     "cast": lambda term, parts: _converted(parts[0], term.args[0].dtype, term.dtype),
     "complex": lambda term, parts: term.dtype.type(complex(*map(float, parts))),
-    "part": lambda term, parts: parts[0].real if term.data == "re" else parts[0].imag,
+    "record": lambda term, parts: tuple(parts),
+    "part": _part,
     "cmp": _compared,
     "not": lambda term, parts: np.bool_(not parts[0]),
     "call": _called,

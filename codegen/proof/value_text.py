@@ -7,8 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
-from loopkit._promotion import BOOL, COMPLEXES, FLOAT32, INTEGERS, DType, real_of
+from loopkit._promotion import (
+    BOOL,
+    COMPLEXES,
+    FLOAT32,
+    INTEGERS,
+    DType,
+    components_of,
+    real_of,
+)
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
 from loopkit.codegen.c.errors import UnreadableError
@@ -45,6 +54,8 @@ class TextValues:
     def assigned(self, node: c.Assign) -> Term:
         """What an assignment leaves in its target."""
         target = self.value(node.target)
+        if components_of(target.dtype):
+            return Term("record", target.dtype, ops.components(self.value(node.value)))
         if node.operator in ("max=", "min="):
             value = ops.cast(target.dtype, self.value(node.value))
             return ops.extremum(node.operator[:3], target.dtype, target, value)
@@ -94,10 +105,17 @@ class TextValues:
         parts = [self.value(x) for x in c.children(expr)]
         if isinstance(expr, c.Cast):
             return ops.cast(dtype, *parts)
+        if isinstance(expr, c.Member) and components_of(parts[0].dtype):
+            return ops.component(parts[0], expr.name)
         if isinstance(expr, c.Member):
             return ops.part(parts[0], expr.name)
+        if isinstance(expr, c.Braces) and components_of(dtype):
+            return Term("record", dtype, tuple(parts))
         if isinstance(expr, c.Braces):
             return ops.complex_of(dtype, *parts)
+        join = self.names.joins.get((expr.function, dtype))
+        if join is not None:
+            return _JoinValues(join, *parts).value(join.value)
         return self.call(expr.function, dtype, parts)
 
     def condition(self, expr: c.CExpression) -> Term:
@@ -179,6 +197,23 @@ class TextValues:
         if name == "lk_sign" or plain == "lk_ipow":
             return ops.call(plain.removeprefix("lk_"), dtype, *sides)
         raise UnreadableError(f"the function '{name}' is not understood")
+
+
+class _JoinValues(TextValues):
+    """Translates what a function makes of two records."""
+
+    def __init__(self, join: c.Join, a: Term, b: Term) -> None:
+        sides = tuple(c.Parameter(name, join.ctype, False, True) for name in ("a", "b"))
+        super().__init__(Names(c.Function(join.name, sides, (), 1)), lambda expr, bound: False)
+        self.sides = {"a": a, "b": b}
+
+    def _value(self, expr: c.CExpression) -> Term:
+        if isinstance(expr, c.Name) and expr.name in self.sides:
+            return self.sides[expr.name]
+        found = super()._value(expr)
+        # Where its conditions hold is asked in the scope of the line, which has no such names.
+        is_asked = found.op in ("choice", "all", "any") and found.data is not None
+        return replace(found, data=None) if is_asked else found
 
 
 def _is_unsigned(x: Term) -> bool:

@@ -12,8 +12,8 @@ from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._hidden import BASE, END, READER, WRITER, instance, variable
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
+from loopkit._nodes import Record
 from loopkit._poly.pairs import Instance, equal
-from loopkit._promotion import FLOAT64
 
 
 class StatementCheck(ExpressionCheck):
@@ -87,12 +87,10 @@ class StatementCheck(ExpressionCheck):
         if old.kind != "init" or temporary is None or temporary.accumulates is None:
             return False
         operation = operations_of(kernel.reductions)[temporary.accumulates]
-        expected = [operation.neutral(FLOAT64)]
-        if temporary.dtype is not None:
-            expected.append(operation.neutral(temporary.dtype))
+        expected = [operation.start(None), operation.start(temporary.dtype)]
         value = new.rhs
         alike = [e for e in expected if value == e or (e != e and value != value)]
-        return is_constant(value) and bool(alike)
+        return (is_constant(value) or isinstance(value, Record)) and bool(alike)
 
     def ends(self, array: str) -> None:
         """Check what is left in an argument that the text writes."""

@@ -11,7 +11,7 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_nodes
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
-from loopkit._promotion import Typed
+from loopkit._promotion import Typed, dtype_name
 from loopkit._types import concrete, dtype_of
 
 
@@ -64,11 +64,11 @@ def operations_of(
             if times:
                 typed = node.left if isinstance(node, prim.Comparison) else node
                 found.append(
-                    Operation(kind, concrete(dtype_of(typed, type_of)).name, times, guards)
+                    Operation(kind, dtype_name(concrete(dtype_of(typed, type_of))), times, guards)
                 )
     if statement.operation is not None:
         kind = _UPDATES.get(statement.operation, statement.operation)
-        found.append(Operation(kind, concrete(dtype_of(statement.lhs, type_of)).name, 1))
+        found.append(Operation(kind, dtype_name(concrete(dtype_of(statement.lhs, type_of))), 1))
     return found
 
 

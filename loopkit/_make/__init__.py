@@ -4,7 +4,8 @@ from loopkit._make.check_types import check_types
 from loopkit._make.create import make_kernel
 from loopkit._make.given_data import AUTO, ConstantArg, GlobalArg
 from loopkit._make.infer_arguments import read_dtypes
-from loopkit._make.reduction_operations import ReductionOperation, register_reduction
+from loopkit._make.operation import ReductionOperation
+from loopkit._make.reduction_operations import register_reduction
 from loopkit._make.type_inference import infer_known_types, infer_types
 
 __all__ = [

@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 from loopkit._errors import ParseError, SourcePosition, TypeInferenceError
 from loopkit._expression import accesses, to_text
 from loopkit._kernel import Statement
-from loopkit._make.reduction_operations import operations_of
+from loopkit._make.reduction_operations import ScalarOperation, operations_of
 from loopkit._nodes import Expression
 from loopkit._promotion import COMPLEXES, DType, Typed, dtype_name
 from loopkit._same import same
@@ -67,7 +67,9 @@ def check_update(statement: Statement, typer: Callable[[Expression], Typed], cel
     """
     operation, value = statement.operation, statement.rhs
     assert operation is not None
-    found = typer(operations_of(())[operation].combine(statement.lhs, value))
+    combining = operations_of(())[operation]
+    assert isinstance(combining, ScalarOperation)
+    found = typer(combining.combine(statement.lhs, value))
     if found == cell and isinstance(value, prim.Product) and value.children[0] == -1:
         # What is subtracted is subtracted in the type of the cell.
         of = typer(value.children[1])

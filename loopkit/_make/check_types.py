@@ -111,7 +111,7 @@ class _Watch(Typer):
             if (
                 value in _promotion.COMPLEXES
                 and target not in _promotion.COMPLEXES
-                and statement.operation is None
+                and statement.operation not in ("any", "all")
             ):
                 raise TypeInferenceError(
                     f"a value of type {_promotion.dtype_name(value)} would lose its imaginary part "

@@ -29,11 +29,12 @@ from loopkit._make.check_initialized import check_initialized
 from loopkit._make.check_sense import check_sense
 from loopkit._make.check_types import check_types
 from loopkit._make.domain_factors import Domains, make_assumptions, make_domains
-from loopkit._make.drafts import Draft, Drafting, Nop, check_names
+from loopkit._make.drafts import Draft, Drafting, Nop, check_names, targets_of
 from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inames
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import Given, as_expression, read_kernel_data
-from loopkit._make.reduction_operations import ReductionOperation, operations_of
+from loopkit._make.operation import ReductionOperation
+from loopkit._make.reduction_operations import operations_of
 from loopkit._make.shapes import Shapes
 from loopkit._make.split_reductions import Splitter
 from loopkit._make.statement_order import in_order
@@ -192,7 +193,8 @@ class _Maker:
     ) -> Kernel:
         known = make_assumptions(assumptions, self.domains.condition, self.fixed)
         book = self._rules(substitutions)
-        drafting = Drafting(self.inames, book, self._taken(book), self.operations)
+        components = {name: o.components for name, o in self.operations.items()}
+        drafting = Drafting(self.inames, book, self._taken(book), components)
         drafts = drafting.drafts(self.items)
         temporaries = self._temporaries([d for d in drafts if isinstance(d, Draft)], book)
         inames = Inames(self.domains, temporaries)
@@ -271,15 +273,20 @@ class _Maker:
 
         Raises where the drafts name or write what they cannot.
         """
-        check_names(drafts, self.inames, self.operations.keys())
-        declaring = [d for d in drafts if d.item.declared is not None]
-        loaded = {*self.given.temporaries, *(d.written for d in declaring)}
+        check_names(drafts, self.inames)
+        declaring = [
+            (draft, accesses(target)[0][0], declared)
+            for draft in drafts
+            for target, declared in draft.item.targets
+            if declared is not None
+        ]
+        loaded = {*self.given.temporaries, *(name for _, name, _ in declaring)}
         for draft in drafts:
-            self._check_write(draft, book, loaded)
+            for target in draft.targets:
+                self._check_write(draft, accesses(target)[0][0], book, loaded)
         temporaries = dict(self.given.temporaries)
-        for draft in declaring:
-            name = draft.written
-            dtype = None if draft.item.declared == "auto" else draft.item.declared
+        for draft, name, declared in declaring:
+            dtype = None if declared == "auto" else declared
             before = temporaries.get(name)
             if name in self.given.order:
                 raise ParseError(
@@ -297,8 +304,9 @@ class _Maker:
                 temporaries[name] = replace(before, dtype=dtype)
         return temporaries
 
-    def _check_write(self, draft: Draft, book: RuleBook, loaded: Collection[str]) -> None:
-        name = draft.written
+    def _check_write(
+        self, draft: Draft, name: str, book: RuleBook, loaded: Collection[str]
+    ) -> None:
         instead = ""
         if name in self.inames:
             what = "an iname"
@@ -391,7 +399,8 @@ def _with_numbers(item: RawItem, fixed: Mapping[str, int]) -> RawItem:
     if not isinstance(item, RawAssignment):
         return item
     arrays = {name for e in _expressions(item) for name, indices in accesses(e) if indices}
-    for name in sorted({accesses(item.lhs)[0][0], *arrays} & fixed.keys()):
+    targets = {accesses(target)[0][0] for target in targets_of(item.lhs)}
+    for name in sorted((targets | arrays) & fixed.keys()):
         raise InvalidArgumentError(
             f"fixed_parameters gives a value to '{name}', which is an array or written",
             asked=item.position.caret(),

@@ -8,20 +8,15 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
-from loopkit._errors import (
-    InvalidArgumentError,
-    ParseError,
-    SourcePosition,
-    UnknownNameError,
-)
-from loopkit._expression import accesses, variable_names
+from loopkit._errors import ParseError, SourcePosition, UnknownNameError
+from loopkit._expression import accesses, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._make import free_names
-from loopkit._nodes import Expression, Reduction
+from loopkit._nodes import Expression, Record, Reduction
 from loopkit._same import Key, key_of
 from loopkit._syntax.items import RawAssignment, RawNop, RawSubstitution, position_of_name
-from loopkit._syntax.reduction_calls import REDUCTIONS, resolve_reductions
+from loopkit._syntax.reduction_calls import Components, resolve_reductions
 
 
 @dataclass(eq=False)
@@ -44,9 +39,14 @@ class Draft:
     reductions: tuple[Reduction, ...] = ()
 
     @cached_property
-    def written(self) -> str:
-        """The name of what is written."""
-        return accesses(self.lhs)[0][0]
+    def targets(self) -> tuple[Expression, ...]:
+        """What it assigns to."""
+        return targets_of(self.lhs)
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The names of what is written."""
+        return frozenset(accesses(target)[0][0] for target in self.targets)
 
     @cached_property
     def scoped(self) -> tuple[str, ...]:
@@ -68,6 +68,11 @@ class Draft:
         return position_of_name(self.item, name)
 
 
+def targets_of(lhs: Expression) -> tuple[Expression, ...]:
+    """What a left side assigns to: several places, if it is a record."""
+    return lhs.parts if isinstance(lhs, Record) else (lhs,)
+
+
 @dataclass(eq=False)
 class Nop:
     """A place in the order that others depend on."""
@@ -85,13 +90,13 @@ class Drafting:
         inames: Collection[str],
         book: free_names.RuleBook,
         taken: set[str],
-        operations: Iterable[str],
+        operations: Components,
     ) -> None:
         self.inames = inames
         self.book = book
         self.taken = taken
         self.ids: set[str] = set()
-        self.operations = REDUCTIONS | frozenset(operations)
+        self.operations = operations
 
     def drafts(self, items: Iterable[Any]) -> list[Draft | Nop]:
         """A draft for each instruction, with one more in front of some for conditions."""
@@ -106,7 +111,11 @@ class Drafting:
                 continue
             predicates: list[Expression] = []
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
-                if block in blocks or self._reduces(item, predicate):
+                if (
+                    block in blocks
+                    or self._reduces(item, predicate)
+                    or (item.results and not _written(item).isdisjoint(self._read(predicate)))
+                ):
                     predicate = self._decided_before(item, block, predicate, conditions, found)
                 predicates += conjuncts(predicate)
             found.append(self._resolve(Draft(id_, item, item.lhs, item.rhs, tuple(predicates))))
@@ -143,10 +152,13 @@ class Drafting:
                 continue
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
                 if block:
-                    expanded = self.book.expanded(predicate)
-                    reads.setdefault(block, set()).update(name for name, _ in accesses(expanded))
-                    writes.setdefault(block, set()).add(accesses(item.lhs)[0][0])
+                    reads.setdefault(block, set()).update(self._read(predicate))
+                    writes.setdefault(block, set()).update(_written(item))
         return {block for block, names in reads.items() if names & writes[block]}
+
+    def _read(self, predicate: Expression) -> set[str]:
+        """The names that a condition reads."""
+        return {name for name, _ in accesses(self.book.expanded(predicate))}
 
     def _reduces(self, item: RawAssignment, predicate: Expression) -> bool:
         """Whether a condition holds a reduction."""
@@ -205,26 +217,45 @@ class Drafting:
                 for p in parts
             ]
             draft.reductions = tuple(r for p in parts for r in free_names.reductions_in(p))
+        self._check_results(draft, parts)
         draft.lhs, draft.rhs, *predicates = parts
         draft.predicates = tuple(predicates)
         names = free_names.free_names if draft.reductions else variable_names
         draft.names = frozenset().union(*(names(book.expanded(p)) for p in parts))
         return draft
 
+    def _check_results(self, draft: Draft, parts: list[Expression]) -> None:
+        """A reduction with several results is a right side of its own, with a target for each."""
+        count = draft.item.count if isinstance(draft.lhs, Record) else 1
+        rhs = parts[1]
+        whole = rhs if isinstance(rhs, Reduction) else None
+        components = self.operations[whole.operation] if whole is not None else ()
+        if count > 1 and len(components) != count:
+            given = whole.operation if whole is not None else to_text(draft.rhs)
+            raise ParseError(
+                f"{count} results are assigned, but '{given}' has {len(components) or 1}",
+                position=draft.item.position,
+                instead="reductions with several results give them: v, k = argmax(k, x[k], k)",
+            )
+        for reduction in draft.reductions:
+            components = self.operations[reduction.operation]
+            if components and (reduction is not whole or count == 1):
+                raise ParseError(
+                    f"'{reduction.operation}' has {len(components)} results, and is no part of an "
+                    "expression",
+                    position=draft.item.position,
+                    instead=f"an instruction of its own names them, and '<>_' drops one: "
+                    f"<> {', <> '.join(components)} = {reduction.operation}(...)",
+                )
 
-def check_names(
-    drafts: Iterable[Draft], inames: Collection[str], operations: Collection[str]
-) -> None:
-    """``for`` blocks and ``inames=`` options name inames that exist, reductions ``operations``."""
+
+def _written(item: RawAssignment) -> set[str]:
+    return {accesses(target)[0][0] for target in targets_of(item.lhs)}
+
+
+def check_names(drafts: Iterable[Draft], inames: Collection[str]) -> None:
+    """``for`` blocks and ``inames=`` options name inames that exist."""
     for draft in drafts:
         for name in (*draft.scoped, *sorted(draft.item.inames or ())):
             if name not in inames:
                 raise UnknownNameError("iname", name, inames, position=draft.position_of(name))
-        for reduction in draft.reductions:
-            if reduction.operation not in operations:  # known by name only
-                raise InvalidArgumentError(
-                    f"the reduction '{reduction.operation}' is not supported yet",
-                    asked=draft.item.position.caret(),
-                    instead="compute the extremum with max or min first, and the place where "
-                    "it is reached with a second reduction: min(k, if(a[k] == m, k, n))",
-                )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-import pymbolic.primitives as prim
-
 from loopkit._cached import once
 from loopkit._errors import InvalidArgumentError, ParseError
-from loopkit._expression import index_tuple, variable_names
+from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._make.domain_factors import Domains
 from loopkit._make.drafts import Draft
@@ -92,7 +90,7 @@ def find_inames(
         draft.inames = inames.closure(draft.given_inames | (draft.names & names) | needed)
     reads = {d: _temporaries_read(d, inames, temporaries) for d in drafts}
     readers = grouped((name, d) for d in drafts for name in reads[d])
-    writers = grouped((d.written, d) for d in drafts if d.written in temporaries)
+    writers = grouped((name, d) for d in drafts for name in sorted(d.written & temporaries))
     sources = {
         # What a statement makes of the variable's own value does not say where it lives.
         name: tuple(d for d in them if name not in reads[d]) or them
@@ -102,7 +100,7 @@ def find_inames(
     def home(name: str) -> frozenset[str]:
         """The inames in which all statements are that give a temporary its value."""
         lives = [
-            w.inames.difference(*map(variable_names, _indices(w.lhs)))
+            w.inames.difference(*map(variable_names, _indices(w, name)))
             for w in sources.get(name, ())
         ]
         return frozenset.intersection(*lives) if lives else frozenset()
@@ -117,7 +115,8 @@ def find_inames(
         if more <= draft.inames:
             continue
         draft.inames = inames.closure(draft.inames | more)
-        waiting.update((r, None) for r in readers.get(draft.written, ()) if r is not draft)
+        for name in sorted(draft.written):
+            waiting.update((r, None) for r in readers.get(name, ()) if r is not draft)
     for draft in drafts:
         clash = draft.reduced & draft.inames
         if clash:
@@ -159,15 +158,16 @@ def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
 
 def _temporaries_read(draft: Draft, inames: Inames, temporaries: frozenset[str]) -> list[str]:
     found = draft.names & temporaries
-    if draft.written in found:
-        parts = (draft.rhs, *draft.predicates, *_indices(draft.lhs))
-        if not any(draft.written in variable_names(p) for p in parts):
-            found -= {draft.written}
+    if found & draft.written:
+        parts = (draft.rhs, *draft.predicates, *_indices(draft))
+        found -= draft.written.difference(*map(variable_names, parts))
     return sorted(found | inames.loaded(draft.inames | draft.reduced))
 
 
-def _indices(lhs: Expression) -> tuple[Expression, ...]:
-    return () if isinstance(lhs, prim.Variable) else index_tuple(lhs)
+def _indices(draft: Draft, written: str | None = None) -> tuple[Expression, ...]:
+    """The subscripts of what a draft assigns to; or of one name alone."""
+    found = [accesses(target)[0] for target in draft.targets]
+    return tuple(i for name, indices in found if written in (None, name) for i in indices)
 
 
 def _fail_at_clash(draft: Draft, iname: str, read: Sequence[str]) -> None:

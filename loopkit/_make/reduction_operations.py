@@ -2,55 +2,59 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._arguments import values_of
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._frozen import dataclass
+from loopkit._hidden import variable
+from loopkit._make.operation import ReductionOperation
+from loopkit._make.record_operations import (
+    FirstExtremum,
+    OwnRecord,
+    as_expression,
+    as_number,
+    highest,
+    lowest,
+)
 from loopkit._nodes import Expression
-from loopkit._promotion import BOOL, DType
+from loopkit._promotion import BOOL, FLOAT64, DType
 from loopkit._same import Exact
-from loopkit._spelling import check_identifier, shown
-from loopkit._types import concrete, reduction_type
+from loopkit._spelling import check_component, check_identifier, shown
+from loopkit._types import Kind, concrete, reduction_type
 
 
-@dataclass(frozen=True, eq=False)
-class ReductionOperation(Exact):
-    """An associative, commutative operation that a reduction may use.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScalarOperation(ReductionOperation):
+    """An operation with one result.
 
     ``neutral`` gives the value that an empty reduction has, for a type;
     ``combine`` the expression that joins two values; ``reference`` does the
-    same to NumPy scalars.  ``boolean`` operations work on truth values.
-    All functions must be importable, so that kernels can be pickled.
+    same to NumPy scalars, and is None where the expression is to be computed.
+    ``boolean`` operations work on truth values.
     """
 
-    name: str
     neutral: Callable[[DType], Any]
     combine: Callable[[Expression, Expression], Expression]
-    reference: Callable[[Any, Any], Any]
+    reference: Callable[[Any, Any], Any] | None
     boolean: bool = False
 
-    def result_type(self, operand: Any) -> DType:
+    def start(self, dtype: DType | None) -> Expression:
+        """The neutral element."""
+        return self.neutral(FLOAT64 if dtype is None else dtype)
+
+    def result_type(self, *kinds: Kind) -> DType:
         """The accumulator's type for operands of one type."""
-        return BOOL if self.boolean else reduction_type(self.name, concrete(operand))
+        return BOOL if self.boolean else reduction_type(self.name, concrete(*kinds))
 
-
-def lowest(dtype: DType) -> Any:
-    """What a maximum starts from."""
-    if dtype == BOOL:
-        return False
-    return int(np.iinfo(dtype).min) if dtype.kind in "iu" else -math.inf
-
-
-def highest(dtype: DType) -> Any:
-    """What a minimum starts from."""
-    if dtype == BOOL:
-        return True
-    return int(np.iinfo(dtype).max) if dtype.kind in "iu" else math.inf
+    def on_values(self, a: Any, b: Any) -> Any:
+        """The operation on NumPy's scalars."""
+        assert self.reference is not None
+        return self.reference(a, b)
 
 
 def ones(dtype: DType) -> Any:
@@ -80,25 +84,29 @@ class Joined(Exact):
         return self.node((a, b))
 
 
+def _scalar(name: str, *functions: Any, boolean: bool = False) -> ScalarOperation:
+    neutral, combine, reference = functions
+    return ScalarOperation(
+        name, neutral=neutral, combine=combine, reference=reference, boolean=boolean
+    )
+
+
 _BUILT_IN: Mapping[str, ReductionOperation] = {
     operation.name: operation
     for operation in (
-        ReductionOperation("sum", Constantly(0), Joined(prim.Sum), np.add),
-        ReductionOperation("product", Constantly(1), Joined(prim.Product), np.multiply),
-        ReductionOperation("max", lowest, Joined(prim.Max), np.maximum),
-        ReductionOperation("min", highest, Joined(prim.Min), np.minimum),
-        ReductionOperation("bit_and", ones, Joined(prim.BitwiseAnd), np.bitwise_and),
-        ReductionOperation("bit_or", Constantly(0), Joined(prim.BitwiseOr), np.bitwise_or),
-        ReductionOperation("bit_xor", Constantly(0), Joined(prim.BitwiseXor), np.bitwise_xor),
-        ReductionOperation(
-            "any", Constantly(False), Joined(prim.LogicalOr), np.logical_or, boolean=True
-        ),
-        ReductionOperation(
-            "all", Constantly(True), Joined(prim.LogicalAnd), np.logical_and, boolean=True
-        ),
+        _scalar("sum", Constantly(0), Joined(prim.Sum), np.add),
+        _scalar("product", Constantly(1), Joined(prim.Product), np.multiply),
+        _scalar("max", lowest, Joined(prim.Max), np.maximum),
+        _scalar("min", highest, Joined(prim.Min), np.minimum),
+        _scalar("bit_and", ones, Joined(prim.BitwiseAnd), np.bitwise_and),
+        _scalar("bit_or", Constantly(0), Joined(prim.BitwiseOr), np.bitwise_or),
+        _scalar("bit_xor", Constantly(0), Joined(prim.BitwiseXor), np.bitwise_xor),
+        _scalar("any", Constantly(False), Joined(prim.LogicalOr), np.logical_or, boolean=True),
+        _scalar("all", Constantly(True), Joined(prim.LogicalAnd), np.logical_and, boolean=True),
+        FirstExtremum("argmin"),
+        FirstExtremum("argmax"),
     )
 }
-_NOT_YET = frozenset(("argmax", "argmin"))
 
 
 def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOperation]:
@@ -110,33 +118,88 @@ def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOp
 def register_reduction(
     name: str,
     neutral: Any,
-    combine: Callable[[Expression, Expression], Expression],
-    reference: Callable[[Any, Any], Any],
+    combine: Callable[[Any, Any], Any],
+    reference: Callable[[Any, Any], Any] | None = None,
+    *,
+    components: Sequence[str] | None = None,
 ) -> ReductionOperation:
     """An operation of one's own, to be passed as ``make_kernel(..., reductions=[...])``.
 
     Nothing is registered anywhere: the operation travels with the kernels made with it.
+    One with several results, used as ``a, b = name(k, x, y)``, has a tuple of neutral elements;
+    its functions take two tuples and give one.  ``docs/language.md`` shows Welford's mean and
+    variance.
 
     :arg name: what the text calls it, ``name(k, ...)``.
-    :arg neutral: a number, or a function that gives one for a type.
+    :arg neutral: a number, or a function that gives one for a type; a tuple of these.
     :arg combine: of two expressions makes the one that combines them; associative and commutative.
-    :arg reference: the same of two values, for the reference executor.
+    :arg reference: the same of two values, for the reference executor. Where it is left out, that
+        computes the expressions of ``combine``.
+    :arg components: what the results are called in the nest and the source.
     :returns: the operation.
     :raises InvalidArgumentError: for a name that is taken, and for what is none of that.
     """
     check_identifier(name, "the name of a reduction")
     for what, given in (("combine", combine), ("reference", reference)):
-        if not callable(given):
+        if not callable(given) and not (what == "reference" and given is None):
             raise InvalidArgumentError(f"{what} is a function of two values, not {shown(given)}")
-    if name in _BUILT_IN or name in _NOT_YET:
+    if name in _BUILT_IN:
         raise InvalidArgumentError(f"'{name}' is already a reduction")
-    if not callable(neutral) and not isinstance(neutral, (int, float, complex, np.generic)):
-        raise InvalidArgumentError(
-            f"neutral is a number, or a function of a type, not {shown(neutral)}"
+    combining = Given(name, "combine", combine)
+    on_values = reference and Given(name, "reference", reference)
+    if not isinstance(neutral, tuple):
+        if components is not None:
+            raise InvalidArgumentError(
+                f"the reduction '{name}' has components, and one neutral element",
+                instead="neutral is a tuple with one for each",
+            )
+        checked = Combined(combining)
+        checked(variable("x", "a"), variable("x", "b"))
+        return ScalarOperation(
+            name,
+            neutral=_neutral(name, neutral),
+            combine=checked,
+            reference=on_values and Evaluated(on_values),
         )
-    function = Given(name, "neutral", neutral) if callable(neutral) else Constantly(neutral)
-    both_given = Given(name, "combine", combine), Given(name, "reference", reference)
-    return ReductionOperation(name, function, *both_given)
+    record = OwnRecord(
+        name,
+        _components(name, len(neutral), components),
+        starts=tuple(_neutral(name, one) for one in neutral),
+        combine=combining,
+        reference=on_values,
+    )
+    record.joined(FLOAT64)
+    return record
+
+
+def _components(name: str, count: int, given: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of a record's components."""
+    if count < 2:
+        raise InvalidArgumentError(
+            f"the reduction '{name}' has a tuple of {count} neutral elements",
+            instead="a reduction with one result has a number",
+        )
+    if given is None:
+        return tuple(f"r{place}" for place in range(count))
+    found = tuple(map(check_component, values_of("components", given, str)))
+    if len(found) != count or len({*found}) != count:
+        raise InvalidArgumentError(
+            f"the reduction '{name}' has {count} neutral elements, and the components "
+            f"{', '.join(found)}",
+            instead="each has a name of its own",
+        )
+    return found
+
+
+def _neutral(name: str, given: Any) -> Callable[[DType], Any]:
+    """A neutral element as a function of a type."""
+    if callable(given):
+        return Evaluated(Given(name, "neutral", given))
+    if not isinstance(given, (int, float, complex, np.generic)):
+        raise InvalidArgumentError(
+            f"neutral is a number, or a function of a type, not {shown(given)}"
+        )
+    return Constantly(given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,3 +220,23 @@ class Given(Exact):
                 f"{self.argument} of the reduction '{self.operation}' raised "
                 f"{type(error).__name__}: {error}"
             ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Combined(Exact):
+    """A user's function of two expressions; what it gives must be one of these alone."""
+
+    given: Given
+
+    def __call__(self, a: Expression, b: Expression) -> Expression:
+        return as_expression(self.given(a, b), self.given.operation, (a, b))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated(Exact):
+    """A user's function that gives a number."""
+
+    given: Given
+
+    def __call__(self, *args: Any) -> Any:
+        return as_number(self.given(*args), self.given.operation, self.given.argument)

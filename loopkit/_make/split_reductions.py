@@ -11,12 +11,11 @@ from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._expression import ExpressionMapper
 from loopkit._kernel import Statement
 from loopkit._make.atomic_updates import atomic_update
-from loopkit._make.drafts import Draft
+from loopkit._make.drafts import Draft, targets_of
 from loopkit._make.enclosing_loops import Inames
 from loopkit._make.free_names import fresh_names, reductions_in
-from loopkit._make.reduction_operations import ReductionOperation
-from loopkit._nodes import Expression, Reduction
-from loopkit._promotion import FLOAT64
+from loopkit._make.operation import ReductionOperation
+from loopkit._nodes import Component, Expression, Record, Reduction
 from loopkit._tree import Path
 
 
@@ -66,7 +65,7 @@ class Splitter:
             operation, rhs = atomic_update(lhs, rhs, draft.item.position)
         statement = Statement(
             id=draft.id,
-            lhs=lhs,
+            lhs=targets_of(lhs)[0],
             rhs=rhs,
             operation=operation,
             kind="user" if operation is None else "atomic",
@@ -77,7 +76,16 @@ class Splitter:
             made_by=draft.made_by,
             position=draft.item.position,
         )
-        return [*self._parts, (statement, ())]
+        if not isinstance(lhs, Record):
+            return [*self._parts, (statement, ())]
+        # From left to right, as Python assigns.
+        components = self.operations[draft.reductions[0].operation].components
+        names = [components[result] for result in draft.item.results]
+        uses = []
+        for number, (target, name) in enumerate(zip(lhs.parts, names, strict=True)):
+            id_ = draft.id if not number else next(fresh_names(f"{draft.id}_{name}", self.ids))
+            uses.append((replace(statement, id=id_, lhs=target, rhs=Component(rhs, name)), ()))
+        return [*self._parts, *uses]
 
     def _replaced(
         self,
@@ -113,7 +121,7 @@ class Splitter:
             id=next(fresh_names(f"{draft.id}_init", self.ids)),
             lhs=accumulator,
             # What depends on the accumulator's type is set right when types are known.
-            rhs=operation.neutral(FLOAT64),
+            rhs=operation.start(None),
             inames=inames,
             predicates=draft.predicates,
             kind="init",

@@ -49,7 +49,12 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
         node.names | inames.loaded(node.inames) if isinstance(node, Draft) else frozenset()
         for node in nodes
     ]
-    writers = grouped((node.written, p) for p, node in enumerate(nodes) if isinstance(node, Draft))
+    writers = grouped(
+        (name, position)
+        for position, node in enumerate(nodes)
+        if isinstance(node, Draft)
+        for name in sorted(node.written)
+    )
     for name in temporaries:
         if len(writers.get(name, ())) != 1:
             continue
@@ -95,13 +100,15 @@ def _keep_text_order(
             if name in last_write:
                 earlier.add(last_write[name])
             readers.setdefault(name, []).append(position)
-        if node.written in last_write:
-            earlier.add(last_write[node.written])
-        earlier.update(readers.get(node.written, ()))
+        for name in node.written:
+            if name in last_write:
+                earlier.add(last_write[name])
+            earlier.update(readers.get(name, ()))
         earlier.discard(position)
         before[position].update(e for e in earlier if position not in all_before(e))
-        last_write[node.written] = position
-        readers[node.written] = [position] if node.written in reads[position] else []
+        for name in node.written:
+            last_write[name] = position
+            readers[name] = [position] if name in reads[position] else []
 
 
 def _sorted(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:

@@ -12,11 +12,12 @@ from loopkit._expression import is_no_access, names_among, nodes_of, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.free_names import closure
 from loopkit._make.reduction_operations import operations_of
-from loopkit._nodes import Expression
-from loopkit._promotion import Choice, RunTime, promote, run_time
+from loopkit._nodes import Expression, Record
+from loopkit._promotion import RunTime
 from loopkit._relations import grouped
 from loopkit._rules import expand_rules
-from loopkit._types import Kind, concrete, dtype_of, known_types
+from loopkit._same import same
+from loopkit._types import Kind, concrete, dtype_of, joined_kind, known_types
 
 
 class Types:
@@ -40,10 +41,12 @@ class Types:
     def of_value(self, statement: Statement) -> Kind | None:
         """The type of what a statement assigns; None where that is not known yet."""
         try:
-            kind = dtype_of(statement.rhs, self.known.__getitem__)
+            rhs = statement.rhs
+            parts = rhs.parts if isinstance(rhs, Record) else (rhs,)
+            kinds = [dtype_of(part, self.known.__getitem__) for part in parts]
             if statement.kind == "update" and statement.operation is not None:
-                return self.operations[statement.operation].result_type(kind)
-            return kind
+                return self.operations[statement.operation].result_type(*kinds)
+            return kinds[0]
         except KeyError:
             return None
         except TypeInferenceError as error:
@@ -93,7 +96,7 @@ class Types:
             for statement in writers[name]:
                 kind = self.of_value(statement)
                 if kind is not None:
-                    joined = kind if joined is None else join(joined, kind)
+                    joined = kind if joined is None else joined_kind(joined, kind)
             # A type compares equal to None where NumPy's default is that type.
             if joined is not None and (before is None or joined != before):
                 kinds[name] = joined
@@ -105,13 +108,6 @@ class Types:
 def typed_names(expr: Expression) -> frozenset[str]:
     """The names whose types the type of ``expr`` follows from: not those in subscripts."""
     return names_among(nodes_of(expr, into=is_no_access))
-
-
-def join(a: Kind, b: Kind) -> Kind:
-    """The type of a variable that holds values of both types."""
-    if isinstance(a, RunTime) and isinstance(b, RunTime):
-        return run_time(Choice(None, a, b))
-    return promote(a, b)
 
 
 def located(error: TypeInferenceError, statement: Statement) -> TypeInferenceError:
@@ -182,7 +178,5 @@ def _with_start(
         return statement
     accumulator = accumulators[statement.written]
     assert accumulator.accumulates is not None and accumulator.dtype is not None
-    neutral = types.operations[accumulator.accumulates].neutral(accumulator.dtype)
-    if type(neutral) is type(statement.rhs) and neutral == statement.rhs:
-        return statement
-    return replace(statement, rhs=neutral)
+    start = types.operations[accumulator.accumulates].start(accumulator.dtype)
+    return statement if same(start, statement.rhs) else replace(statement, rhs=start)

@@ -12,9 +12,10 @@ from loopkit._errors import LaunchError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.reduction_operations import operations_of
+from loopkit._make.operation import ReductionOperation, operands
+from loopkit._make.reduction_operations import ScalarOperation, operations_of
 from loopkit._nodes import Expression
-from loopkit._promotion import BOOL, DType
+from loopkit._promotion import BOOL, DType, components_of
 from loopkit._reference import scalar_functions as functions
 from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
@@ -126,6 +127,10 @@ def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: 
         return translator.stored(statement.rhs, dtype)
     operation = operations_of(kernel.reductions)[statement.operation]
     target = translator.value(statement.lhs).source
+    if operation.components:
+        joined = _joined(operation, dtype)
+        return translator.apply(joined, target, translator.stored(statement.rhs, dtype))
+    assert isinstance(operation, ScalarOperation)
     if operation.boolean:
         value = translator.condition(statement.rhs)
     else:
@@ -137,4 +142,29 @@ def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: 
         word = "or" if operation.name == "any" else "and"
         return f"(bool({target}) {word} bool({value}))"
     function = _COMBINING.get(operation.name, operation.reference)
+    if function is None:
+        return translator.stored(operation.combine(statement.lhs, statement.rhs), dtype)
     return translator.converted(Value(translator.apply(function, target, value), dtype), dtype)
+
+
+def _joined(operation: ReductionOperation, dtype: DType) -> Callable[[Any, Any], Any]:
+    """What joins two records of values, each a tuple."""
+    kinds = components_of(dtype).values()
+    if operation.has_values:
+
+        def join(a: Any, b: Any) -> Any:
+            found = zip(operation.on_values(a, b), kinds, strict=True)
+            return tuple(functions.converter(None, kind)(value) for value, kind in found)
+
+        return join
+    types, sources = {}, {}
+    for side, variables in zip("ab", operands(operation.components), strict=True):
+        for place, (variable, kind) in enumerate(zip(variables, kinds, strict=True)):
+            types[variable.name], sources[variable.name] = kind, f"{side}[{place}]"
+    translator = Translator(Names(frozenset(), {}, types, lambda name, _: sources[name]))
+    parts = zip(operation.joined(dtype), kinds, strict=True)
+    listed = ", ".join(translator.stored(part, kind) for part, kind in parts)
+    space = dict(translator.space)
+    exec(code_of(f"def join(a, b):\n    return ({listed})", f"<{operation.name}>"), space)
+    found: Callable[[Any, Any], Any] = space["join"]
+    return found

@@ -40,7 +40,8 @@ class Memory:
     def loader(self) -> Callable[..., Any]:
         """A function that gives the value of one cell, made for the number of indices."""
         watch = ["if not written[{i}]:", "    raise unwritten(({i},))"] if self.watched else []
-        return self._compiled("load", [*watch, "return data[{i}]"])
+        value = "parts(data[{i}])" if self.data.dtype.names else "data[{i}]"
+        return self._compiled("load", [*watch, f"return {value}"])
 
     def storer(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
         """A function that sets one cell: the value comes first, then the indices.
@@ -68,12 +69,17 @@ class Memory:
             "written": self.written,
             "outside": self._outside,
             "unwritten": self._unwritten,
+            "parts": self._parts,
             "every": slice(None),
             **{f"extent{p}": extent for p, extent in enumerate(self.shape)},
         }
         exec(code_of(text, f"<{name} {self.name}>"), space)
         function: Callable[..., Any] = space[name]
         return function
+
+    def _parts(self, record: Any) -> tuple[Any, ...]:
+        """A record's components, as they are now."""
+        return tuple(record[name] for name in self.data.dtype.names)
 
     def _unwritten(self, index: Sequence[Any]) -> UninitializedReadError:
         cell = index[self.axes : len(self.shape)]

@@ -15,7 +15,7 @@ from loopkit._expression import index_tuple, is_constant, parts_of, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import call_type
 from loopkit._hidden import hidden
-from loopkit._nodes import Expression, TypeCast
+from loopkit._nodes import Component, Expression, Record, TypeCast
 from loopkit._promotion import Choice, DType, RunTime, Typed
 from loopkit._reference import scalar_functions as functions
 from loopkit._types import asked_of
@@ -104,6 +104,10 @@ class Translator:
 
     def stored(self, expr: Expression, dtype: DType) -> str:
         """Source of ``expr`` as a value of type ``dtype``."""
+        if isinstance(expr, Record):
+            kinds = dt.components_of(dtype).values()
+            parts = (self.stored(p, kind) for p, kind in zip(expr.parts, kinds, strict=True))
+            return f"({', '.join(parts)})"
         value = self.value(expr)
         if isinstance(value.kind, np.dtype) and value.kind.kind == "c" and dtype.kind != "c":
             raise TypeInferenceError(
@@ -270,6 +274,11 @@ class Translator:
     def cast(self, expr: TypeCast) -> Value:
         return Value(self.converted(self.value(expr.operand), expr.dtype), expr.dtype)
 
+    def component(self, expr: Component) -> Value:
+        record = self.value(expr.operand)
+        kinds = dt.components_of(record.kind)
+        return Value(f"{record.source}[{[*kinds].index(expr.name)}]", kinds[expr.name])
+
     def call(self, expr: Any) -> Value:
         name = expr.function.name
         arguments = [self.value(p) for p in expr.parameters]
@@ -356,4 +365,5 @@ _RULES: dict[type, Callable[[Translator, Any], Value]] = {
     prim.If: Translator.conditional,
     prim.Call: Translator.call,
     TypeCast: Translator.cast,
+    Component: Translator.component,
 }

@@ -228,13 +228,7 @@ class ExpressionParser(ExpressionWords):
 
     def _extremum(self, name: str, opened: int) -> Expression:
         arguments, _ = self._list(opened, ")")
-        if arguments and isinstance(arguments[-1], TypeName):
-            self.fail_at_call(
-                opened,
-                f"'{name}' takes no dtype: its result is one of the values",
-                f"cast the values, as in {name}(k, float32(x))",
-            )
-        if arguments and type(arguments[0]) is tuple:
+        if arguments and (type(arguments[0]) is tuple or isinstance(arguments[-1], TypeName)):
             return prim.Call(_variable(name), tuple(arguments))
         if len(arguments) < 2:
             why = f"'{name}' takes two values or more, or an iname and an expression"

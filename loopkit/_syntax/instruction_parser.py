@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._frozen import dataclass
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, Record
 from loopkit._syntax.expression_parser import ExpressionParser
 from loopkit._syntax.items import (
     NO_OPTIONS,
+    Declared,
     Options,
     RawAssignment,
     RawItem,
@@ -281,8 +281,10 @@ class _Reader:
         if words[0] == "...":
             self.check_special(parser)
             return RawNop(**shared)
-        declared = self.declaration(parser)
-        lhs = self.target(parser)
+        targets = [self.target(parser)]
+        while parser.took(","):
+            targets.append(self.target(parser))
+        (lhs, declared), *others = targets
         operator = words[parser.at]
         at = parser.at
         if operator not in _ASSIGNING:
@@ -292,6 +294,10 @@ class _Reader:
         if words[parser.at] in _ASSIGNING:
             parser.fail(parser.at, "an instruction holds one assignment")
         parser.finish()
+        if others:
+            return self.several(targets, operator, rhs, parser, shared)
+        if lhs is None:
+            parser.fail(0, "nothing is assigned: '<>_' drops one of several results", last=at)
         if operator != "=":
             if declared is not None:
                 parser.fail(at, f"'{operator}' cannot declare: the variable has no value yet")
@@ -306,37 +312,68 @@ class _Reader:
         position = SourcePosition(self.text, self.line, self.start - begin + 1, length)
         return {"text": line, "position": position}
 
-    def declaration(self, parser: ExpressionParser) -> np.dtype[Any] | Literal["auto"] | None:
-        words = parser.words
-        if words[0] != "<":
-            return None
-        if words[1] == ">":
-            parser.at = 2
-            return "auto"
-        if words[2:3] != [">"]:
-            parser.fail(0, "'<' is never closed", instead="a temporary is declared '<> t = ...'")
-        parser.at = 3
-        return parser.type_at(1)
+    def several(
+        self,
+        targets: list[tuple[Expression | None, Declared]],
+        operator: str,
+        rhs: Expression,
+        parser: ExpressionParser,
+        shared: dict[str, Any],
+    ) -> RawAssignment:
+        """``v, k = ...``: a target for each result, but for those that are dropped."""
+        if operator != "=":
+            parser.fail(0, f"'{operator}' updates one variable", last=parser.words.index(operator))
+        kept = [(place, *target) for place, target in enumerate(targets) if target[0] is not None]
+        if not kept:
+            parser.fail(0, "all results are dropped", last=parser.words.index("="))
+        if shared["atomic"]:
+            parser.fail(0, "an atomic update is of one cell", last=parser.words.index("="))
+        if not isinstance(rhs, prim.Call):
+            parser.fail(
+                parser.words.index("=") + 1,
+                f"{len(targets)} results are assigned, but this is one value",
+                last=parser.at - 1,
+                instead="write an instruction for each; reductions may have several results: "
+                "v, k = argmax(k, x[k], k)",
+            )
+        results, parts, declared = zip(*kept, strict=True)
+        return RawAssignment(
+            lhs=Record((), parts),
+            rhs=rhs,
+            declared=declared,
+            results=results,
+            count=len(targets),
+            **shared,
+        )
 
-    def target(self, parser: ExpressionParser) -> Expression:
+    def declaration(self, parser: ExpressionParser) -> Declared:
+        words, at = parser.words, parser.at
+        if words[at] != "<":
+            return None
+        if words[at + 1] == ">":
+            parser.at = at + 2
+            return "auto"
+        if words[at + 2 : at + 3] != [">"]:
+            parser.fail(at, "'<' is never closed", instead="a temporary is declared '<> t = ...'")
+        parser.at = at + 3
+        return parser.type_at(at + 1)
+
+    def target(self, parser: ExpressionParser) -> tuple[Expression | None, Declared]:
+        """What is assigned to, and how it is declared; nothing where a result is dropped."""
+        declared = self.declaration(parser)
         first = parser.at
         lhs = parser.expression()
-        if parser.words[parser.at] == ",":
-            parser.fail(
-                first,
-                "an instruction assigns to one variable",
-                last=parser.at,
-                instead="write one instruction for each",
-            )
+        if declared == "auto" and lhs == prim.Variable("_"):
+            return None, None
         if not isinstance(lhs, (prim.Variable, prim.Subscript)):
-            if parser.words[parser.at] in _ASSIGNING:
+            if parser.words[parser.at] in (*_ASSIGNING, ","):
                 parser.fail(
                     first,
                     "only a variable or an element of an array can be assigned to",
                     last=parser.at - 1,
                 )
             self.fail_at_operator(parser, lhs)
-        return lhs
+        return lhs, declared
 
     def fail_at_operator(self, parser: ExpressionParser, lhs: Expression) -> NoReturn:
         at = parser.at

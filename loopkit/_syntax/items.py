@@ -73,17 +73,31 @@ class RawStatement(Options):
     position: SourcePosition
 
 
+Declared = np.dtype[Any] | Literal["auto"] | None
+"""None, ``"auto"`` for ``<> t = ...``, or the type of ``<float32> t = ...``."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawAssignment(RawStatement):
     """``lhs = rhs``.
 
-    ``declared`` is None, ``"auto"`` for ``<> t = ...``, or the type of
-    ``<float32> t = ...``.  For ``a[i] += x``, ``rhs`` is ``a[i] + x``.
+    ``declared`` says whether the target is declared here.  For ``a[i] += x``, ``rhs`` is
+    ``a[i] + x``.  Of ``v, k = ...``, ``lhs`` is a record of the targets, ``declared`` has a place
+    for each, and ``results`` says which of the results they take; there are ``count`` of these.
     """
 
     lhs: Expression
     rhs: Expression
-    declared: np.dtype[Any] | Literal["auto"] | None = None
+    declared: Declared | tuple[Declared, ...] = None
+    results: tuple[int, ...] = ()
+    count: int = 1
+
+    @property
+    def targets(self) -> tuple[tuple[Expression, Declared], ...]:
+        """What is assigned to, and how it is declared."""
+        if isinstance(self.declared, tuple):
+            return tuple(zip(self.lhs.parts, self.declared, strict=True))
+        return ((self.lhs, self.declared),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,20 +10,23 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._expression import ExpressionMapper, to_text
-from loopkit._nodes import Expression, Reduction, TypeName
+from loopkit._nodes import Expression, Record, Reduction, TypeName
 
-REDUCTIONS = frozenset(("sum", "product", "max", "min", "any", "all", "argmax", "argmin"))
+Components = Mapping[str, tuple[str, ...]]
+"""The reductions that a kernel knows, with their components; none for those with one result."""
+
+REDUCTIONS: Components = {
+    **dict.fromkeys(("sum", "product", "max", "min", "any", "all"), ()),
+    **dict.fromkeys(("argmax", "argmin"), ("value", "index")),
+}
 """The reductions that every kernel knows."""
-
-_OF_OPERANDS = REDUCTIONS - {"sum", "product"}
-"""Reductions whose results are values of the operands, truth values or places."""
 
 
 def resolve_reductions(
     expr: Expression,
     is_iname: Callable[[str], bool],
     *,
-    reductions: Collection[str] = REDUCTIONS,
+    reductions: Components = REDUCTIONS,
     position: SourcePosition | None = None,
 ) -> Expression:
     """``expr`` with its reductions as :class:`~loopkit._nodes.Reduction` nodes.
@@ -43,7 +46,7 @@ class _Resolver(ExpressionMapper):
     def __init__(
         self,
         is_iname: Callable[[str], bool],
-        reductions: Collection[str],
+        reductions: Components,
         position: SourcePosition | None,
     ) -> None:
         super().__init__()
@@ -102,8 +105,10 @@ class _Resolver(ExpressionMapper):
         dtype = None
         if parameters and isinstance(parameters[-1], TypeName):
             dtype, parameters = parameters[-1].dtype, parameters[:-1]
-            if name not in self.reductions or name in _OF_OPERANDS:
-                self.fail(f"'{name}' takes no dtype", "sum and product take one")
+            if name not in self.reductions:
+                self.fail(f"'{name}' takes no dtype", "reductions take one")
+            if self.reductions[name]:
+                self.fail(f"'{name}' takes no dtype", "its operands can be cast: float64(x)")
         if name not in self.reductions:
             if isinstance(first, tuple):
                 self.fail(
@@ -112,14 +117,24 @@ class _Resolver(ExpressionMapper):
                 )
             return prim.Call(expr.function, tuple(self.rec(p) for p in parameters))
         inames = self.free_inames(first)
-        if len(parameters) != 2:
+        components = self.reductions[name]
+        if len(parameters) != 1 + max(1, len(components)):
+            many = f"{len(components)} expressions" if components else "one expression"
             self.fail(
-                f"the reduction '{name}' takes an iname, or a tuple of inames, and one expression",
-                f"it is written {name}(k, x) or {name}((k, l), x)",
+                f"the reduction '{name}' takes an iname, or a tuple of inames, and {many}",
+                self.written(name),
             )
         if inames is None:
             self.fail_at_first(name, first)
-        return self.reduction(name, inames, parameters[1], dtype)
+        operand = Record(components, parameters[1:]) if components else parameters[1]
+        return self.reduction(name, inames, operand, dtype)
+
+    def written(self, name: str) -> str:
+        """How a reduction is written."""
+        components = self.reductions[name]
+        if not components:
+            return f"it is written {name}(k, x) or {name}((k, l), x)"
+        return f"it is written {', '.join(components)} = {name}(k, {', '.join(components)})"
 
     def fail_at_first(self, name: str, first: Expression) -> NoReturn:
         items = first if isinstance(first, tuple) else (first,)
@@ -127,7 +142,7 @@ class _Resolver(ExpressionMapper):
             if not isinstance(item, prim.Variable):
                 self.fail(
                     f"'{name}' is a reduction, and '{to_text(item)}' is not an iname",
-                    f"it is written {name}(k, x) or {name}((k, l), x)",
+                    self.written(name),
                 )
             if item.name in self.inside:
                 self.fail(

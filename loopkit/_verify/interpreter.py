@@ -23,6 +23,7 @@ from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.model import Model
+from loopkit._promotion import components_of, record_of
 from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Key, column_of, copies_of, find_axes
@@ -132,7 +133,10 @@ class KernelAtSizes:
         """What a cell holds that no statement has written."""
         argument = self.kernel.arg_by_name.get(name)
         if argument is None or (isinstance(argument, ArrayArg) and not self.is_inside(name, place)):
-            return TracedValue(np.float64(math.nan), name, place)
+            nothing: Any = np.float64(math.nan)
+            if components_of(self.dtypes[name]):
+                nothing = (nothing,) * len(components_of(self.dtypes[name]))
+            return TracedValue(nothing, name, place)
         # What a kernel leaves alone keeps what was passed, in outputs too.
         dtype = self.dtypes[name]
         value = data.cell(name, place, dtype, self.limit)
@@ -226,7 +230,7 @@ class Interpreter(KernelAtSizes):
         point = {n: v for n, v in zip(step.columns, row, strict=True) if n in inames}
         written = []
         for name, place, value in self.stored:
-            size = abs(value)
+            size = max(map(abs, value)) if isinstance(value, tuple) else abs(value)
             if _LARGE < size < math.inf:
                 raise UnsupportedError("numbers get too large")
             scale = max([size if size < math.inf else 0, *(e.scale for e in self.used)])
@@ -319,6 +323,9 @@ def _loops(model: Model) -> dict[str, list[int | str]]:
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type that examples are computed in; integers are computed in their own."""
+    components = components_of(dtype)
+    if components:
+        return record_of({name: _wide(kind) for name, kind in components.items()})
     if dtype.kind == "c":
         return np.dtype(np.complex128)
     return np.dtype(np.float64) if dtype.kind in "fV" else dtype

@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 from loopkit import _expression
 from loopkit._arrays import ValueArg
 from loopkit._make.reduction_operations import operations_of
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, Record
 from loopkit._reference.compile_statement import conditions_in_order
 from loopkit._reference.python_source import Names, Translator
 from loopkit._verify.interpreter import Interpreter, TracedValue
@@ -92,9 +92,11 @@ class _Renderer:
 
     def is_neutral(self, entry: TracedValue, operation: str) -> bool:
         """Whether a reduction starts from what changes nothing."""
-        neutral = operations_of(self.machine.kernel.reductions)[operation].neutral
-        dtype = self.machine.dtypes[entry.array]
-        return entry.statement is not None and bool(entry.value == neutral(dtype))
+        start = operations_of(self.machine.kernel.reductions)[operation].start
+        neutral = start(self.machine.dtypes[entry.array])
+        if isinstance(neutral, Record):
+            neutral = neutral.parts
+        return entry.statement is not None and bool(entry.value == neutral)
 
 
 class _Walker(_expression.ExpressionMapper):

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, strides_of
+from loopkit._arrays import (
+    AddressSpace,
+    ArrayArg,
+    TemporaryVariable,
+    ValueArg,
+    strides_of,
+)
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
@@ -45,9 +51,8 @@ class BodyLowering:
                 return c.Name(name)
             if declared.order is None:
                 return c.Element(name, (self.linear(declared.temporary, indices),))
-            shape = declared.temporary.shape
-            inside = (self.index.subscript(indices[a], shape[a]) for a in declared.order)
-            return c.Element(name, tuple(inside))
+            places = self.index.places(declared.temporary, indices)
+            return c.Element(name, tuple(places[axis].node for axis in declared.order))
         array = self.kernel.array(name)
         if not indices:
             return c.Element(name, (integer(0),))
@@ -61,8 +66,7 @@ class BodyLowering:
         offset: Expression = 0,
     ) -> c.CExpression:
         """How far an element is from the first one."""
-        axes = list(zip(strides_of(array), indices, array.shape or (), strict=True))
-        return self.index.linear(axes, offset)
+        return self.index.linear(strides_of(array), self.index.places(array, indices), offset)
 
     def declarations(self) -> Iterator[c.Declaration]:
         """Shared temporaries, then private ones."""

@@ -10,12 +10,14 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _intervals
+from loopkit._arrays import ArrayArg, TemporaryVariable, swizzles_of
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._intervals import Interval, hull, intersection
 from loopkit._nodes import Expression
 from loopkit._promotion import UINT64
+from loopkit._swizzle import Swizzle
 from loopkit.codegen.c.tree import Binary, Call, Cast, CExpression, Choice, Name, Number, Unary
 from loopkit.codegen.ir import Whole
 from loopkit.codegen.operands import integer, joined, too_large
@@ -70,34 +72,64 @@ class IndexLowering:
             return Unary("!", self(expr.child))
         return self._sized(expr).node
 
-    def subscript(self, index: Expression, extent: Expression) -> CExpression:
-        """An index that lies inside of an axis."""
-        return self._sized(index, self._inside(extent), is_offset=True).node
-
-    def linear(
-        self,
-        axes: Sequence[tuple[Expression, Expression, Expression]],
-        offset: Expression = 0,
-    ) -> CExpression:
-        """``stride*index + ... + offset`` for axes of strides, indices and extents.
+    def places(
+        self, array: ArrayArg | TemporaryVariable, indices: Sequence[Expression]
+    ) -> list[Sized]:
+        """The place of an element along each axis.
 
         No index leaves its axis: an access is in bounds, or not executed.
         """
-        kept = [term for axis in axes if (term := self._term(*axis)).value != 0]
+        shape = array.shape or ()
+        inside = [
+            self._sized(index, self._inside(extent), is_offset=True)
+            for index, extent in zip(indices, shape, strict=True)
+        ]
+        found = list(inside)
+        for swizzle in swizzles_of(array):
+            its, extent = inside[swizzle.by], shape[swizzle.by]
+            found[swizzle.axis] = self._swizzled(swizzle, inside[swizzle.axis], its, extent)
+        return found
+
+    def _swizzled(self, swizzle: Swizzle, index: Sized, by: Sized, extent: Expression) -> Sized:
+        """``index ^ ((by >> skip & mask) << base)``, none of them negative."""
+        if by.value is None:
+            changed, most = by.node, (1 << swizzle.bits) - 1
+            if swizzle.skip:
+                changed = Binary(">>", changed, integer(swizzle.skip))
+            if not swizzle.takes_all(extent):
+                changed = Binary("&", changed, integer(most))
+            if swizzle.base:
+                changed, most = Binary("<<", changed, integer(swizzle.base)), most << swizzle.base
+        else:
+            most = swizzle.changed(by.value)
+            if most == 0:
+                return index
+            if index.value is not None:
+                return self._number(index.value ^ most)
+            changed = integer(most)
+        values = _intervals.bitwise_or((0, index.range[1]), (0, most))
+        node = Binary("^", index.node, changed)
+        return Sized(node, values, index.is_long or (by.is_long and by.value is None))
+
+    def linear(
+        self, strides: Sequence[Expression], places: Sequence[Sized], offset: Expression = 0
+    ) -> CExpression:
+        """``stride*place + ... + offset``."""
+        terms = map(self._term, strides, places)
+        kept = [term for term in terms if term.value != 0]
         if offset != 0 or not kept:
             kept.append(self._sized(offset, is_offset=True))
         return (kept[0] if len(kept) == 1 else self._sum(kept)).node
 
-    def _term(self, stride: Expression, index: Expression, extent: Expression) -> Sized:
-        if stride == 0 or index == 0:
+    def _term(self, stride: Expression, place: Sized) -> Sized:
+        if stride == 0 or place.value == 0:
             return self._number(0)
-        if isinstance(stride, (int, np.integer)) and isinstance(index, (int, np.integer)):
-            return self._number(int(stride) * int(index))
-        last = self._sized(index, self._inside(extent), is_offset=True)
+        if isinstance(stride, (int, np.integer)) and place.value is not None:
+            return self._number(int(stride) * place.value)
         if stride == 1:
-            return last
+            return place
         factors = stride.children if isinstance(stride, prim.Product) else (stride,)
-        return self._product([*(self._sized(f, is_offset=True) for f in factors), last])
+        return self._product([*(self._sized(f, is_offset=True) for f in factors), place])
 
     def _inside(self, extent: Expression) -> Interval:
         return 0, max(0, self.ranges.of(extent)[1] - 1)

@@ -69,7 +69,11 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
                     instead=f"tag '{iname}' unr, or put '{statement.id}' into its loop",
                 )
         expanded[temporary.name] = replace(
-            temporary, shape=(*temporary.shape, high - low + 1), dim_tags=None, padding=()
+            temporary,
+            shape=(*temporary.shape, high - low + 1),
+            dim_tags=None,
+            padding=(),
+            swizzles=(),
         )
     index: Expression = prim.Variable(iname) if not low else prim.Sum((prim.Variable(iname), -low))
 

@@ -14,6 +14,7 @@ from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
 from loopkit._spelling import check_expression, check_identifier, check_name, check_note, shown
+from loopkit._swizzle import Swizzle
 
 DType = np.dtype[Any]
 
@@ -113,7 +114,8 @@ class ValueArg(Exact):
 class TemporaryVariable(Exact):
     """A scalar or array that lives only inside a kernel.
 
-    ``padding[i]`` elements are added to the storage of axis ``i``.
+    ``padding[i]`` elements are added to the storage of axis ``i``; ``swizzles`` say how cells
+    change places along axes, at most one for each.
     ``accumulates`` names the reduction whose accumulator loopkit made it to be:
     such a temporary may be expanded by the transforms that need it.
     """
@@ -124,6 +126,7 @@ class TemporaryVariable(Exact):
     address_space: AddressSpace = AddressSpace.AUTO
     dim_tags: tuple[DimTag, ...] | None = None
     padding: tuple[int, ...] = ()
+    swizzles: tuple[Swizzle, ...] = ()
     accumulates: str | None = None
     made_by: str | None = None
 
@@ -133,6 +136,7 @@ class TemporaryVariable(Exact):
         if self.accumulates is not None:
             check_identifier(self.accumulates, "a reduction")
         check_note(self.made_by, "the step that made a temporary")
+        _check_swizzles(self)
 
 
 def _check_extents(name: str, shape: object, dim_tags: object) -> None:
@@ -148,6 +152,19 @@ def _check_extents(name: str, shape: object, dim_tags: object) -> None:
     for tag in dim_tags:
         if isinstance(tag, Strided):
             check_expression(tag.stride, f"a stride of '{name}'")
+
+
+def _check_swizzles(temporary: TemporaryVariable) -> None:
+    """Each is of axes that there are, and no two of one."""
+    swizzles, name = temporary.swizzles, temporary.name
+    if not isinstance(swizzles, tuple) or not all(isinstance(s, Swizzle) for s in swizzles):
+        raise InvalidArgumentError(f"{shown(swizzles)} are no swizzles of '{name}'")
+    axes = [swizzle.axis for swizzle in swizzles]
+    if len(set(axes)) < len(axes):
+        raise InvalidArgumentError(f"an axis of '{name}' is swizzled twice")
+    rank = len(temporary.shape) if isinstance(temporary.shape, tuple) else 0
+    if rank and any(axis >= rank for s in swizzles for axis in (s.axis, s.by)):
+        raise InvalidArgumentError(f"'{name}' has {rank} axes, and is swizzled along others")
 
 
 Argument = ArrayArg | ValueArg
@@ -196,3 +213,22 @@ def strides_of(array: ArrayArg | TemporaryVariable) -> tuple[Expression, ...]:
         strides[axis] = product(inner)
         inner = [shape[axis], *inner]
     return tuple(strides[axis] for axis in range(len(shape)))
+
+
+def swizzles_of(array: ArrayArg | TemporaryVariable) -> tuple[Swizzle, ...]:
+    """The swizzles of an array with axes; arguments lie as the caller's arrays do."""
+    return array.swizzles if isinstance(array, TemporaryVariable) and array.shape else ()
+
+
+def swizzled_text(array: ArrayArg | TemporaryVariable) -> str:
+    """How the cells of a swizzled array lie: ``[i, j ^ i]``; empty for others."""
+    swizzles = swizzles_of(array)
+    if not swizzles:
+        return ""
+    shape = array.shape or ()
+    names = [_LETTERS[axis] if axis < len(_LETTERS) else f"i{axis}" for axis in range(len(shape))]
+    texts = {s.axis: s.text(names, shape) for s in swizzles}
+    return f"[{', '.join(texts.get(axis, name) for axis, name in enumerate(names))}]"
+
+
+_LETTERS = "ijklmn"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, storage_shape
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, storage_shape, swizzled_text
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -94,7 +94,10 @@ def _array(kernel: Kernel, array: ArrayArg | TemporaryVariable) -> str:
     space = AddressSpace.GLOBAL if isinstance(array, ArrayArg) else space_of(kernel, array)
     shape = "?" if array.shape is None else ", ".join(map(to_text, storage_shape(array)))
     tags = f"dim_tags='{','.join(map(str, array.dim_tags))}'" if array.dim_tags else ""
-    return " ".join(filter(None, (f"[{shape}]", space.word, str(array.dtype or ""), tags)))
+    text = swizzled_text(array)
+    swizzled = f"swizzled to {text}" if text else ""
+    words = (f"[{shape}]", space.word, str(array.dtype or ""), tags, swizzled)
+    return " ".join(filter(None, words))
 
 
 def _assumptions(kernel: Kernel) -> dict[str, None]:

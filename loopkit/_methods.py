@@ -83,6 +83,7 @@ class Methods:
         rename_inames = transforms.rename_inames
         set_temporary_address_space = transforms.set_temporary_address_space
         split_iname = transforms.split_iname
+        swizzle_array = transforms.swizzle_array
         tag_array_axes = transforms.tag_array_axes
         tag_inames = transforms.tag_inames
         untag_inames = transforms.untag_inames

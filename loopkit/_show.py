@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, ValueArg, storage_shape
+from loopkit._arrays import (
+    AddressSpace,
+    ArrayArg,
+    TemporaryVariable,
+    ValueArg,
+    storage_shape,
+    swizzled_text,
+)
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
 from loopkit._errors import LoopkitError
@@ -94,8 +101,14 @@ def _temporaries(kernel: Kernel) -> Iterator[Line]:
             yield Line(
                 "array",
                 _array(t.name, storage_shape(t)),
-                f"{t.address_space.word} {dtype_name(t.dtype) if t.dtype else ''}".rstrip(),
+                f"{t.address_space.word} {dtype_name(t.dtype) if t.dtype else ''}".rstrip()
+                + _swizzled(t),
             )
+
+
+def _swizzled(temporary: TemporaryVariable) -> str:
+    text = swizzled_text(temporary)
+    return f", swizzled {text}" if text else ""
 
 
 def _rules(kernel: Kernel) -> Iterator[Line]:

@@ -44,6 +44,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.storage import (
         set_temporary_address_space as set_temporary_address_space,
     )
+    from loopkit.transforms.storage import swizzle_array as swizzle_array
     from loopkit.transforms.storage import tag_array_axes as tag_array_axes
     from loopkit.transforms.subst import assignment_to_subst as assignment_to_subst
     from loopkit.transforms.subst import expand_subst as expand_subst
@@ -64,7 +65,7 @@ _FAMILIES = {
     "rename": "remove_unused_inames rename_iname rename_inames",
     "slabs": "peel_iname",
     "split": "chunk_iname split_iname",
-    "storage": "add_padding pad_temporary set_temporary_address_space tag_array_axes",
+    "storage": "add_padding pad_temporary set_temporary_address_space swizzle_array tag_array_axes",
     "subst": "assignment_to_subst expand_subst extract_subst",
     "tag": "prioritize_loops tag_inames untag_inames",
 }

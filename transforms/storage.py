@@ -19,12 +19,16 @@ from loopkit._arrays import (
     TemporaryVariable,
     last_fastest,
     parse_address_space,
+    storage_shape,
     strides_of,
 )
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._places import space_of
+from loopkit._swizzle import Swizzle
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.tokens import split_outside_brackets
 from loopkit._transform import transform
@@ -65,6 +69,11 @@ def set_temporary_address_space(
                 "loop must have its value",
                 instead=f"'{name}' stays private; another temporary that holds the same can be "
                 "shared",
+            )
+        if wanted is AddressSpace.GLOBAL and temporaries[name].swizzles:
+            raise IllegalTransformError(
+                f"'{name}' is swizzled, and global memory has no banks",
+                instead=f"first take it back: swizzle_array('{name}', bits=0)",
             )
         temporaries[name] = replace(temporaries[name], address_space=wanted)
     return Change(kernel.with_(temporaries=tuple(temporaries.values())))
@@ -203,6 +212,93 @@ def pad_temporary(
         )
     changed = replace(temporary, padding=tuple(padding) if any(padding) else ())
     return Change(with_arrays(kernel, {name: changed}))
+
+
+@transform
+def swizzle_array(
+    kernel: Kernel,
+    array: kind.Name,
+    axis: kind.Integer = -1,
+    by: kind.MaybeInteger = None,
+    bits: kind.MaybeNatural = None,
+    *,
+    base: kind.Natural = 0,
+    skip: kind.Natural = 0,
+    pad: kind.Flag = False,
+    unchecked: bool = False,
+) -> Change:
+    """Permute the cells of a temporary along an axis, by the index on another one.
+
+    Before: cell ``t[i, j]`` of ``t[32, 32]`` lies at ``t[i][j]``, and a column in one bank of
+    shared memory.  After ``swizzle_array("t")``: at ``t[i][j ^ i]``, and a column in all banks.
+
+    In general index ``j`` of ``axis`` has the place ``j ^ ((i >> skip) % 2**bits << base)``, where
+    ``i`` is the index of axis ``by``: its ``bits`` bits above the lowest ``skip`` change those of
+    ``j`` above the lowest ``base``.  In rows of ``2**r`` elements that is CuTe's
+    ``Swizzle<bits, base, r + skip - base>``.  No memory is taken, and what the kernel means does
+    not change.
+
+    :arg array: a temporary in shared or private memory.
+    :arg axis: along which cells change places; from the end, if negative.
+    :arg by: the axis whose index says how; left out, the one in front, or for the first the last.
+    :arg bits: how many bits change; 0 takes the swizzle of the axis away.  If it is left out, as
+        many as the index of ``by`` has above ``skip``, if the axis has as many above ``base``.
+    :arg base: so many of the lowest bits stay: ``2**base`` elements remain beside each other.
+    :arg skip: so many of the lowest bits of the other index do not count: ``2**skip`` rows in
+        turn are permuted alike.
+    :arg pad: add to the axis the unused elements that places need beyond its end.
+    :raises IllegalTransformError: where two cells would have one place, or one none.
+    """
+    if array not in kernel.temporary_by_name:
+        raise UnknownNameError("temporary", array, kernel.temporary_by_name)
+    temporary = kernel.temporary_by_name[array]
+    rank = len(temporary.shape)
+    position = _checked_axis(axis, rank, array)
+    other = _checked_axis((position or rank) - 1 if by is None else by, rank, array)
+    if space_of(kernel, temporary) is AddressSpace.GLOBAL:
+        raise IllegalTransformError(
+            f"'{array}' lies in global memory, which has no banks",
+            instead="set_temporary_address_space puts it into shared memory",
+        )
+    if bits is None:
+        bits = min(_bits_of(temporary, other) - skip, _bits_of(temporary, position) - base)
+        if bits < 1:
+            raise InvalidArgumentError(
+                f"no bits are left: of the indices of axes {position} and {other} of '{array}' "
+                f"the lowest {base} and {skip} do not count"
+            )
+    others = tuple(s for s in temporary.swizzles if s.axis != position)
+    if bits:
+        others = (*others, Swizzle(position, other, bits, base, skip))
+    changed = replace(temporary, swizzles=tuple(sorted(others, key=lambda s: s.axis)))
+    if pad and bits:
+        changed = _with_room(changed, position)
+    if changed == temporary:
+        raise IllegalTransformError(f"'{array}' would stay as it is")
+    return Change(with_arrays(kernel, {array: changed}))
+
+
+def _bits_of(temporary: TemporaryVariable, axis: int) -> int:
+    """How many bits hold all indices of an axis."""
+    return max(_number(temporary, temporary.shape[axis], axis) - 1, 0).bit_length()
+
+
+def _number(temporary: TemporaryVariable, extent: Expression, axis: int) -> int:
+    if not isinstance(extent, (int, np.integer)):
+        raise IllegalTransformError(
+            f"axis {axis} of '{temporary.name}' has {to_text(extent)} elements, which is no "
+            "constant",
+            instead="fix_parameters makes sizes constants",
+        )
+    return int(extent)
+
+
+def _with_room(temporary: TemporaryVariable, axis: int) -> TemporaryVariable:
+    """The same with the elements that an axis needs, so that it ends where bits change no more."""
+    block = max(1 << (s.base + s.bits) for s in temporary.swizzles if s.axis == axis)
+    padding = list(temporary.padding or [0] * len(temporary.shape))
+    padding[axis] += -_number(temporary, storage_shape(temporary)[axis], axis) % block
+    return replace(temporary, padding=tuple(padding) if any(padding) else ())
 
 
 @transform

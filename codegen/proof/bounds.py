@@ -51,6 +51,17 @@ class BoundsCheck(Check):
             if outside is not None:
                 self.report(touch, axis, outside)
                 return
+        self.subscripts(touch)
+
+    def subscripts(self, touch: Touch) -> None:
+        """Where they are not the cell: whether the text's own ones lie in the text's array."""
+        for axis, (index, extent) in enumerate(zip(touch.indices, touch.dimensions, strict=False)):
+            outside = None if extent is None else self.outside(touch.scope, index, extent)
+            if outside is not None:
+                what = f"subscript {axis} of {touch.array} leaves its dimension"
+                point = self.point(outside, *self.subject.kernel.all_inames)
+                self.found("bounds", what, touch.leaf, point, array=touch.array)
+                return
 
     @memoised
     def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:

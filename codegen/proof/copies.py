@@ -61,7 +61,7 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
         if temporary.name not in spread:
             return temporary
         shape = (*temporary.shape, last - first + 1)
-        return replace(temporary, shape=shape, dim_tags=None, padding=())
+        return replace(temporary, shape=shape, dim_tags=None, padding=(), swizzles=())
 
     return kernel.with_(
         statements=tuple(copied(s) for s in kernel.statements),

@@ -112,6 +112,18 @@ class Extreme(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Xor(Node):
+    """``left ^ right % 2**bits``, of integers without end."""
+
+    left: Form
+    right: Form
+    bits: int
+
+    besides = member("bits")
+    inside = members("left", "right")
+
+
+@dataclass(frozen=True, eq=False)
 class Loaded(Node):
     """An element of an array, by its offset."""
 
@@ -150,7 +162,7 @@ class Opaque(Node):
     inside = member("parts")
 
 
-Atom = Variable | Floor | Extreme | Loaded | Choice | Opaque
+Atom = Variable | Floor | Extreme | Xor | Loaded | Choice | Opaque
 DATA = (Loaded, Choice, Opaque)
 """Atoms that only data decides."""
 
@@ -303,6 +315,8 @@ def _parts(atom: Atom) -> tuple[Form, ...]:
     """The forms in a quotient or an extremum; what data decides is not looked into."""
     if isinstance(atom, Floor):
         return (atom.of,)
+    if isinstance(atom, Xor):
+        return atom.left, atom.right
     return atom.parts if isinstance(atom, Extreme) else ()
 
 
@@ -317,6 +331,8 @@ def _renamed(atom: Atom, name: Callable[[str], str]) -> Atom:
         return Floor(atom.of.renamed(name), atom.by)
     if isinstance(atom, Extreme):
         return Extreme(atom.word, tuple(p.renamed(name) for p in atom.parts))
+    if isinstance(atom, Xor):
+        return Xor(atom.left.renamed(name), atom.right.renamed(name), atom.bits)
     return atom
 
 
@@ -328,6 +344,8 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
     if isinstance(atom, Extreme):
         parts = [p.value(values) for p in atom.parts]
         return min(parts) if atom.word == "min" else max(parts)
+    if isinstance(atom, Xor):
+        return atom.left.value(values) ^ (atom.right.value(values) % (1 << atom.bits))
     raise KeyError(atom)
 
 
@@ -398,6 +416,30 @@ def bitwise(operator: str, left: Form, right: Form) -> Form | None:
         return floor(left, by) if operator == ">>" else left.scaled(by)
     if operator == "&" and known > 0 and known & (known + 1) == 0:
         return remainder(left, known + 1)
+    return None
+
+
+def exclusive_or(left: Form, right: Form, bits: int) -> Form:
+    """``left ^ right % 2**bits``: what only changes higher bits of ``right`` is left out."""
+    modulus = 1 << bits
+    right = Form({m: c % modulus for m, c in right.terms.items() if c % modulus})
+    if not right.terms:
+        return left
+    if left.constant is not None and right.constant is not None:
+        return constant(left.constant ^ right.constant)
+    return Form({(Xor(left, right, bits),): 1})
+
+
+def bits_of(form: Form) -> int | None:
+    """How many bits hold ``factor * (x % 2**n)``; None for forms that are not spelled so."""
+    for monomial, factor in form.terms.items():
+        atom = monomial[0] if len(monomial) == 1 else None
+        if not isinstance(atom, Floor) or factor >= 0 or -factor % atom.by:
+            continue
+        scale = -factor // atom.by
+        rest = Form({m: c for m, c in form.terms.items() if m != monomial})
+        if rest == atom.of.scaled(scale):
+            return (scale * (atom.by - 1)).bit_length()
     return None
 
 

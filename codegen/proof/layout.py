@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from loopkit._arrays import TemporaryVariable, storage_shape, strides_of
+from loopkit._arrays import TemporaryVariable, storage_shape, strides_of, swizzles_of
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam
 from loopkit._promotion import dtype_name
@@ -23,10 +23,51 @@ def check_layout(subject: Subject, recorder: Recorder) -> None:
     shared = [d for d in subject.names.declarations.values() if d.space == "shared"]
     _side_by_side(subject, recorder, [d for d in shared if d.offset is not None])
     _static(subject, recorder, [d for d in shared if d.offset is None])
+    for temporary in subject.kernel.temporaries:
+        if swizzles_of(temporary) and temporary.name in subject.names.declarations:
+            _swizzled(subject, recorder, temporary)
     for param in subject.program.params:
         if isinstance(param, ArrayParam):
             with recorder.question("memory", f"whether '{param.name}' is as large as it must be"):
                 _allocated(subject, recorder, param)
+
+
+def _swizzled(subject: Subject, recorder: Recorder, array: TemporaryVariable) -> None:
+    """Each cell of a swizzled array has a place of its own, which its axes have: all are looked at.
+
+    That is what the proof relies on where it compares cells in place of subscripts.
+    """
+    line = subject.names.declarations[array.name].line
+    extents = (array.shape, storage_shape(array), strides_of(array))
+    if not all(isinstance(n, (int, np.integer)) for numbers in extents for n in numbers):
+        recorder.open("memory", f"whether the cells of '{array.name}' lie apart", line=line)
+        return
+    shape, room, strides = (tuple(map(int, numbers)) for numbers in extents)
+    if prod(shape) > _MOST_CELLS:
+        recorder.open("memory", f"whether the {prod(shape)} cells of '{array.name}' lie apart")
+        return
+    cells = np.indices(shape).reshape(len(shape), -1)
+    places = cells.copy()
+    for swizzle in swizzles_of(array):
+        digits = cells[swizzle.by] >> swizzle.skip & (1 << swizzle.bits) - 1
+        places[swizzle.axis] = cells[swizzle.axis] ^ digits << swizzle.base
+    beyond = (places >= np.array(room)[:, None]).any(axis=0)
+    if beyond.any():
+        cell = tuple(cells[:, beyond.argmax()].tolist())
+        what = f"the swizzle of '{array.name}' leaves cell {list(cell)} no place"
+        recorder.wrong("memory", what, line, array=array.name)
+        return
+    elements = np.array(strides) @ places
+    order = np.argsort(elements, kind="stable")
+    same = np.flatnonzero(elements[order][1:] == elements[order][:-1])
+    if len(same):
+        one, two = (cells[:, order[same[0] + n]].tolist() for n in (0, 1))
+        what = f"cells {one} and {two} of '{array.name}' have one place"
+        recorder.wrong("memory", what, line, array=array.name)
+
+
+_MOST_CELLS = 1 << 22
+"""More than any block's memory holds."""
 
 
 def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:

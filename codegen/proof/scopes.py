@@ -11,7 +11,17 @@ from loopkit._cached import cached_property, memoised
 from loopkit._intervals import Interval
 from loopkit.codegen.c.tree import CExpression, For, If, Let
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import ONE, Atom, Extreme, Floor, Form, NotAffineError, Variable
+from loopkit.codegen.proof.forms import (
+    ONE,
+    Atom,
+    Extreme,
+    Floor,
+    Form,
+    NotAffineError,
+    Variable,
+    Xor,
+    bits_of,
+)
 from loopkit.codegen.proof.spaces import Space
 
 FAR = 1 << 200
@@ -115,7 +125,19 @@ class Scope:
         if isinstance(atom, Extreme):
             combined = _intervals.least if atom.word == "min" else _intervals.greatest
             return combined(*map(self.range_of, atom.parts))
+        if isinstance(atom, Xor):
+            # Bits above those that change stay.
+            (low, high), rest = self.range_of(atom.left), (1 << atom.bits) - 1
+            return low & ~rest, high | rest
         return -FAR, FAR
+
+    def bits_of(self, form: Form) -> int | None:
+        """How many bits hold a form here, if it is known to need no sign."""
+        known = bits_of(form)
+        if known is not None:
+            return known
+        low, high = self.range_of(form)
+        return high.bit_length() if low >= 0 and high < FAR else None
 
     @memoised
     def never_below_zero(self, form: Form) -> bool:

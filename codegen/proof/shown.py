@@ -60,6 +60,7 @@ _RULES: dict[type, Callable[[Any], str]] = {
     forms.Variable: lambda atom: str(atom.name),
     forms.Floor: lambda atom: f"floor(({_form(atom.of)})/{atom.by})",
     forms.Extreme: _several,
+    forms.Xor: lambda atom: f"({_form(atom.left)} ^ ({_form(atom.right)}) % {1 << atom.bits})",
     forms.Loaded: lambda atom: f"{atom.array}[{_form(atom.offset)}]",
     forms.Choice: lambda atom: f"if({_listed(atom.inside)})",
     forms.Opaque: _opaque,

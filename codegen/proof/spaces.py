@@ -13,17 +13,23 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._cached import memoised
-from loopkit._hidden import instance
+from loopkit._hidden import hidden, instance
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Compare, Condition, Joined
 from loopkit.codegen.proof.forms import (
+    ONE,
+    ZERO,
     Extreme,
     Floor,
     Form,
     Monomial,
     NotAffineError,
     Variable,
+    Xor,
     constant,
+    extreme,
+    floor,
+    variable,
 )
 
 PARAM = _sets.PARAM
@@ -101,6 +107,8 @@ class Space:
 
     def at_least_zero(self, form: Form) -> isl.Set:
         """Where a form is not negative."""
+        if _has_digits(form):
+            return self._by_digits(Compare(">=", form))
         simple = self._constraint(form)
         if simple is not None:
             return self.universe.add_constraint(simple).to_set()
@@ -117,6 +125,14 @@ class Space:
                 return None
             raise
 
+    def _by_digits(self, condition: Compare) -> isl.Set:
+        """Where a condition on exclusive ors holds: their binary digits are names for a while."""
+        digits = _Digits()
+        form = digits.resolved(condition.form)
+        wide = Space([*self.names, *digits.names])
+        found = wide.where(Compare(condition.operator, form)) & wide.all_of(digits.conditions)
+        return found.project_out(PARAM, len(self.names), len(digits.names))
+
     def where(self, condition: Condition) -> isl.Set:
         """Where a condition holds; raises :class:`NotAffineError` for unknown ones."""
         if isinstance(condition, Joined):
@@ -128,6 +144,8 @@ class Space:
         if not isinstance(condition, Compare):
             raise NotAffineError(condition)
         form = condition.form
+        if _has_digits(form):
+            return self._by_digits(condition)
         if condition.operator == ">=":
             return self.at_least_zero(form)
         if condition.operator == "==":
@@ -141,7 +159,7 @@ class Space:
         basic = self.universe
         others = []
         for part in parts:
-            if not isinstance(part, Compare) or part.operator == "!=":
+            if not isinstance(part, Compare) or part.operator == "!=" or _has_digits(part.form):
                 others.append(self.where(part))
                 continue
             simple = self._constraint(part.form)
@@ -193,6 +211,65 @@ class Space:
             return own if own in self.position else name
 
         return renamed
+
+
+def _has_digits(form: Form) -> bool:
+    return any(isinstance(atom, Xor) for atom in form.atoms)
+
+
+class _Digits:
+    """Names for the binary digits of exclusive ors, and what they are."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.conditions: list[Condition] = []
+
+    def resolved(self, form: Form) -> Form:
+        """A form with digits in place of exclusive ors, also inside of quotients and extrema."""
+        found = ZERO
+        for monomial, value in form.terms.items():
+            atom = monomial[0] if len(monomial) == 1 else None
+            part = Form({monomial: value})
+            if isinstance(atom, Xor):
+                part = self._of(atom).scaled(value)
+            elif isinstance(atom, Floor):
+                part = floor(self.resolved(atom.of), atom.by).scaled(value)
+            elif isinstance(atom, Extreme):
+                part = extreme(atom.word, map(self.resolved, atom.parts)).scaled(value)
+            found = found.plus(part)
+        return found
+
+    def _of(self, atom: Xor) -> Form:
+        """``left + right - 2*(both)``, of the digits that may change."""
+        left, right = self.resolved(atom.left), self.resolved(atom.right)
+        result = left
+        for bit, (mine, its) in enumerate(
+            zip(self._split(left, atom.bits), self._split(right, atom.bits), strict=True)
+        ):
+            both = self._new()
+            sum_ = mine.plus(its).minus(both.scaled(2))
+            self.conditions += [*_digit(both), *_digit(sum_)]
+            result = result.plus(its.minus(both.scaled(2)), 1 << bit)
+        return result
+
+    def _split(self, form: Form, bits: int) -> list[Form]:
+        """The lowest digits of a form."""
+        found, total = [], self._new().scaled(1 << bits)
+        for bit in range(bits):
+            digit = self._new()
+            self.conditions += _digit(digit)
+            total = total.plus(digit, 1 << bit)
+            found.append(digit)
+        self.conditions.append(equal(form, total))
+        return found
+
+    def _new(self) -> Form:
+        self.names.append(hidden("digit", len(self.names)))
+        return variable(self.names[-1])
+
+
+def _digit(form: Form) -> tuple[Condition, Condition]:
+    return at_most(ZERO, form), at_most(form, ONE)
 
 
 def _without_extreme(form: Form) -> Condition:

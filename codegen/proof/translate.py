@@ -8,7 +8,7 @@ from functools import partial, reduce
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._arrays import ArrayArg, strides_of
+from loopkit._arrays import ArrayArg, TemporaryVariable, strides_of, swizzles_of
 from loopkit._cached import memoised
 from loopkit._errors import LoopkitError
 from loopkit._expression import index_tuple, is_integer_arithmetic, parts_of, variable_names
@@ -180,7 +180,12 @@ class TextTranslator:
                 return self._typed(expr, scope)
             quotient = truncated(left, known, scope)
             return quotient if operator == "/" else left.minus(quotient.scaled(known))
-        return of_bits(operator, left, right)
+        bits = scope.bits_of(right) if operator == "^" else None
+        return (
+            of_bits(operator, left, right)
+            if bits is None
+            else forms.exclusive_or(left, right, bits)
+        )
 
     def _call(self, expr: c.Call, scope: Scope) -> forms.Form | None:
         arguments = [self.form(a, scope) for a in expr.arguments]
@@ -246,6 +251,22 @@ def flat(indices: tuple[forms.Form, ...], dimensions: tuple[int | None, ...]) ->
     return offset
 
 
+def swizzled(
+    array: ArrayArg | TemporaryVariable, indices: tuple[forms.Form, ...]
+) -> tuple[forms.Form, ...]:
+    """The places of a cell along the axes of its array, which has it."""
+    places = list(indices)
+    for swizzle in swizzles_of(array):
+        extent = (array.shape or ())[swizzle.by]
+        bits = swizzle.bits
+        if isinstance(extent, int):
+            bits = min(bits, max(extent - 1 >> swizzle.skip, 0).bit_length())
+        changed = forms.floor(indices[swizzle.by], 1 << swizzle.skip).scaled(1 << swizzle.base)
+        index = indices[swizzle.axis]
+        places[swizzle.axis] = forms.exclusive_or(index, changed, swizzle.base + bits)
+    return tuple(places)
+
+
 def divided(is_floor: bool, numerator: forms.Form, denominator: forms.Form) -> forms.Form:
     """Python's quotient or remainder."""
     if not denominator.constant:
@@ -290,8 +311,9 @@ class KernelTranslator:
         if key not in self._offsets:
             held = self.kernel.array(array)
             offset = self.form(held.offset) if isinstance(held, ArrayArg) else forms.ZERO
-            for stride, index in zip(self._strides(array), indices, strict=True):
-                offset = offset.plus(stride.times(self.form(index)))
+            places = swizzled(held, tuple(map(self.form, indices)))
+            for stride, place in zip(self._strides(array), places, strict=True):
+                offset = offset.plus(stride.times(place))
             self._offsets[key] = indices, offset
         return self._offsets[key][1]
 

@@ -37,7 +37,8 @@ class Touch:
     ``indices`` are those of the text, one per dimension of a declared array.
     ``scope`` is where it happens: inside of ``c ? x[i] : y[i]``, more holds than around.
     ``cell`` and ``extents`` name the element by its array's axes, once the access
-    is known to be one of its statement's; ``origin`` are that access's subscripts.
+    is known to be one of its statement's; ``origin`` are that access's subscripts.  Where an
+    array is swizzled, ``dimensions`` are those of the text, in which the ``indices`` lie.
     """
 
     leaf: Leaf
@@ -51,6 +52,7 @@ class Touch:
     cell: tuple[Form, ...] | None = None
     extents: tuple[Form | None, ...] = ()
     origin: tuple[Expression, ...] | None = None
+    dimensions: tuple[Form | None, ...] = ()
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._arrays import ArrayArg, strides_of
+from loopkit._arrays import ArrayArg, strides_of, swizzles_of
 from loopkit._cached import once
 from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType, components_of
 from loopkit._reference import scalar_functions as functions
@@ -92,7 +92,10 @@ class Sample:
         held = self.subject.kernel.array(read.array)
         start = held.offset if isinstance(held, ArrayArg) else 0
         offset = int(self.value(self.translate(start, False)))
-        for stride, value in zip(strides_of(held), values, strict=True):
+        places = list(values)
+        for swizzle in swizzles_of(held):
+            places[swizzle.axis] ^= swizzle.changed(values[swizzle.by])
+        for stride, value in zip(strides_of(held), places, strict=True):
             offset += int(self.value(self.translate(stride, False))) * value
         return read.array, offset
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import permutations
 
+import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import Nested, Strided, TemporaryVariable, strides_of
+from loopkit._arrays import (
+    ArrayArg,
+    Nested,
+    Strided,
+    TemporaryVariable,
+    storage_shape,
+    strides_of,
+    swizzles_of,
+)
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import to_text, variable_names
@@ -19,6 +30,7 @@ from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import inside, outside
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, Undecided
+from loopkit._poly.places import at_the_origin, places_of
 from loopkit._same import Key, key_of
 from loopkit._simplify import simplify
 
@@ -74,31 +86,43 @@ def _is_inside(new: Model, index: Expression, extent: Expression) -> bool:
 
 
 def check_storage(check: Check, name: str) -> None:
-    """Check that no two cells of an array with explicit strides or with padding overlap.
+    """Check that each cell of an array has a place, and no other cell the same.
 
-    A violation of kind ``"overlap"`` is reported.  Strides of arguments that are
-    not constants are taken on trust, those of temporaries are undecided.
+    Looked at where strides are explicit, or places padded or swizzled: a violation of kind
+    ``"overlap"`` is reported, or ``"outside"``.  Strides of arguments that are not constants are
+    taken on trust, those of temporaries are undecided.
     """
     model = check.new
     array = model.kernel.temporary_by_name.get(name) or model.kernel.arg_by_name.get(name)
     tags = getattr(array, "dim_tags", None)
     shape = getattr(array, "shape", None)
-    if array is None or not shape:
+    if not isinstance(array, (ArrayArg, TemporaryVariable)) or not shape:
         return
     # Axes that are laid one into the other keep their cells apart, unless padding makes them less.
     shrunk = any(p < 0 for p in getattr(array, "padding", ()))
-    if not shrunk and not any(isinstance(t, Strided) for t in tags or ()):
+    swizzled = swizzles_of(array)
+    if not (shrunk or swizzled) and not any(isinstance(t, Strided) for t in tags or ()):
         return
-    strides = strides_of(array)  # type: ignore[arg-type]
     words = [hidden("index", axis) for axis in range(len(shape))]
     cells = [[variable(word, label) for word in words] for label in (ONE, TWO)]
-    both = model.kernel.assumptions.set
     try:
-        for cell in cells:
-            for index, extent in zip(cell, shape, strict=True):
-                both = both & inside(index, extent)
+        if swizzled and _is_swizzled_wrongly(check, array, cells):
+            return
+        # What is swizzled lies where cells would that have its places for indices.
+        extents = list(shape)
+        for swizzle in swizzled:
+            extents[swizzle.axis] = storage_shape(array)[swizzle.axis]
+        both = reduce(isl.Set.intersect, (_within(check, cell, extents) for cell in cells))
     except _sets.NotAffineError:
+        if swizzled:
+            raise Undecided(
+                f"whether all cells of '{name}' have places of their own hangs on its extents",
+                "extents that are numbers, or sums of sizes, can be proven",
+            ) from None
         return
+    if not shrunk and not any(isinstance(t, Strided) for t in tags or ()):
+        return
+    strides = strides_of(array)
     places = (
         prim.Sum(tuple(prim.Product(factors) for factors in zip(strides, cell, strict=True)))
         for cell in cells
@@ -112,13 +136,75 @@ def check_storage(check: Check, name: str) -> None:
                 "strides that are numbers, or an order of axes (tag_array_axes), can be proven",
             ) from None
         return
-    mine, its = map(tuple, cells)
-    for one, two in zip(mine, its, strict=True):
-        bad = both & _sets.condition_set(prim.Comparison(one, "<", two))
+    _report_overlap(check, name, both, *cells)
+
+
+def _is_swizzled_wrongly(
+    check: Check, array: ArrayArg | TemporaryVariable, cells: Sequence[Sequence[Expression]]
+) -> bool:
+    """Whether a swizzle puts a cell beyond its axis, or two in one place: that is reported.
+
+    Raises :class:`~loopkit._linear.NotAffineError` where extents cannot be compared.
+    """
+    shape = array.shape or ()
+    one, two = (places_of(array, cell, label) for cell, label in zip(cells, LABELS, strict=True))
+    first = _within(check, cells[0], shape) & one.tied
+    for swizzle in swizzles_of(array):
+        extent = storage_shape(array)[swizzle.axis]
+        beyond = prim.Comparison(one.along[swizzle.axis], ">=", extent)
+        bad = first & _sets.condition_set(beyond)
         if not bad.is_empty():
-            side = Side(None, None)
-            check.report(Violation("overlap", bad, side, array=name, cell=mine, written=its))
-            return
+            bad = _sets.project_out(bad, one.digits)
+            detail = f"axis {swizzle.axis} has {to_text(extent)} places"
+            found = Violation(
+                "outside", bad, _NOBODY, array=array.name, cell=tuple(cells[0]), detail=detail
+            )
+            check.report(found)
+            return True
+    apart = at_the_origin(two, cells[1])
+    if apart.is_empty():
+        return False
+    second, digits = _within(check, cells[1], shape), (*one.digits, *two.digits)
+    origin = _sets.condition_set(
+        prim.LogicalAnd(tuple(prim.Comparison(index, "==", 0) for index in cells[0]))
+    )
+    together = reduce(isl.Set.intersect, map(_sets.affine_equality, one.along, two.along))
+    # The first cell and another one; then any two, which is harder to find out.
+    return any(
+        _report_overlap(check, array.name, pairs, *cells, digits=digits)
+        for pairs in (origin & apart & second, first & second & two.tied & together)
+    )
+
+
+def _report_overlap(
+    check: Check,
+    name: str,
+    together: isl.Set,
+    mine: Sequence[Expression],
+    its: Sequence[Expression],
+    digits: Sequence[str] = (),
+) -> bool:
+    """Whether different cells are among those that lie together: that is reported."""
+    for one, two in zip(mine, its, strict=True):
+        bad = together & _sets.condition_set(prim.Comparison(one, "<", two))
+        if not bad.is_empty():
+            bad = _sets.project_out(bad, digits)
+            found = Violation(
+                "overlap", bad, _NOBODY, array=name, cell=tuple(mine), written=tuple(its)
+            )
+            check.report(found)
+            return True
+    return False
+
+
+def _within(check: Check, cell: Sequence[Expression], shape: Sequence[Expression]) -> isl.Set:
+    """``{ indices, sizes : the cell lies in a box }``."""
+    box = reduce(isl.Set.intersect, map(inside, cell, shape))
+    return box & check.new.kernel.assumptions.set
+
+
+_NOBODY = Side(None, None)
+LABELS = (ONE, TWO)
 
 
 def _is_nested(array: TemporaryVariable) -> bool:

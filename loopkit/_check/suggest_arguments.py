@@ -8,7 +8,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import Strided, strides_of
+from loopkit._arrays import Strided, storage_shape, strides_of, swizzles_of
 from loopkit._check.suggest_calls import call, requires, with_arguments, without
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._check.violation import Violation
@@ -46,6 +46,8 @@ def by_arguments(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
             yield Suggestion("around " + " and ".join(f"'{i}'" for i in ids), (other,))
     if step.transform == "tag_array_axes":
         yield from _strides(refusal)
+    if step.transform == "swizzle_array":
+        yield from _swizzles(refusal)
     if refusal.given.get("existing_ok"):
         name = refusal.kernel.fresh_name(str(refusal.given["new_iname"]))
         other = without(with_arguments(step, new_iname=name), "existing_ok")
@@ -69,6 +71,23 @@ def _strides(refusal: Refusal) -> Iterator[Suggestion]:
         needed = strides[axis] * shape[axis]
     other = with_arguments(refusal.step, dim_tags=", ".join(f"stride:{s}" for s in strides))
     yield Suggestion("with room for each cell", (other,))
+
+
+def _swizzles(refusal: Refusal) -> Iterator[Suggestion]:
+    """Room for all places that a swizzle has, or fewer bits."""
+    if refusal.change is None or len(refusal.arrays) != 1:
+        return
+    if not all(v.kind == "outside" for v in refusal.violations):
+        return
+    yield Suggestion("with room for all places", (with_arguments(refusal.step, pad=True),))
+    array = refusal.change.kernel.array(refusal.arrays[0])
+    for swizzle in swizzles_of(array):
+        extent = storage_shape(array)[swizzle.axis]
+        if isinstance(extent, int):
+            # What divides the axis divides it into blocks that stay.
+            bits = (extent & -extent).bit_length() - 1 - swizzle.base
+            if 0 < bits < swizzle.bits:
+                yield Suggestion("with fewer bits", (with_arguments(refusal.step, bits=bits),))
 
 
 def by_numbers(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:

@@ -56,7 +56,8 @@ class Violation:
     - ``"updates"``: ``source`` and ``sink`` update one cell at the same time;
     - ``"dropped"``, ``"extra"``, ``"repeated"``: instances that are not executed, or too often;
     - ``"expression"``: ``sink`` computes something else;
-    - ``"bounds"``: ``sink`` leaves the array.
+    - ``"bounds"``: ``sink`` leaves the array;
+    - ``"overlap"``: two cells have one place in memory; ``"outside"``: one has none.
 
     ``how`` is ``"after"``, ``"together"`` or ``"blocks"``: the other order, none
     because both run on different threads at once, none because of blocks.

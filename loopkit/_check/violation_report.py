@@ -33,6 +33,7 @@ _SENTENCES = {
     ("bounds", ""): "{sink} would access {cell}, {detail}",
     ("expression", ""): "{sink} would compute something else{why}",
     ("overlap", ""): "{here} and {there} would lie in the same place",
+    ("outside", ""): "{here} would have no place: {detail}",
     ("order", "at end"): "what {source} leaves in {cell} {would} not be there at the end",
     ("order", "unordered"): _MEETING % "source",
     ("order", ""): "{sink} {would} read {cell} before {source} has written it",

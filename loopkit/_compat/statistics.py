@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._arrays import strides_of
+from loopkit._arrays import strides_of, swizzles_of
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
 from loopkit._costs.accesses import Access, accesses_of, address_map, space_of
@@ -347,7 +347,10 @@ def _access_key(model: Model, access: Access) -> MemAccess:
     for iname in model.statement[access.statement].inames:
         axis = model.axis_of(iname)
         if axis is not None and axis[0] in strides and isinstance(axis[1], int):
-            step = _step(access.indices, strides_of(array), iname)
+            # Along an axis that is swizzled no step is constant.
+            moved = {swizzle.axis for swizzle in swizzles_of(array)}
+            by_axis = (0 if n in moved else s for n, s in enumerate(strides_of(array)))
+            step = _step(access.indices, tuple(by_axis), iname)
             if step != 0:
                 strides[axis[0]][axis[1]] = step if isinstance(step, int) else to_text(step)
     return MemAccess(

@@ -9,7 +9,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, strides_of
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, strides_of
 from loopkit._cached import memoised
 from loopkit._expression import substitute, to_text
 from loopkit._frozen import dataclass
@@ -22,6 +22,7 @@ from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._poly.parallel_axes import Axis
+from loopkit._poly.places import places_of
 from loopkit._same import key_of
 from loopkit.codegen.bounds import determined_value
 from loopkit.codegen.hardware import find_hardware
@@ -116,10 +117,16 @@ def space_of(kernel: Kernel, array: str) -> AddressSpace:
     return declared.address_space
 
 
-def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> AddressMap:
+def address_map(
+    model: Model,
+    access: Access,
+    sizes: Mapping[str, int],
+    array: ArrayArg | TemporaryVariable | None = None,
+) -> AddressMap:
     """Which threads make an access to which addresses, at these sizes, as the code runs.
 
-    Raises :class:`NotAffineError` where data decide that.
+    ``array`` is the accessed one, laid out in another way.  Raises :class:`NotAffineError` where
+    data decide that.
     """
     statement = model.statement[access.statement]
     if model.depends_on_data(statement) or model.bounds_from_data(access.statement):
@@ -130,9 +137,13 @@ def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> Addre
     bounds, everywhere = model.everywhere(at)
     domain = _executed(model, statement) & model.where_evaluated(access.guards, "") & bounds
     cell, quotients = _cell(access.indices, sizes)
-    strides = [_sets.value_at(s, sizes) for s in strides_of(model.array(access.array))]
+    array = array or model.array(access.array)
+    strides = [_sets.value_at(s, sizes) for s in strides_of(array)]
     for name, atom in quotients.items():
         domain = domain & _sets.equality(name, atom)
+    places = places_of(array, [form.expression for form in cell])
+    if places.digits:
+        domain = domain & places.tied
     lanes = tuple(_index(model, statement, axis, everywhere) for axis in THREADS)
     taken = {lane[0] for lane in lanes if lane is not None}
     blocks = tuple(_index(model, statement, axis, everywhere) for axis in BLOCKS)
@@ -140,14 +151,14 @@ def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> Addre
     others = {block[0] for block in blocks if block is not None}
     requests = tuple(sorted((statement.inames | others) - taken - tied))
     return AddressMap(
-        (access.statement, key_of((access.guards, tuple(quotients.items())))),
+        (access.statement, key_of((access.guards, tuple(quotients.items()), places.tying))),
         domain,
         requests,
         lanes,
-        (*sorted(tied), *quotients),
+        (*sorted(tied), *quotients, *places.digits),
         blocks,
         cell,
-        total([form * stride for form, stride in zip(cell, strides, strict=True)]),
+        total([linear(p) * stride for p, stride in zip(places.along, strides, strict=True)]),
     )
 
 

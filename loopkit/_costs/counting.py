@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 
+from loopkit._arrays import TemporaryVariable
 from loopkit._costs.accesses import Access, AddressMap, address_map, space_of, text_of
 from loopkit._costs.reuse import Reuse, cells_of, reuse
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import GLOBAL, SHARED, Lanes, WarpCosts, lanes_of, moves, warp_costs
-from loopkit._linear import Linear, NotAffineError, total
+from loopkit._linear import Linear, NotAffineError
 from loopkit._poly.integer_points import EndlessError, System, TooManyPointsError, systems
 from loopkit._poly.model import Model
 from loopkit._poly.projection import distinct
@@ -89,11 +89,9 @@ class Counting:
             self._warps[key] = warp_costs(lanes, moved, start, itemsize, CUDA.warp, memory)
         return self._warps[key]
 
-    def wavefronts(self, access: Access, strides: list[int]) -> int:
-        """What an access to shared memory takes if its array had these strides."""
-        where = address_map(self.model, access, self.sizes)
-        parts = [form * stride for form, stride in zip(where.cell, strides, strict=True)]
-        where = replace(where, address=total(parts))
+    def wavefronts(self, access: Access, array: TemporaryVariable) -> int:
+        """What an access to shared memory takes if its array were laid out like another."""
+        where = address_map(self.model, access, self.sizes, array)
         return self.requests(where, self.itemsize(access), "shared").pieces
 
     def reuse(self, where: AddressMap, times: int) -> Reuse:

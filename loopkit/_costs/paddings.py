@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from loopkit import _sets
-from loopkit._arrays import Nested, TemporaryVariable, last_fastest, storage_shape, strides_of
+from loopkit._arrays import Nested, TemporaryVariable, last_fastest, storage_shape
 from loopkit._costs.accesses import Access, accesses_of, text_of
 from loopkit._costs.counting import UNCOUNTED, Counting
 from loopkit._costs.values import AccessCosts
@@ -145,11 +145,11 @@ class _Trial:
         itemsize = self.counting.itemsize(self.accesses[0])
         if self._elements(step) * itemsize > CUDA.shared:
             return None
-        strides = [_sets.value_at(s, self.sizes) for s in strides_of(self._padded(step))]
+        padded = self._padded(step)
         found = 0
         try:
             for access in self.accesses:
-                found += self.counting.wavefronts(access, strides)
+                found += self.counting.wavefronts(access, padded)
                 if found >= best:
                     return None
         except UNCOUNTED:

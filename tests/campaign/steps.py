@@ -381,6 +381,20 @@ def pad_temporary(r: random.Random, knl: Kernel) -> Arguments:
     return {"name": chosen.name, "axis": axis, "elements": r.choice([1, 3])}
 
 
+def swizzle_array(r: random.Random, knl: Kernel) -> Arguments:
+    shaped = [t for t in knl.temporaries if t.shape]
+    if not shaped:
+        return None
+    chosen = r.choice(shaped)
+    axes = range(len(chosen.shape))
+    found: dict[str, Any] = {"array": chosen.name, "axis": r.choice(axes)}
+    if r.random() < 0.5:
+        found |= {"by": r.choice(axes), "bits": r.randint(1, 3)}
+    if r.random() < 0.5:
+        found |= {"base": r.randint(0, 2), "skip": r.randint(0, 2)}
+    return found | {"pad": r.random() < 0.7}
+
+
 def add_padding(r: random.Random, knl: Kernel) -> Arguments:
     shaped = [t for t in knl.temporaries if len(t.shape) > 1]
     if not shaped:
@@ -495,6 +509,7 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "tag_array_axes": (tag_array_axes, 3),
     "untag_inames": (untag_inames, 2),
     "pad_temporary": (pad_temporary, 2),
+    "swizzle_array": (swizzle_array, 3),
     "add_padding": (add_padding, 1),
     "fix_parameters": (fix_parameters, 2),
     "assume": (assume, 3),
@@ -512,7 +527,7 @@ _THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ((), ()),
     (("parallel",), ("tag_inames", "split_iname", "prioritize_loops", "peel_iname")),
     (("parallel", "parallel"), ("add_prefetch", "buffer_array", "tag_inames", "split_iname")),
-    (("parallel", "split_iname"), ("add_prefetch", "buffer_array", "pad_temporary")),
+    (("parallel", "split_iname"), ("add_prefetch", "buffer_array", "swizzle_array")),
     (("split_iname",), ("add_prefetch", "buffer_array", "privatize_temporaries_with_inames")),
     (("extract_subst", "split_iname"), ("precompute", "add_prefetch", "tag_inames")),
     (("split_iname", "assignment_to_subst"), ("precompute", "expand_subst", "join_inames")),

@@ -61,6 +61,74 @@ def declared(change: Callable[[Any], Any], name: str = "s") -> Patch:
     )
 
 
+def swizzled(change: Callable[..., Any]) -> Patch:
+    """What index and swizzle become one, for each access."""
+    return Patch("codegen.index:IndexLowering._swizzled", change)
+
+
+def _is_read(by: Any) -> bool:
+    """Whether the other index is that of the loop that reads."""
+    return bool(by.node.name == "l")
+
+
+SQUARE = (do("swizzle_array", "t", 1, 0, 2),)
+fault(
+    "memory: one access of a swizzled array is not",
+    kernels.squares,
+    None,
+    swizzled(
+        lambda f: lambda self, s, index, by, n: index if _is_read(by) else f(self, s, index, by, n)
+    ),
+    chain=SQUARE,
+)
+fault(
+    "memory: one access of a swizzled array by fewer bits",
+    kernels.squares,
+    None,
+    swizzled(
+        lambda f: (
+            lambda self, s, index, by, n: f(
+                self, dataclasses.replace(s, bits=1) if _is_read(by) else s, index, by, n
+            )
+        )
+    ),
+    chain=SQUARE,
+)
+fault(
+    "memory: one access of a swizzled array by higher bits",
+    kernels.squares,
+    None,
+    swizzled(
+        lambda f: (
+            lambda self, s, index, by, n: f(
+                self, dataclasses.replace(s, skip=1) if _is_read(by) else s, index, by, n
+            )
+        )
+    ),
+    chain=SQUARE,
+)
+fault(
+    "memory: one access of a swizzled array by its own index",
+    kernels.squares,
+    None,
+    swizzled(
+        lambda f: lambda self, s, index, by, n: f(self, s, index, index if _is_read(by) else by, n)
+    ),
+    chain=SQUARE,
+)
+
+
+def _or(original: Any) -> Any:
+    def changed(*given: Any) -> Any:
+        found = original(*given)
+        return dataclasses.replace(found, node=dataclasses.replace(found.node, operator="|"))
+
+    return changed
+
+
+fault("memory: bits are set, not changed", kernels.squares, None, swizzled(_or), chain=SQUARE)
+
+
 OBLONG = (
     do("tag_inames", "i:l.1, j:l.0, k:l.1, l:l.0"),
     do("set_temporary_address_space", "s", "shared"),

@@ -133,6 +133,34 @@ fault(
     ),
 )
 
+SWIZZLED = do("swizzle_array", "t", 1, 0, 2)
+fault(
+    "swizzle_array: by the axis that is permuted",
+    kernels.squares,
+    SWIZZLED,
+    Patch("transforms.storage:Swizzle", lambda f: lambda axis, by, *a: f(axis, axis, *a)),
+    by_running=True,
+)
+fault(
+    "swizzle_array: no room for places beyond the axis",
+    kernels.squares,
+    do("swizzle_array", "t", 1, 0, 2, base=2, pad=True),
+    Patch("transforms.storage:_with_room", lambda f: lambda temporary, axis: temporary),
+    by_running=True,
+    sanitize=True,
+)
+fault(
+    "swizzle_array: less room than places need",
+    kernels.squares,
+    do("swizzle_array", "t", 1, 0, 2, base=2, pad=True),
+    Patch(
+        "transforms.storage:_with_room",
+        lambda f: lambda temporary, axis: dataclasses.replace(temporary, padding=(0, 4)),
+    ),
+    by_running=True,
+    sanitize=True,
+)
+
 # }}}
 
 # {{{ substitution rules

@@ -1,0 +1,65 @@
+"""Swizzles: cells of an array that change places along an axis, by exclusive or.
+
+Rows of an array in shared memory begin in the same bank, so that a column lies in one.  Where
+``j ^ i`` takes the place of ``j``, row ``i`` is permuted in its own way, and a column meets all
+banks (NVIDIA CUTLASS, ``cute/swizzle.hpp``; the idea is older: Frailong et al., "XOR-Schemes",
+ICPP 1985).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopkit._called import fitting_type
+from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
+from loopkit._nodes import Expression
+from loopkit._spelling import shown
+
+MOST_BITS = 30
+"""No array in 32-bit indices has more to permute."""
+
+
+@fitting_type
+@dataclass(frozen=True)
+class Swizzle:
+    """Index ``j`` of ``axis`` has the place ``j ^ ((i >> skip) % 2**bits << base)``.
+
+    There ``i`` is the index of axis ``by``: its ``bits`` bits above the lowest ``skip`` change
+    those of ``j`` above the lowest ``base``, which stay.  In rows of ``2**r`` elements that is
+    CuTe's ``Swizzle<bits, base, r + skip - base>``.
+    """
+
+    axis: int
+    by: int
+    bits: int
+    base: int = 0
+    skip: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("axis", "by", "bits", "base", "skip"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or not 0 <= value <= MOST_BITS:
+                raise InvalidArgumentError(
+                    f"{name} of a swizzle is a number from 0 to {MOST_BITS}, not {shown(value)}"
+                )
+        if not 0 < self.bits <= MOST_BITS - self.base:
+            raise InvalidArgumentError(
+                f"a swizzle of {self.bits} bits above the lowest {self.base} is none",
+                instead=f"1 to {MOST_BITS} bits, counted from the lowest, can change",
+            )
+
+    def changed(self, index: int) -> int:
+        """The bits that index ``i`` changes, as a number."""
+        return (index >> self.skip) % (1 << self.bits) << self.base
+
+    def takes_all(self, extent: Expression) -> bool:
+        """Whether indices from 0 have no bits above those that count."""
+        return isinstance(extent, int) and extent <= 1 << (self.bits + self.skip)
+
+    def text(self, names: Sequence[str], shape: Sequence[Expression]) -> str:
+        """How it reads, given a name for the index of each axis: ``j ^ 4*(i % 8)``."""
+        by = f"{names[self.by]}//{1 << self.skip}" if self.skip else names[self.by]
+        if not self.takes_all(shape[self.by]):
+            by = f"({by} % {1 << self.bits})"
+        return f"{names[self.axis]} ^ " + (f"{1 << self.base}*{by}" if self.base else by)

@@ -136,7 +136,7 @@ def check_storage(check: Check, name: str) -> None:
                 "strides that are numbers, or an order of axes (tag_array_axes), can be proven",
             ) from None
         return
-    _report_overlap(check, name, both, *cells)
+    _report_overlap(check, name, both, cells[0], cells[1])
 
 
 def _is_swizzled_wrongly(
@@ -171,7 +171,7 @@ def _is_swizzled_wrongly(
     together = reduce(isl.Set.intersect, map(_sets.affine_equality, one.along, two.along))
     # The first cell and another one; then any two, which is harder to find out.
     return any(
-        _report_overlap(check, array.name, pairs, *cells, digits=digits)
+        _report_overlap(check, array.name, pairs, cells[0], cells[1], digits)
         for pairs in (origin & apart & second, first & second & two.tied & together)
     )
 

@@ -2,6 +2,7 @@
 
     python benchmarks/counters.py                 # needs a GPU, and Nsight Compute's `ncu`
     python benchmarks/counters.py --only matmul transpose --json FOLDER
+    python benchmarks/counters.py --recorded benchmarks/results/counters.json
 
 Four numbers of each launch, as `knl.costs()` counts them and as `ncu` measures them:
 
@@ -11,31 +12,33 @@ Four numbers of each launch, as `knl.costs()` counts them and as `ncu` measures 
 - wavefronts of loads from and of stores to shared memory
   (`l1tex__data_pipe_lsu_wavefronts_mem_shared_op_*`): passes over its banks, conflicts included.
 
-Requests, which are warps' instructions, are read beside them (`smsp__inst_executed_op_*`): where
-there are fewer than counted, the compiler loads several neighbours by one instruction, or keeps in
-registers what the text loads again. Costs are those of the text; the last column says what
-differs.
+Requests, which are warps' instructions, are read beside them (`smsp__inst_executed_op_*`). Costs
+are those of the text; the compiler loads several neighbours by one instruction, keeps in registers
+what the text loads again, or loads before it knows whether it must. So the machine code is
+executed, too, as far as its loads and stores hang on it (`_machine.py`): a difference is explained
+if what the code asks for is what the hardware counted, requests included; the last column says what
+the code does. `--recorded` explains the counters of an earlier run anew, without a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import dataclasses
 import functools
+import hashlib
 import importlib
 import io
 import json
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import _machine
 import _report
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -71,13 +74,9 @@ REQUESTS = {
     "wavefronts loaded": "smsp__inst_executed_op_shared_ld.sum",
     "wavefronts stored": "smsp__inst_executed_op_shared_st.sum",
 }
-INSTRUCTIONS = {
-    "sectors loaded": "LDG",
-    "sectors stored": "STG",
-    "wavefronts loaded": "LDS",
-    "wavefronts stored": "STS",
-}
 Case = tuple[str, str, dict[str, int]]
+Reader = Callable[[list[Case], float], list[dict[str, int | None] | str]]
+"""What gives the counters of cases, within seconds; of one without, why there are none."""
 
 
 @functools.cache
@@ -112,7 +111,7 @@ def counted(costs: Any) -> dict[str, dict[str, int | None]]:
         for key in sums:
             before = sums[key]
             known = before is not None and access.counts is not None
-            sums[key] = before + getattr(access.counts, key) if known else None  # type: ignore[operator]
+            sums[key] = before + getattr(access.counts, key) if known else None
     return total
 
 
@@ -173,68 +172,80 @@ def number(text: str | None) -> int | None:
         return None
 
 
-def why(kernel: Any, costs: Any, key: str, ours: int | None, seen: int, sass: str) -> str:
-    """What makes a counter differ from what is counted, as far as that can be told."""
-    if ours is None:
-        return "data decide"
+def executed(kernel: Any, sizes: dict[str, int], arch: str | None) -> dict[str, dict[str, Any]]:
+    """From the machine code: sectors or wavefronts, requests, bytes of threads, and wide ones.
+
+    Raises `_machine.UntoldError`.
+    """
+    from loopkit._costs.warps import memory_of
+
+    total: dict[str, dict[str, Any]] = {
+        key: {"pieces": 0, "requests": 0, "bytes": 0, "wide": {}} for key in METRICS
+    }
+    for found in _machine.requests_of(kernel, sizes, arch):
+        op = found.instruction.op
+        space, is_write = "global" if op.endswith("G") else "shared", op.startswith("ST")
+        piece = "sectors" if space == "global" else "wavefronts"
+        sums = total[f"{piece} {'stored' if is_write else 'loaded'}"]
+        some = found.active.any(axis=1)
+        if some.any():
+            pieces = memory_of(space, is_write=is_write).pieces
+            sums["pieces"] += int(
+                pieces(found.addresses[some], found.active[some], found.bytes)[0].sum()
+            )
+        sums["requests"] += len(found.active)
+        sums["bytes"] += int(found.active.sum()) * found.bytes
+        if found.bytes > 4:
+            name = f"{op}.{8 * found.bytes}"
+            sums["wide"][name] = sums["wide"].get(name, 0) + len(found.active)
+    return total
+
+
+def why(costs: Any, key: str, made: Any, seen: dict[str, int | None]) -> str:
+    """What makes a counter differ from what is counted: what the machine code executes.
+
+    *made* is that of the key, as `executed` tells it, or the reason why it is not told.
+    """
+    if isinstance(made, str):
+        return f"not explained: {made}"
+    if made["pieces"] != seen["pieces"] or seen["requests"] not in (None, made["requests"]):
+        return (
+            f"not explained: the machine code asks for {made['pieces']:,} {key.split()[0]} in "
+            f"{made['requests']:,} requests"
+        )
     found = []
     if costs.at_most:
         found.append(f"conditions on data were taken to hold in {', '.join(costs.at_most)}")
-    if seen < ours:
-        instruction = INSTRUCTIONS[key]
-        wide = set(re.findall(rf"\b{instruction}(?:\.[A-Z_]+)*\.(64|128)\b", sass))
-        if wide:
-            widths = "/".join(sorted(wide, key=int))
-            found.append(f"neighbours at once ({instruction}.{widths})")
-        loops, once = kept(kernel, costs, key) if key.endswith("loaded") else ([], ours)
-        if loops and seen == once:
-            return f"as counted, once for all of {', '.join(loops)}: kept in registers"
-        if loops:
-            found.append(f"kept in registers over {', '.join(loops)}, {once:,} if in all of them")
-    return "; ".join(found) or "not explained"
+    for name, times in made["wide"].items():
+        found.append(f"{times:,} of {made['requests']:,} requests are {name}")
+    moved = bytes_of(costs, key)
+    verb, noun = ("stores", "writes") if key.endswith("stored") else ("loads", "reads")
+    if moved and made["bytes"] < moved:
+        share = f"{made['bytes'] / moved:.3g} of the bytes that the text {noun}"
+        found.append(f"the code {verb} {share}: the rest stays in registers")
+    elif moved and made["bytes"] > moved:
+        share = f"{made['bytes'] / moved:.3g} times the bytes that the text {noun}"
+        found.append(f"the code {verb} {share}, some before the guard that says whether they count")
+    return "; ".join(found) or "not explained: the machine code moves the bytes of the text"
 
 
-def kept(kernel: Any, costs: Any, key: str) -> tuple[list[str], int]:
-    """Loops in which reads stay at one address, where nothing writes; and what is left of them.
-
-    That is the number of sectors or wavefronts if each is read once for all of these loops.
-    """
-    from loopkit import _sets
-    from loopkit._costs.accesses import accesses_of, address_map
-    from loopkit._costs.counting import Counting
-    from loopkit._poly.model import model_of
-    from loopkit.codegen.prepare import prepare
-
-    made, sizes = prepare(kernel), dict(costs.sizes)
-    model, found, total = model_of(made), set(), 0
-    counter = Counting(model, sizes, costs.block)
-    wanted = "global" if key.startswith("sectors") else "shared"
-    for access in accesses_of(made):
-        if access.is_write or counter.space(access) != wanted:
-            continue
-        where = address_map(model, access, sizes)
-        moving = {atom.name for atom, factor in where.address.terms.items() if factor}
-        changed = {i for w in made.writers.get(access.array, ()) for i in w.inames}
-        loops = {i for i in where.requests if model.axis_of(i) is None} - {*where.blocks}
-        same = loops - moving - changed if moving.isdisjoint(where.others) else set()
-        found |= same
-        where = dataclasses.replace(
-            where,
-            key=(where.key, frozenset(same)),
-            domain=_sets.project_out(where.domain, same),
-            requests=tuple(name for name in where.requests if name not in same),
-        )
-        total += counter.requests(where, counter.itemsize(access), wanted).pieces
-    return sorted(found), total
+def bytes_of(costs: Any, key: str) -> int:
+    """The bytes that the threads of the text load or store; 0 where data decide."""
+    space = "global" if key.startswith("sectors") else "shared"
+    mine = [a for a in costs.accesses if (a.space, a.is_write) == (space, key.endswith("stored"))]
+    known = all(a.counts is not None for a in mine)
+    return int(sum(a.counts.threads * a.itemsize for a in mine)) if known else 0
 
 
-def row_of(case: Case, seen: dict[str, int | None] | str) -> dict[str, Any]:
-    """What is counted and measured of one launch."""
+def row_of(case: Case, seen: dict[str, int | None] | str, arch: str | None) -> dict[str, Any]:
+    """What is counted, executed and measured of one launch; of code for ``arch``."""
     example, name, sizes = case
     kernel = kernels(example)[name]
+    taken = {n: sizes[n] for n in kernel.sizes}
     begin = time.perf_counter()
-    costs = kernel.costs(**{n: sizes[n] for n in kernel.sizes})
+    costs = kernel.costs(**taken)
     row: dict[str, Any] = {"schedule": f"{example}, {name}", "sizes": sizes}
+    row["source"] = source_key(kernel)
     row["seconds of counting"] = round(time.perf_counter() - begin, 3)
     row["counted"] = counted(costs)
     if isinstance(seen, str):
@@ -242,17 +253,22 @@ def row_of(case: Case, seen: dict[str, int | None] | str) -> dict[str, Any]:
     row["measured"] = {
         key: {"pieces": seen[METRICS[key]], "requests": seen[REQUESTS[key]]} for key in METRICS
     }
+    made: Any
     try:
-        sass = kernel.sass()
+        made = row["executed"] = executed(kernel, taken, arch)
     except Exception as error:
-        sass = ""
-        row["no machine code"] = str(error).splitlines()[0]
+        made = row["executed"] = str(error).splitlines()[0]
     row["why"] = {
-        key: why(kernel, costs, key, row["counted"][key]["pieces"], numbers["pieces"], sass)
+        key: why(costs, key, made if isinstance(made, str) else made[key], numbers)
         for key, numbers in row["measured"].items()
         if numbers["pieces"] not in (None, row["counted"][key]["pieces"])
     }
     return row
+
+
+def source_key(kernel: Any) -> str:
+    """Tells sources apart: what is measured of one is not told of another."""
+    return hashlib.sha256(kernel.program().source.encode()).hexdigest()[:16]
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
@@ -289,6 +305,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="EXAMPLE", choices=list(SIZES))
     parser.add_argument("--seconds", type=float, default=210.0, help="after that, no new example")
     parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command")
+    parser.add_argument(
+        "--recorded", type=Path, metavar="PATH", help="explain the counters of an earlier run"
+    )
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--executor", default="cuda", help=argparse.SUPPRESS)
@@ -297,19 +316,16 @@ def main() -> None:
     if options.run is not None:
         run(json.loads(options.run.read_text(encoding="utf-8")), options.log, options.executor)
         return
-    installed = sorted(map(str, Path("/opt/nvidia/nsight-compute").glob("*/ncu")))
-    ncu = next(
-        filter(None, map(shutil.which, [options.ncu, "/usr/local/cuda/bin/ncu", *installed])), None
-    )
-    if ncu is None:
-        raise SystemExit(f"there is no {options.ncu}: it comes with Nsight Compute")
-    head = _report.header("costs and counters", "islpy", "cuda-bindings")
+    if options.recorded is not None:
+        head, read = of_run(options.recorded)
+    else:
+        head, read = of_now(options.ncu)
     _report.print_header(head)
     begin = time.perf_counter()
     rows: list[dict[str, Any]] = []
     for example in options.only or SIZES:
         left = options.seconds - (time.perf_counter() - begin)
-        rows += of_example(example, left, ncu)
+        rows += of_example(example, left, read, head["arch"])
         print(f"{time.perf_counter() - begin:6.1f} s  {example}", flush=True)
     print()
     print_rows(rows)
@@ -326,13 +342,48 @@ def main() -> None:
     _report.write_json(path, {**head, "rows": rows, "agree": same, "launches": len(told)})
 
 
+def of_now(asked: str) -> tuple[dict[str, Any], Reader]:
+    """This run: its head, and what reads counters."""
+    installed = sorted(map(str, Path("/opt/nvidia/nsight-compute").glob("*/ncu")))
+    ncu = next(
+        filter(None, map(shutil.which, [asked, "/usr/local/cuda/bin/ncu", *installed])), None
+    )
+    if ncu is None:
+        raise SystemExit(f"there is no {asked}: it comes with Nsight Compute")
+    from loopkit._run.driver import current_arch
+
+    head = _report.header("costs and counters", "islpy", "cuda-bindings")
+    return {**head, "arch": current_arch()}, lambda todo, left: list(measured(todo, left, ncu))
+
+
+def of_run(path: Path) -> tuple[dict[str, Any], Reader]:
+    """An earlier run: its head, and the counters that it wrote, by schedule and sizes."""
+    head = json.loads(path.read_text(encoding="utf-8"))
+    known = {
+        (row["schedule"], json.dumps(row["sizes"])): {
+            **{METRICS[key]: numbers["pieces"] for key, numbers in row["measured"].items()},
+            **{REQUESTS[key]: numbers["requests"] for key, numbers in row["measured"].items()},
+        }
+        for row in head.pop("rows")
+        if "measured" in row
+    }
+
+    def read(todo: list[Case], _left: float) -> list[dict[str, int | None] | str]:
+        keys = ((f"{example}, {name}", json.dumps(sizes)) for example, name, sizes in todo)
+        return [known.get(key, "not measured in that run") for key in keys]
+
+    return {**head, "arch": head.get("arch")}, read
+
+
 def is_told(row: dict[str, Any]) -> bool:
     """Whether all counters were read."""
     found = row.get("measured", {}).values()
     return bool(found) and all(numbers["pieces"] is not None for numbers in found)
 
 
-def of_example(example: str, seconds: float, ncu: str) -> list[dict[str, Any]]:
+def of_example(
+    example: str, seconds: float, read: Reader, arch: str | None
+) -> list[dict[str, Any]]:
     """The rows of an example; what goes wrong stands in them."""
     try:
         todo: list[Case] = [
@@ -341,10 +392,10 @@ def of_example(example: str, seconds: float, ncu: str) -> list[dict[str, Any]]:
             for sizes in SIZES[example]
             if takes(kernel, sizes)
         ]
-        found = ["there was no time left"] * len(todo)
+        found: list[dict[str, int | None] | str] = ["there was no time left"] * len(todo)
         if seconds > 0:
-            found = list(measured(todo, seconds, ncu))  # type: ignore[arg-type]
-        return [row_of(case, seen) for case, seen in zip(todo, found, strict=True)]
+            found = read(todo, seconds)
+        return [row_of(case, seen, arch) for case, seen in zip(todo, found, strict=True)]
     except Exception as error:
         wrong = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         return [{"schedule": example, "sizes": {}, "wrong": wrong}]

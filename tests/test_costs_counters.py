@@ -15,7 +15,8 @@ import loopkit as lk
 from loopkit._costs.costs import Costs
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "benchmarks")]
+counters: Any = importlib.import_module("counters")
 
 ROWS: list[dict[str, Any]] = json.loads(
     (ROOT / "benchmarks" / "results" / "counters.json").read_text(encoding="utf-8")
@@ -46,13 +47,33 @@ def test_counts_are_the_hardwares(row: dict[str, Any]) -> None:
     costs = kernels(example)[title].costs(**row["sizes"])
     for kind in KINDS:
         mine, its = counted(costs, kind), row["measured"][kind]["pieces"]
-        if kind == "wavefronts loaded" and row["why"].get(kind):
+        if kind in row["why"]:
             # The compiler joins loads of neighbours, and keeps in registers what is read again.
-            assert mine >= its, kind
+            assert kind == "wavefronts loaded" and mine > its
         else:
             assert mine == its, kind
 
 
-def test_most_launches_agree_in_all() -> None:
+def test_the_machine_code_explains_all_differences() -> None:
     assert len(ROWS) == 40
-    assert sum(not row["why"] for row in ROWS) > 20
+    for row in ROWS:
+        assert set(row["why"]) <= {"wavefronts loaded"}
+        assert not any("not explained" in text for text in row["why"].values())
+        for kind in KINDS:
+            made = {key: row["executed"][kind][key] for key in ("pieces", "requests")}
+            assert made == row["measured"][kind], (row["schedule"], kind)
+
+
+AGAIN = ["matmul, tiled", "stencil_25, planes", "segmented_sum, scheduled", "n_body, scheduled"]
+
+
+@pytest.mark.parametrize("schedule", AGAIN)
+def test_machine_code_executed_again(schedule: str) -> None:
+    """What the compiler makes of the source that was measured is still what is told of it."""
+    row = next(r for r in ROWS if r["schedule"] == schedule)
+    example, title = schedule.split(", ", 1)
+    kernel = kernels(example)[title]
+    if counters.source_key(kernel) != row["source"]:
+        pytest.skip("another source was measured")
+    sizes = {n: row["sizes"][n] for n in kernel.sizes}
+    assert counters.executed(kernel, sizes, "sm_90a") == row["executed"]

@@ -70,19 +70,24 @@ def test_counters_that_a_gpu_lacks() -> None:
 def test_differences_are_named() -> None:
     registers = counters.kernels("matmul_registers")["full tiles"]
     costs = registers.costs(n=256, m=384, l=128)
-    sass = "LDS.128 R4, [R8] ; LDG.E R2 ; STS [R3]"
-    told = counters.why(registers, costs, "wavefronts loaded", 100, 7, sass)
-    assert "neighbours at once (LDS.128)" in told
-    assert "kept in registers over i_group, i_one, j_group, j_one" in told
-    # Each thread reads 8 of a and 8 of b in a step along k: the latter in two wavefronts a warp.
-    steps, warps = 128, 2 * 3 * 8
-    once = steps * warps * (8 + 8 * 2)
-    assert f"{once:,} if in all of them" in told
-    told = counters.why(registers, costs, "wavefronts loaded", 2 * once, once, "")
-    assert told == "as counted, once for all of i_group, i_one, j_group, j_one: kept in registers"
-    assert counters.why(registers, costs, "wavefronts stored", 100, 7, sass) == "not explained"
-    assert counters.why(registers, costs, "sectors loaded", None, 7, sass) == "data decide"
-    assert counters.why(registers, costs, "sectors loaded", 5, 7, sass) == "not explained"
+    read = counters.bytes_of(costs, "wavefronts loaded")
+    # Each thread multiplies 8 elements of a with 8 of b in a step along k: as text, both for each.
+    assert read == 256 * 384 * 128 * 2 * 4
+    made = {"pieces": 300, "requests": 100, "bytes": read // 8, "wide": {"LDS.128": 100}}
+    seen = {"pieces": 300, "requests": 100}
+    told = counters.why(costs, "wavefronts loaded", made, seen)
+    assert told == (
+        "100 of 100 requests are LDS.128; the code loads 0.125 of the bytes that the text reads: "
+        "the rest stays in registers"
+    )
+    told = counters.why(costs, "wavefronts loaded", made, {"pieces": 300, "requests": 99})
+    assert told == "not explained: the machine code asks for 300 wavefronts in 100 requests"
+    more = {**made, "bytes": 2 * read, "wide": {}}
+    assert "2 times the bytes" in counters.why(costs, "wavefronts loaded", more, seen)
+    assert counters.why(costs, "sectors loaded", "no code", seen) == "not explained: no code"
+
+
+def test_comparisons_as_text() -> None:
     assert counters.compared(5, 5) == "5"
     assert counters.compared(10, 5) == "5 = 0.5 x 10"
     assert counters.compared(None, 5) == "5 = ? x unknown"

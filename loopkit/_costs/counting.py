@@ -9,7 +9,7 @@ from loopkit._arrays import TemporaryVariable
 from loopkit._costs.accesses import Access, AddressMap, address_map, space_of, text_of
 from loopkit._costs.reuse import Reuse, cells_of, reuse
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
-from loopkit._costs.warps import GLOBAL, SHARED, Lanes, WarpCosts, lanes_of, moves, warp_costs
+from loopkit._costs.warps import Lanes, WarpCosts, lanes_of, memory_of, moves, warp_costs
 from loopkit._linear import Linear, NotAffineError
 from loopkit._poly.integer_points import EndlessError, System, TooManyPointsError, systems
 from loopkit._poly.model import Model
@@ -53,7 +53,7 @@ class Counting:
         counts, touched, why = None, None, ""
         try:
             where = address_map(self.model, access, self.sizes)
-            counts = self.requests(where, itemsize, space)
+            counts = self.requests(where, itemsize, space, is_write=access.is_write)
         except NotAffineError:
             why = "data decide"
         except (TooManyPointsError, EndlessError):
@@ -73,13 +73,15 @@ class Counting:
             touched,
         )
 
-    def requests(self, where: AddressMap, itemsize: int, space: str) -> WarpCosts:
+    def requests(
+        self, where: AddressMap, itemsize: int, space: str, *, is_write: bool
+    ) -> WarpCosts:
         """The requests of an access; those of accesses that differ by whole periods are alike."""
-        memory = SHARED if space == "shared" else GLOBAL
+        memory = memory_of(space, is_write=is_write)
         start = where.address.constant * itemsize % memory.period
         moved = moves(where, itemsize)
         period = memory.period
-        key = where.key, frozenset(n for n in moved.items() if n[1]), start, itemsize, space
+        key = where.key, frozenset(n for n in moved.items() if n[1]), start, itemsize, memory
         if key not in self._warps:
             kind = where.key, period, tuple(moved.get(n, 0) % period for n in where.requests)
             if kind not in self._lanes:
@@ -92,7 +94,8 @@ class Counting:
     def wavefronts(self, access: Access, array: TemporaryVariable) -> int:
         """What an access to shared memory takes if its array were laid out like another."""
         where = address_map(self.model, access, self.sizes, array)
-        return self.requests(where, self.itemsize(access), "shared").pieces
+        itemsize = self.itemsize(access)
+        return self.requests(where, itemsize, "shared", is_write=access.is_write).pieces
 
     def reuse(self, where: AddressMap, times: int) -> Reuse:
         """Who touches cells again; those of accesses that differ by constants are alike."""

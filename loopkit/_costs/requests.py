@@ -19,7 +19,7 @@ from loopkit._costs.accesses import (
 )
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts
-from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of
+from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of_touches
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -67,12 +67,19 @@ class Request:
         return tuple(sorted({touch.address // SECTOR for touch in self.touches}))
 
     @property
+    def turns(self) -> int:
+        """In how many turns shared memory serves it: parts of the warp, of wide elements."""
+        return turns_of_touches(
+            {touch.lane: touch.address for touch in self.touches}, self.itemsize, self.is_write
+        )
+
+    @property
     def words(self) -> tuple[Mapping[int, tuple[int, ...]], ...]:
         """For each turn of shared memory: the different words of 4 bytes in each bank."""
-        turns = turns_of(self.itemsize)
+        turns, words = self.turns, -(-self.itemsize // WORD)
         found: list[dict[int, set[int]]] = [{} for _ in range(turns)]
         for touch in self.touches:
-            for n in range(turns):
+            for n in range(words):
                 word = touch.address // WORD + n
                 found[touch.lane * turns // CUDA.warp].setdefault(word % BANKS, set()).add(word)
         return tuple({b: tuple(sorted(w)) for b, w in sorted(t.items())} for t in found)

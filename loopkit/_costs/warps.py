@@ -9,6 +9,7 @@ threads run and on where their addresses lie within a period, so that the reques
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,6 +20,7 @@ from loopkit._costs.accesses import AddressMap
 from loopkit._costs.classes import Classes, request_classes, request_columns
 from loopkit._frozen import dataclass
 from loopkit._poly.integer_points import Rows, System, TooManyPointsError, Walk
+from loopkit._target import CUDA
 
 SECTOR = 32
 """Bytes of the pieces in which global memory is moved."""
@@ -58,7 +60,8 @@ class WarpCosts:
 class Memory:
     """How requests are served: what they cost depends on addresses modulo ``period`` bytes.
 
-    ``pieces`` gives, for each request, how many it takes, and how many at best.
+    ``pieces`` gives, for each request, how many it takes, and how many at best: of the addresses of
+    its threads, which of them take part, and the bytes of each.
     """
 
     period: int
@@ -163,9 +166,32 @@ def warp_costs(
     )
 
 
-def turns_of(itemsize: int) -> int:
-    """In how many turns shared memory serves a warp: of wide elements a part in each."""
-    return -(-itemsize // WORD)
+def turns_of(addresses: Rows, used: Flags, itemsize: int, *, is_write: bool) -> Rows:
+    """In how many turns shared memory serves each request: of wide elements a part of the warp.
+
+    Half of the warp for elements of 8 bytes, a quarter for those of 16. Loads take half as many
+    turns where the threads of all pairs that are one apart, or of all that are two apart, have the
+    same address: what they return is packed then (NVIDIA's developer forum, "Unexpected shared
+    memory bank conflict", 77228; confirmed by the counters in ``benchmarks/results``).
+    """
+    turns = np.full(len(addresses), max(-(-itemsize // WORD), 1))
+    if itemsize > WORD and not is_write:
+        lanes = np.arange(addresses.shape[1])
+        alike = np.zeros(len(addresses), bool)
+        for apart in (1, 2):
+            other = lanes ^ apart
+            same = (addresses == addresses[:, other]) | ~used | ~used[:, other]
+            alike |= same.all(axis=1)
+        turns[alike] //= 2
+    return turns
+
+
+def turns_of_touches(addresses: Mapping[int, int], itemsize: int, is_write: bool) -> int:
+    """The turns of one request, of which the addresses are given by lane."""
+    rows, used = np.zeros((1, CUDA.warp), np.int64), np.zeros((1, CUDA.warp), bool)
+    for lane, address in addresses.items():
+        rows[0, lane], used[0, lane] = address, True
+    return int(turns_of(rows, used, itemsize, is_write=is_write)[0])
 
 
 def _total(each: Rows, times: Any) -> int:
@@ -193,23 +219,37 @@ def _sectors(addresses: Rows, used: Flags, itemsize: int) -> tuple[Rows, Rows]:
     return _different(addresses // SECTOR, used), -(-elements * itemsize // SECTOR)
 
 
-def _wavefronts(addresses: Rows, used: Flags, itemsize: int) -> tuple[Rows, Rows]:
+def _wavefronts(
+    addresses: Rows, used: Flags, itemsize: int, *, is_write: bool
+) -> tuple[Rows, Rows]:
     """Passes that each request takes: the most different words in a bank; and at best."""
-    words = turns_of(itemsize)
-    turns = (
-        addresses.reshape(-1, addresses.shape[1] // words),
-        used.reshape(-1, used.shape[1] // words),
-    )
-    each = (turns[0] // WORD)[:, :, None] + np.arange(words)
-    ordered, new = _sorted(each.reshape(len(each), -1), np.repeat(turns[1], words, axis=1))
+    turns = turns_of(addresses, used, itemsize, is_write=is_write)
+    found = np.zeros((2, len(addresses)), np.int64)
+    for several in np.unique(turns).tolist():
+        mine = turns == several
+        lanes = addresses.shape[1] // several
+        parts = _passes(addresses[mine].reshape(-1, lanes), used[mine].reshape(-1, lanes), itemsize)
+        found[:, mine] = [each.reshape(-1, several).sum(axis=1) for each in parts]
+    return found[0], found[1]
+
+
+def _passes(addresses: Rows, used: Flags, itemsize: int) -> tuple[Rows, Rows]:
+    """Passes over the banks that each turn takes, and at best."""
+    words = max(-(-itemsize // WORD), 1)
+    each = (addresses // WORD)[:, :, None] + np.arange(words)
+    ordered, new = _sorted(each.reshape(len(each), -1), np.repeat(used, words, axis=1))
     in_bank = np.zeros((len(each), BANKS), np.int64)
     row, column = np.nonzero(new)
     np.add.at(in_bank, (row, ordered[row, column] % BANKS), 1)
-    least = -(-new.sum(axis=1) // BANKS)
-    both = in_bank.max(axis=1, initial=0), least
-    passes, least = (each.reshape(len(addresses), words).sum(axis=1) for each in both)
-    return passes, least
+    return in_bank.max(axis=1, initial=0), -(-new.sum(axis=1) // BANKS)
 
 
 GLOBAL = Memory(LINE, _sectors)
-SHARED = Memory(WORD, _wavefronts)
+SHARED = Memory(WORD, partial(_wavefronts, is_write=False))
+STORED = Memory(WORD, partial(_wavefronts, is_write=True))
+"""Shared memory when it is loaded from, and when it is stored to."""
+
+
+def memory_of(space: str, *, is_write: bool) -> Memory:
+    """What serves accesses to ``"global"`` or ``"shared"`` memory."""
+    return GLOBAL if space == "global" else STORED if is_write else SHARED

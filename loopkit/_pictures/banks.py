@@ -10,7 +10,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, runs, ticks
 from loopkit._pictures.picture import Picture
-from loopkit._pictures.requests import Request, Touch
+from loopkit._pictures.requests import Request
 from loopkit._target import CUDA
 
 
@@ -46,7 +46,7 @@ class BankPicture(Picture):
     @property
     def turns(self) -> int:
         """In how many parts the warp is served, conflicts apart."""
-        return max(-(-self.request.itemsize // WORD), 1)
+        return self.request.turns
 
     def wavefronts_of(self, turn: int) -> int:
         """How many passes a part of the warp takes."""
@@ -154,14 +154,13 @@ def bank_picture(kernel: Kernel, request: Request) -> BankPicture:
             f"'{request.array}' lies in {request.space} memory, which has no banks",
             instead=f"plot_access('{request.array}')" if request.space == "global" else "",
         )
-    return BankPicture(kernel, request, tuple(_words(request.touches, request.itemsize)))
+    return BankPicture(kernel, request, tuple(_words(request)))
 
 
-def _words(touches: tuple[Touch, ...], itemsize: int) -> Iterator[BankWord]:
-    turns = max(-(-itemsize // WORD), 1)
-    lanes = CUDA.warp // turns
+def _words(request: Request) -> Iterator[BankWord]:
+    lanes, itemsize = CUDA.warp // request.turns, request.itemsize
     found: dict[tuple[int, int], list[int]] = {}
-    for touch in touches:
+    for touch in request.touches:
         turn = touch.thread % CUDA.warp // lanes
         for word in range(touch.address // WORD, (touch.address + itemsize - 1) // WORD + 1):
             found.setdefault((turn, word), []).append(touch.thread)

@@ -19,6 +19,7 @@ from loopkit._costs.accesses import (
     text_of,
 )
 from loopkit._costs.sizes import check_sizes
+from loopkit._costs.warps import turns_of_touches
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._frozen import dataclass
@@ -87,6 +88,12 @@ class Request:
     def subtitle(self) -> str:
         """Where and when, in one line."""
         return ", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.when))
+
+    @property
+    def turns(self) -> int:
+        """In how many turns shared memory serves its warp."""
+        lanes = {touch.thread % CUDA.warp: touch.address for touch in self.touches}
+        return turns_of_touches(lanes, self.itemsize, self.is_write)
 
     def notes(self) -> Iterator[str]:
         """What is to be said below every picture of it."""

@@ -6,19 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loopkit._arrays import (
-    AddressSpace,
-    ArrayArg,
-    TemporaryVariable,
-    ValueArg,
-    strides_of,
-)
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, strides_of
+from loopkit._collectives import COMBINE
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
 from loopkit.codegen import ir
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import C_TYPES
+from loopkit.codegen.combinations import CombinationLowering
 from loopkit.codegen.index import IndexLowering
 from loopkit.codegen.ir import names_of, walk
 from loopkit.codegen.nest import Nest
@@ -38,6 +34,7 @@ class BodyLowering:
         self.ranges = ranges
         self.values = ValueLowering(kernel, ranges, self.access)
         self.index = IndexLowering(self.values)
+        self.combinations = CombinationLowering(kernel, nest.hardware.block, self.values)
 
     def body(self) -> tuple[c.Node, ...]:
         """Declarations, coordinates, and all that runs."""
@@ -109,6 +106,9 @@ class BodyLowering:
                 found.append(c.Wait("warp" if node.of_warp else "block", node.reason + within))
                 continue
             self.ranges.enter(node.context)
+            if isinstance(node, ir.Do) and node.statement.kind == COMBINE:
+                found.append(self.combinations.node(node.statement))
+                continue
             if isinstance(node, ir.Do):
                 found.append(self.values.assignment(node.statement, self.note(node.statement)))
                 continue

@@ -2,7 +2,9 @@
 
 A statement that only computes on private data may run for instances that its
 domain leaves out (the ragged edge of a tile), if what it then writes is never
-used and what it then reads exists.  That keeps guards out of inner loops.
+used and what it then reads exists.  That keeps guards out of inner loops.  What threads do
+together, all threads of a block do: they start partial results, and combine them, also where
+what comes of it is not used.
 
 A *location* of a private temporary is a thread of a block together with the
 positions of a cell along those axes whose index is, in every access, an iname
@@ -22,6 +24,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ValueArg
 from loopkit._cached import memoised
+from loopkit._collectives import is_collective
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -82,9 +85,10 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
     numbers: dict[tuple[object, ...], int] = {}
     known: dict[int, isl.Set] = {}
     for statement in kernel.statements:
-        locations = enlarger.locations(statement)
+        is_common = is_collective(kernel, statement)
+        locations = frozenset() if is_common else enlarger.locations(statement)
         predicates = tuple(p for p in statement.predicates if variable_names(p) <= kernel.integers)
-        key = (statement.inames, key_of(predicates), locations)
+        key = (statement.inames, key_of(predicates), locations, is_common)
         number = numbers.setdefault(key, len(numbers))
         if number not in known:
             domain = kernel.statement_domain(statement)
@@ -93,6 +97,8 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
             condition, rest = split_predicates(kernel, statement)
             has_conditions = len(rest) < len(statement.predicates)
             known[number] = domain & condition if has_conditions else domain
+            if is_common:
+                known[number] = enlarger.on_all_threads(known[number], statement)
         sets[statement.id], keys[statement.id] = known[number], number
     return Instances(sets, keys)
 
@@ -181,6 +187,14 @@ class _Enlarger:
             if box is not None:
                 launched = launched & between(iname, *box)
         return domain.gist(places) & launched & self._sizes_of(places)
+
+    def on_all_threads(self, domain: isl.Set, statement: Statement) -> isl.Set:
+        """A superset of ``domain``: whatever one thread runs, all threads of its block do."""
+        threads = sorted(statement.inames & self.hardware.local_inames)
+        domain = _sets.project_out(domain, threads)
+        for iname in threads:
+            domain = domain & between(iname, *(self._box(iname) or (0, 0)))
+        return domain
 
     def _reads_are_safe(self, statement: Statement, locations: frozenset[str]) -> bool:
         """Whether all that the enlarged statement reads and writes exists."""

@@ -155,6 +155,10 @@ class Bodies:
         """Those of :meth:`data_names` that may differ between the threads of a block."""
         return tuple(sorted(n for n in self.data_names(body) if not self._is_uniform(n, ())))
 
+    def varying(self, names: frozenset[str]) -> tuple[str, ...]:
+        """Those of some names, in order, that may hold different values for threads of a block."""
+        return tuple(sorted(n for n in names if not self._is_fixed(n, ())))
+
     def _is_uniform(self, name: str, users: tuple[str, ...]) -> bool:
         """Whether all threads of a block compute ``name``, and from the same data."""
         kernel = self.conflicts.kernel
@@ -169,7 +173,12 @@ class Bodies:
                 return False
             bounds = (kernel.domains[kernel.home_domain[i]].parameters for i in writer.inames)
             for read in {*(name for name, _ in writer.reads), *frozenset().union(*bounds)}:
-                fixed = read not in kernel.writers and read not in threads
-                if not fixed and not self._is_uniform(read, (*users, name)):
+                if not self._is_fixed(read, (*users, name)):
                     return False
         return True
+
+    def _is_fixed(self, name: str, users: tuple[str, ...]) -> bool:
+        """Whether a name is none of a thread's: nothing writes it, or all threads do alike."""
+        kernel, threads = self.conflicts.kernel, self.conflicts.hardware.local_inames
+        unwritten = name not in kernel.writers and name not in threads
+        return unwritten or self._is_uniform(name, users)

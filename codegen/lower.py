@@ -23,7 +23,8 @@ from loopkit._program import ArrayParam, Check, Program, SourceLine, ValueParam
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import check
-from loopkit.codegen.c.tree import Assign, Function, statements
+from loopkit.codegen.c.tree import Assign, Combine, Function, statements
+from loopkit.codegen.combinations import scratch_bytes
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.joins import joins_of
 from loopkit.codegen.nest import make_nest
@@ -68,7 +69,7 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     kernel = prepare(kernel)
     kernel, strides = _with_strides(kernel, strided)
     nest = make_nest(kernel)
-    storage = lay_out(kernel)
+    storage = lay_out(kernel, scratch_bytes(kernel, nest.hardware.block))
     scratch = global_temporaries(kernel)
     ranges = Ranges(kernel, nest.hardware)
     observe_ranges(ranges, nest.code)
@@ -118,7 +119,7 @@ def _origins(kernel: Kernel, function: Function, count: int) -> tuple[SourceLine
     """Which statement each line executes, and the step that made it."""
     found = [SourceLine(None, None)] * count
     for node in statements(function.body):
-        if isinstance(node, Assign) and node.statement is not None:
+        if isinstance(node, (Assign, Combine)) and node.statement is not None:
             made_by = kernel.statement_by_id[node.statement].made_by
             found[node.line - 1] = SourceLine(node.statement, made_by)
     return tuple(found)

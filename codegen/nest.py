@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import memoised
+from loopkit._collectives import COMBINE, is_collective
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._frozen import dataclass
@@ -34,6 +35,7 @@ from loopkit.codegen.conflicts import Conflicts
 from loopkit.codegen.hardware import Hardware, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, of_whole_numbers
+from loopkit.codegen.meetings import check_meetings
 from loopkit.codegen.races import check_races
 
 
@@ -53,6 +55,7 @@ def make_nest(kernel: Kernel) -> Nest:
     instances = executed_instances(kernel, hardware)
     conflicts = Conflicts(kernel, hardware, instances)
     check_races(conflicts)
+    check_meetings(conflicts)
     placed = place_barriers(conflicts)
     walker = _Walker(kernel, hardware, instances)
     code = walker.sequence(placed, walker.launch_context(), frozenset(hardware.by_iname))
@@ -101,6 +104,7 @@ class _Walker:
         self.hardware = hardware
         self.instances = instances
         self.domains = {instances.keys[s]: domain for s, domain in instances.of.items()}
+        self.meetings = {s.id for s in kernel.statements if s.kind == COMBINE}
 
     def launch_context(self) -> isl.Set:
         """What holds for every thread of the launch."""
@@ -162,7 +166,7 @@ class _Walker:
         """The condition under which the node has anything to do, and its code."""
         assert not isinstance(node, Barrier)
         statements = statements_of(node)
-        uniform = has_barrier(node)
+        uniform = has_barrier(node) or not self.meetings.isdisjoint(statements)
         visible = known - self.hardware.local_inames if uniform else known
         if isinstance(node, str):
             statement = self.kernel.statement_by_id[node]
@@ -170,6 +174,9 @@ class _Walker:
             condition = guard_with_quotients(reach, context, index_divisions(statement))
             condition = of_whole_numbers(condition)
             _, rest = split_predicates(self.kernel, statement)
+            if is_collective(self.kernel, statement):
+                # What inames decide leaves out instances, which all threads run.
+                rest = tuple(filter(self.reads_data, rest))
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
             return whole, (Do(statement, (context, reach)),)
         reach = self.reach(statements, visible | {node.iname})

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._collectives import with_combinations
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Kernel
@@ -24,7 +25,7 @@ def prepare(kernel: Kernel) -> Kernel:
     kernel = expand_rules(kernel)
     kernel = infer_types(kernel)
     kernel = realize_instruction_parallel(kernel)
-    kernel = drop_own_axes(decide_address_spaces(kernel))
+    kernel = with_combinations(drop_own_axes(decide_address_spaces(kernel)))
     # What loopkit makes up for a while is gone by now.
     check_names(kernel.all_inames, "an iname")
     return kernel

@@ -75,11 +75,11 @@ def _declare(temporary: TemporaryVariable) -> Declared:
     return Declared(temporary, (count,), None, count * item)
 
 
-def lay_out(kernel: Kernel) -> Storage:
+def lay_out(kernel: Kernel, reserved: int = 0) -> Storage:
     """Declarations of all private and shared temporaries.
 
-    Shared memory beyond 48 KiB a block is taken dynamically; beyond 227 KiB
-    raises :class:`ResourceError`.
+    ``reserved`` bytes of static shared memory are for others.  Shared memory beyond 48 KiB a
+    block is taken dynamically; beyond 227 KiB raises :class:`ResourceError`.
     """
     declared = {
         t.name: _declare(t)
@@ -93,21 +93,21 @@ def lay_out(kernel: Kernel) -> Storage:
         offset = -(-offset // ALIGNMENT) * ALIGNMENT
         placed.append(replace(declaration, offset=offset))
         offset += declaration.size
-    if offset > CUDA.shared:
+    if offset + reserved > CUDA.shared:
         listed = ", ".join(
             f"{d.temporary.name} {'x'.join(map(str, d.dimensions))} "
             f"{d.temporary.dtype} ({d.size / 1024:.1f} KiB)"
             for d in shared
         )
         raise ResourceError(
-            f"a block needs {offset / 1024:.1f} KiB of shared memory, but no GPU has more than "
-            f"{CUDA.shared // 1024} KiB a block: {listed}",
+            f"a block needs {(offset + reserved) / 1024:.1f} KiB of shared memory, but no GPU has "
+            f"more than {CUDA.shared // 1024} KiB a block: {listed}",
             instead="make the tiles smaller, or keep some of the data in private memory",
         )
-    if offset <= CUDA.static_shared:
-        return Storage(declared, offset, 0)
+    if offset + reserved <= CUDA.static_shared:
+        return Storage(declared, offset + reserved, 0)
     declared.update({d.temporary.name: d for d in placed})
-    return Storage(declared, 0, offset)
+    return Storage(declared, reserved, offset)
 
 
 def global_temporaries(kernel: Kernel) -> list[TemporaryVariable]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
+import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
 from loopkit._arrays import AddressSpace, DType, ValueArg
 from loopkit._errors import LoopkitError, TypeInferenceError
 from loopkit._expression import is_integer_arithmetic, to_text, variable_names
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._promotion import dtype_name
@@ -104,6 +106,18 @@ class ValueLowering(ExpressionLowering):
             return "=", self(own.combine(statement.lhs, statement.rhs), dtype)
         return self.update(target, dtype, statement.operation, statement.rhs)
 
+    def combined(
+        self, statement: Statement, operation: str, place: Name | Element, value: CExpression
+    ) -> tuple[str, CExpression]:
+        """What combines a place that holds a value of a statement's target with another."""
+        dtype = self.dtype_of(statement.written)
+        mine, its = (prim.Variable(hidden("operand", number)) for number in range(2))
+        given = _Given(self, {mine.name: place, its.name: value}, dtype)
+        own = {r.name: r for r in self.kernel.reductions}.get(operation)
+        if own is not None:
+            return "=", given(own.combine(mine, its), dtype)
+        return given.update(place, dtype, operation, its)
+
     def is_data(self, expr: Expression) -> bool:
         """Whether an expression reads more than inames and sizes, or computes with more."""
         return not is_integer_arithmetic(expr, calls=False) or self.reads_data(expr)
@@ -121,3 +135,23 @@ class ValueLowering(ExpressionLowering):
         if not self.ranges.is_narrow((low, high)):
             low, high = self.ranges.reached(expr)
         return max(-low, high)
+
+
+class _Given(ValueLowering):
+    """Some names stand for values of C."""
+
+    def __init__(
+        self, lowering: ValueLowering, given: Mapping[str, CExpression], dtype: DType
+    ) -> None:
+        super().__init__(lowering.kernel, lowering.ranges, lowering.access)
+        self.given = given
+        self.dtype = dtype
+
+    def dtype_of(self, name: str) -> DType:
+        return self.dtype if name in self.given else super().dtype_of(name)
+
+    def named(self, name: str, indices: tuple[Expression, ...] = ()) -> CExpression:
+        return self.given[name] if name in self.given else super().named(name, indices)
+
+    def reads_data(self, expr: Expression) -> bool:
+        return not variable_names(expr).isdisjoint(self.given) or super().reads_data(expr)

@@ -117,7 +117,9 @@ class TemporaryVariable(Exact):
     ``padding[i]`` elements are added to the storage of axis ``i``; ``swizzles`` say how cells
     change places along axes, at most one for each.
     ``accumulates`` names the reduction whose accumulator loopkit made it to be:
-    such a temporary may be expanded by the transforms that need it.
+    such a temporary may be expanded by the transforms that need it.  ``combined_by`` says how
+    threads combine their partial results of it: by ``"shuffle"``, ``"shared"`` or ``"atomic"``;
+    None for what suits the block.
     """
 
     name: str
@@ -129,6 +131,7 @@ class TemporaryVariable(Exact):
     swizzles: tuple[Swizzle, ...] = ()
     accumulates: str | None = None
     made_by: str | None = None
+    combined_by: str | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name, "the name of a temporary")
@@ -137,6 +140,15 @@ class TemporaryVariable(Exact):
             check_identifier(self.accumulates, "a reduction")
         check_note(self.made_by, "the step that made a temporary")
         _check_swizzles(self)
+        if self.combined_by is not None and self.combined_by not in COMBINED_BY:
+            raise InvalidArgumentError(
+                f"threads do not combine their partial results by {shown(self.combined_by)}",
+                instead=f"by is {', '.join(map(repr, COMBINED_BY))}, or None",
+            )
+
+
+COMBINED_BY = ("shuffle", "shared", "atomic")
+"""How threads may be asked to combine their partial results of a reduction."""
 
 
 def _check_extents(name: str, shape: object, dim_tags: object) -> None:

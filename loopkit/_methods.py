@@ -78,6 +78,7 @@ class Methods:
         precompute = transforms.precompute
         prioritize_loops = transforms.prioritize_loops
         privatize_temporaries_with_inames = transforms.privatize_temporaries_with_inames
+        realize_reduction = transforms.realize_reduction
         remove_unused_inames = transforms.remove_unused_inames
         rename_iname = transforms.rename_iname
         rename_inames = transforms.rename_inames

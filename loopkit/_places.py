@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import memoised
+from loopkit._collectives import combined_axes
 from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._relations import grouped, reachable
@@ -115,7 +116,12 @@ def runs_once_along(kernel: Kernel, statement: Statement) -> frozenset[tuple[str
         return _BLOCKS | _THREADS
     alone = first_block_alone(kernel).get(temporary.name, frozenset())
     blocks = frozenset(("g", axis) for axis in alone)
-    return blocks | _THREADS if temporary.address_space is AddressSpace.LOCAL else blocks
+    if temporary.address_space is AddressSpace.LOCAL:
+        return blocks | _THREADS
+    if statement.operation is not None and temporary.name in combined_axes(kernel):
+        # One thread alone adds to its partial result.
+        return blocks | {("l", axis) for axis in combined_axes(kernel)[temporary.name]}
+    return blocks
 
 
 _BLOCKS = frozenset(("g", axis) for axis in range(3))

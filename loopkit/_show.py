@@ -17,6 +17,7 @@ from loopkit._arrays import (
 )
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
+from loopkit._collectives import COMBINE, with_combinations
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
@@ -25,6 +26,7 @@ from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._promotion import dtype_name
 from loopkit._tree import Loop, Tree
+from loopkit.codegen.combinations import combination_note
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
 from loopkit.codegen.nest import make_nest
 
@@ -146,7 +148,8 @@ def statement_text(statement: Statement) -> str:
 def _nest(kernel: Kernel) -> Iterator[Line]:
     places = {s.id: number for number, s in enumerate(kernel.statements)}
     try:
-        nest = make_nest(kernel)
+        combined = with_combinations(kernel)
+        nest = make_nest(combined)
     except LoopkitError as error:
         yield from _plain(kernel, kernel.tree, places)
         yield Line("remark", f"(no code can be made of this: {error.why})")
@@ -157,7 +160,7 @@ def _nest(kernel: Kernel) -> Iterator[Line]:
     )
     if axes:
         yield Line("axes", "", inside=axes)
-    yield from _lines(kernel, nest.code, (), places)
+    yield from _lines(combined, nest.code, (), places, nest.hardware.block)
 
 
 def _plain(kernel: Kernel, nodes: Tree, places: Mapping[str, int]) -> Iterator[Line]:
@@ -172,7 +175,11 @@ def _plain(kernel: Kernel, nodes: Tree, places: Mapping[str, int]) -> Iterator[L
 
 
 def _lines(
-    kernel: Kernel, codes: Iterable[Code], conditions: tuple[str, ...], places: Mapping[str, int]
+    kernel: Kernel,
+    codes: Iterable[Code],
+    conditions: tuple[str, ...],
+    places: Mapping[str, int],
+    block: tuple[int, int, int],
 ) -> Iterator[Line]:
     """The nest; ``conditions`` guard it, and are not yet shown."""
     for code in codes:
@@ -180,17 +187,24 @@ def _lines(
             step = f" step {code.step}" if code.step != 1 else ""
             note = _if(conditions, "unrolled" if code.unroll else "")
             head = f"for {code.iname} in [{to_text(code.lower)}, {_ceil(code.upper)}){step}"
-            yield Line("loop", head, note, tuple(_lines(kernel, code.body, (), places)))
+            yield Line("loop", head, note, tuple(_lines(kernel, code.body, (), places, block)))
         elif isinstance(code, Let):
             head = f"for {code.iname} = {to_text(code.value)}"
-            yield Line("loop", head, "", tuple(_lines(kernel, code.body, conditions, places)))
+            yield Line(
+                "loop", head, "", tuple(_lines(kernel, code.body, conditions, places, block))
+            )
         elif isinstance(code, If):
             more = (*conditions, to_text(code.condition))
-            yield from _lines(kernel, code.body, more, places)
+            yield from _lines(kernel, code.body, more, places, block)
         elif isinstance(code, Barrier):
             kind = "warp barrier" if code.of_warp else "barrier"
             yield Line("barrier", f"---- {kind}: {code.reason}")
         elif isinstance(code, Do):
+            if code.statement.kind == COMBINE:
+                note = combination_note(kernel, code.statement, block)
+                text = f"---- combine {to_text(code.statement.lhs)}: {note}"
+                yield Line("barrier", text)
+                continue
             note = _if(conditions, _note(kernel, code.statement))
             place = places[code.statement.id]
             yield Line("statement", statement_text(code.statement), note, statement=place)

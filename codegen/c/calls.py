@@ -31,17 +31,33 @@ ON_COMPLEX = frozenset(
     for n in ("abs", "conj", "exp", "log", "sqrt", "sin", "cos", "isnan", "isinf", "isfinite")
 )
 
+SHUFFLES = frozenset(("__shfl_sync", "__shfl_down_sync", "__shfl_xor_sync"))
+"""Functions by which the lanes of a warp exchange values."""
+VOTES = {"__any_sync": "any", "__all_sync": "all"}
+"""Functions by which the lanes of a warp all get what any, or all, of them have."""
+
 Result = tuple[dt.DType, tuple[str, ...]]
 
 
 def result_of(name: str, args: list[dt.DType]) -> Result:
     """A call's type and what must be defined for it; raises :class:`UnreadableError`."""
-    for rule in (_conversion, _of_complex, _divided, _ordered, _templated, _plain, _mathematical):
+    for rule in _RULES:
         found = rule(name, args)
         if found is not None:
             return found
     listed = ", ".join(map(str, args))
     raise UnreadableError(f"no function '{name}' of ({listed}) is known")
+
+
+def _shuffle(name: str, args: list[dt.DType]) -> Result | None:
+    """An exchange between lanes: a mask of lanes, a value, and a lane or how far away it is."""
+    if name in VOTES and len(args) == 2 and args[0] == dt.UINT32 and args[1] in WHOLE:
+        return dt.BOOL, ()  # an int of CUDA's, which is 0 or 1
+    if name not in SHUFFLES or len(args) != 3 or args[0] != dt.UINT32:
+        return None
+    if args[2] not in WHOLE or args[1] in dt.COMPLEXES:
+        return None
+    return in_registers(args[1]), ()
 
 
 def _conversion(name: str, args: list[dt.DType]) -> Result | None:
@@ -150,3 +166,7 @@ _PLAIN: dict[str, tuple[int, frozenset[dt.DType], Callable[[list[dt.DType]], dt.
     "lk_sign": (1, dt.INTEGERS | _FLOATING, _first),
 }
 """How many arguments of which types a function takes, and what it gives for them."""
+_RULES = (
+    *(_conversion, _of_complex, _divided, _ordered),
+    *(_templated, _plain, _mathematical, _shuffle),
+)

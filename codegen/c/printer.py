@@ -174,11 +174,13 @@ def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c
     indent = _INDENT * level
     for node in nodes:
         text = statement_text(node)
-        if isinstance(node, (c.For, c.If, c.Block)):
+        if isinstance(node, (c.For, c.If, c.Block, c.Combine)):
             if isinstance(node, c.For) and node.is_unrolled:
                 lines.append(f"{indent}#pragma unroll")
             brace = " {" * _has_braces(node)
-            lines.append(indent + (text + brace).lstrip())
+            opened = indent + (text + brace).lstrip()
+            comment = node.comment if isinstance(node, c.Combine) else ""
+            lines.append(f"{opened:<{_COMMENT_COLUMN - 2}}  // {comment}" if comment else opened)
             line = len(lines)
             found.append(replace(node, body=_printed(node.body, level + 1, lines), line=line))
             if brace:
@@ -209,9 +211,9 @@ def _parameter(parameter: c.Parameter) -> str:
     return f"{parameter.ctype}{constant} *{alone}{parameter.name}"
 
 
-def _has_braces(node: c.For | c.If | c.Block) -> bool:
+def _has_braces(node: c.For | c.If | c.Block | c.Combine) -> bool:
     """Whether braces stand around a body: one plain statement or loop needs none."""
-    if isinstance(node, c.Block) or len(node.body) != 1:
+    if isinstance(node, (c.Block, c.Combine)) or len(node.body) != 1:
         return True
     (only,) = node.body
     return not isinstance(only, (c.Assign, c.Wait, c.For)) or (
@@ -259,7 +261,7 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
     c.Let: lambda n: f"{n.ctype} const {n.name} = {expression_text(n.value)};",
     c.For: _for,
     c.If: lambda n: f"if ({expression_text(n.condition)})",
-    c.Block: lambda n: "",
+    **dict.fromkeys((c.Block, c.Combine), lambda n: ""),
     c.Assign: _assign,
     c.Wait: lambda n: f"{_WAITS[n.scope]}();",
 }

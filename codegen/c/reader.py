@@ -108,9 +108,9 @@ class _FunctionReader(ExpressionReader):
             self.take()
             if self.peek() != "for":
                 raise ReadError(self.line, "a loop is expected behind a pragma")
-        line, text = self.line, self.peek()
+        text = self.peek()
         if text == "{":
-            return [c.Block(self.braces(), line)]
+            return [self.block()]
         if text == "for":
             return [self.loop(is_unrolled=is_unrolled)]
         if text == "if":
@@ -122,6 +122,21 @@ class _FunctionReader(ExpressionReader):
         if self.at_type():
             return [self.typed()]
         return [self.assignment()]
+
+    def block(self) -> c.Block | c.Combine:
+        """Braces; those that belong to a statement are what threads do to combine its target."""
+        line = self.line
+        comment = self.comments.get(line, "")
+        statement = self.origin(line, comment)
+        body = self.braces()
+        if statement is None:
+            return c.Block(body, line)
+        last = body[-1] if body else None
+        while isinstance(last, (c.For, c.If)):
+            last = last.body[-1] if last.body else None
+        if not isinstance(last, c.Assign):
+            raise ReadError(line, "nothing is combined in these braces")
+        return c.Combine(last.target, body, statement, comment, line)
 
     def loop(self, *, is_unrolled: bool) -> c.For:
         line = self.line

@@ -40,7 +40,7 @@ def check(function: c.Function) -> Mapping[str, int]:
     Raises :class:`ReadError` where the tree itself shows that it is not so; else :func:`needs_of`.
     """
     needs = needs_of(function)
-    if any(isinstance(node, c.Wait) for node in c.statements(function.body)):
+    if any(isinstance(node, (c.Wait, c.Combine)) for node in c.statements(function.body)):
         _check_barriers(function.body, frozenset(CUDA.thread_index), is_varying=False)
     return needs
 
@@ -50,12 +50,14 @@ def _check_barriers(
 ) -> None:
     """No loop or guard around a block's barrier is another one for another thread."""
     for node in nodes:
-        if isinstance(node, c.Wait) and node.scope == "block" and is_varying:
+        if is_varying and (
+            isinstance(node, c.Combine) or (isinstance(node, c.Wait) and node.scope == "block")
+        ):
             raise ReadError(node.line, "threads may disagree on whether they reach the barrier")
         depends = any(_uses(expr, varying) for expr in c.expressions(node))
         if depends and isinstance(node, (c.Let, c.For)):
             varying |= {node.name}
-        if isinstance(node, (c.For, c.If, c.Block)):
+        if isinstance(node, (c.For, c.If, c.Block, c.Combine)):
             _check_barriers(node.body, varying, is_varying=is_varying or depends)
 
 
@@ -148,7 +150,7 @@ class Checker:
         for node in nodes:
             self.line = node.line
             if isinstance(node, c.Declaration):
-                if not at_top:
+                if not at_top:  # of the function, or of what has memory of its own
                     raise ReadError(node.line, f"'{node.name}' is declared inside of a block")
                 if 0 in node.dimensions:
                     raise ReadError(node.line, f"'{node.name}' has no elements")
@@ -156,7 +158,7 @@ class Checker:
             elif isinstance(node, c.Let):
                 self.integer(node.value)
                 self.declare(node.name, node.ctype)
-            elif isinstance(node, (c.For, c.If, c.Block)):
+            elif isinstance(node, (c.For, c.If, c.Block, c.Combine)):
                 if isinstance(node, c.If):
                     self.truth(self.of(node.condition))
                 elif isinstance(node, c.For):
@@ -166,7 +168,7 @@ class Checker:
                 with self.scope():
                     if isinstance(node, c.For):
                         self.declare(node.name, node.ctype)
-                    self.body(node.body)
+                    self.body(node.body, at_top=isinstance(node, c.Combine))
             elif isinstance(node, c.Assign):
                 self.assignment(node)
 

@@ -229,7 +229,21 @@ class Wait:
     line: int = 0
 
 
-Node = Declaration | Let | For | If | Block | Assign | Wait
+@dataclass(frozen=True, eq=False, slots=True)
+class Combine:
+    """What threads do to combine their partial results in ``target``: braces around ``body``.
+
+    Its declarations are its own.  ``statement`` is the id of the combination.
+    """
+
+    target: Name | Element
+    body: tuple[Node, ...]
+    statement: str | None
+    comment: str = ""
+    line: int = 0
+
+
+Node = Declaration | Let | For | If | Block | Assign | Wait | Combine
 
 
 def nested(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
@@ -238,7 +252,7 @@ def nested(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
     while pending:
         node, level = pending.pop()
         yield node, level
-        if isinstance(node, (For, If, Block)):
+        if isinstance(node, (For, If, Block, Combine)):
             pending += ((inner, level + 1) for inner in reversed(node.body))
 
 

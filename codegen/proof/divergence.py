@@ -28,7 +28,7 @@ class DivergenceCheck(Check):
         if not self.subject.thread_words:
             return
         for leaf in self.subject.leaves:
-            if leaf.barrier is not None:
+            if leaf.meets is not None:
                 what = "whether all threads reach the barrier"
                 with self.recorder.question("divergent barrier", what, leaf):
                     self.barrier(leaf)
@@ -120,6 +120,8 @@ def varying_names(subject: Subject) -> set[str]:
                 if isinstance(node, (c.For, c.Let)) and depends:
                     varying.add(node.name)
                 guarded = guarded or (depends and not isinstance(node, c.Let))
+            if isinstance(leaf.node, c.Combine):
+                varying.update(touch.array for touch in leaf.touches)
             if isinstance(leaf.node, c.Assign):
                 target = leaf.node.target
                 name = target.name if isinstance(target, c.Name) else target.array

@@ -52,14 +52,34 @@ class ExtraInstancesCheck(Check):
             where = array.space.aligned(surplus.instances) & array.cells_of(write)
             written = self.cells(array, where)
             for read in array.reads:
-                both = written & self.cells(array, array.asked(read, in_domain=True))
+                asked = array.asked(read, in_domain=True)
+                both = written & self.cells(array, asked)
+                if both.is_empty():
+                    continue
+                loops = self.renewed(surplus, array, read, asked)
+                if loops:
+                    # What other iterations leave there, nobody sees.
+                    both = self.cells(array, where, loops) & self.cells(array, asked, loops)
                 if not both.is_empty():
                     self.report(surplus, array, read, where, both)
                     return
 
-    def cells(self, array: ArrayReads, where: isl.Set) -> isl.Set:
-        """Threads and cells of some accesses, over all sizes."""
-        kept = [*self.subject.shared_names, *self.subject.words, *array.cells]
+    def renewed(
+        self, surplus: Surplus, array: ArrayReads, read: Touch, asked: isl.Set
+    ) -> frozenset[str]:
+        """The loops in each iteration of which all that a line reads is written before it."""
+        found: set[str] = set()
+        for leaf in {write.leaf for write in array.writes}:
+            if array.writes_all(leaf, read, asked):
+                around = (x for x in read.scope.loops if leaf.scope.is_inside(x))
+                found |= {x.name for x in around if surplus.leaf.scope.is_inside(x)}
+        return frozenset(found)
+
+    def cells(
+        self, array: ArrayReads, where: isl.Set, loops: frozenset[str] = frozenset()
+    ) -> isl.Set:
+        """Threads and cells of some accesses, over all sizes and iterations of some loops."""
+        kept = [*self.subject.shared_names, *self.subject.words, *array.cells, *loops]
         return array.space.project_onto(where, [n for n in kept if n in array.space.position])
 
     def report(

@@ -17,9 +17,11 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._cached import memoised
+from loopkit._collectives import combined_axes
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
 from loopkit._relations import grouped
+from loopkit._target import CUDA
 from loopkit.codegen.c.tree import Let
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
@@ -140,6 +142,11 @@ class InstanceCheck(Check):
             executed = executed & self.subject.space.all_of(implied)
         return self.subject.space.nothing if executed.is_subset(domain) else executed - domain
 
+    def _combined(self, array: str) -> tuple[str, ...]:
+        """The hardware indices along which threads have partial results of an accumulator."""
+        axes = combined_axes(self.subject.kernel).get(array, ())
+        return tuple(CUDA.thread_index[axis] for axis in axes)
+
     @memoised
     def _in_first_alone(self, array: str, word: str) -> bool:
         """Whether all reads of an array are made by the first block along an axis."""
@@ -222,6 +229,8 @@ class InstanceCheck(Check):
             if word in fixed:
                 continue
             own_copy = place == "private" or (place == "shared" and word in subject.block_words)
+            if statement.operation is not None and word in self._combined(statement.written):
+                own_copy = False  # one thread alone adds to its partial result
             if own_copy:
                 conditions.append(subject.launched(word))
                 continue

@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import Argument, ArrayArg, Strided
 from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
+from loopkit._collectives import with_combinations
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._own_axes import drop_own_axes
@@ -24,6 +25,7 @@ from loopkit.codegen.c.tree import Function
 from loopkit.codegen.lower import program_of
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.cells import CellCheck
+from loopkit.codegen.proof.combinations import CombinationCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
@@ -134,6 +136,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     ExtraInstancesCheck(subject, recorder, instances.surplus, initialized).run()
     initialized.run()
     divergence.run()
+    CombinationCheck(subject, recorder, cells.is_zero).run()
     ConflictCheck(subject, recorder, data).run()
     widths = WidthCheck(subject, recorder)
     widths.run()
@@ -158,7 +161,7 @@ def _origin(kernel: Kernel, program: Program) -> Origin:
 def _prepared(kernel: Kernel, program: Program) -> Kernel:
     """The kernel with rules expanded, types and copies made, and strides that are parameters."""
     kernel = with_private_copies(infer_types(expand_rules(kernel)))
-    kernel = drop_own_axes(decide_address_spaces(kernel))
+    kernel = with_combinations(drop_own_axes(decide_address_spaces(kernel)))
     strides: dict[str, dict[int, str]] = {}
     for parameter in program.params:
         if isinstance(parameter, ValueParam) and parameter.role == "stride":

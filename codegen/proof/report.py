@@ -13,6 +13,7 @@ KINDS = (
     "unwritten",
     "barrier",
     "divergent barrier",
+    "combination",
     "cross-block",
     "bounds",
     "memory",
@@ -30,6 +31,7 @@ KINDS = (
 ``unwritten``: a line reads what nothing before it has written for its thread or block.
 ``barrier``: two threads of a block meet in a cell with no barrier between.
 ``divergent barrier``: some threads of a block (or warp) do not reach a barrier.
+``combination``: threads that combine partial results do not all get the whole.
 ``cross-block``: two blocks meet in a cell.
 ``bounds``: an access lies outside of its array.
 ``memory``: data lie in another kind of memory, overlap, or have too little room.

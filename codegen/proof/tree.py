@@ -57,12 +57,12 @@ class Touch:
 
 @dataclass(eq=False)
 class Leaf:
-    """An assignment, a barrier, or reads that a guard, a loop's bounds or a constant do.
+    """An assignment, a barrier, a combination, or reads of a guard, a loop's bounds, a constant.
 
     ``position`` counts the leaves of the text, ``index`` the children of the parent.
     """
 
-    node: c.Assign | c.Wait | c.If | c.For | c.Let
+    node: c.Assign | c.Wait | c.Combine | c.If | c.For | c.Let
     scope: Scope
     parent: Group
     index: int
@@ -86,13 +86,18 @@ class Leaf:
 
     @property
     def statement(self) -> str | None:
-        """The statement that an assignment belongs to."""
-        return self.node.statement if isinstance(self.node, c.Assign) else None
+        """The statement that an assignment or a combination belongs to."""
+        return self.node.statement if isinstance(self.node, (c.Assign, c.Combine)) else None
 
     @property
     def barrier(self) -> str | None:
         """Whom a barrier is for: ``block`` or ``warp``; None for other leaves."""
         return self.node.scope if isinstance(self.node, c.Wait) else None
+
+    @property
+    def meets(self) -> str | None:
+        """Who comes to a barrier or a combination together; None for other leaves."""
+        return "block" if isinstance(self.node, c.Combine) else self.barrier
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,9 @@ class TreeBuilder:
                 leaf = self._add(self._leaf(group, node, scope))
                 if isinstance(node, c.Assign):
                     self._assign(leaf, node)
+                elif isinstance(node, c.Combine):
+                    self._touch(node.target, scope, leaf)
+                    self._touch(node.target, scope, leaf, is_write=True)
         group.span = group.span[0], len(self.leaves) - 1
 
     def _group(self, parent: Group, node: c.For | c.If | c.Block, scope: Scope) -> Group:
@@ -147,7 +155,10 @@ class TreeBuilder:
         return made
 
     def _leaf(
-        self, parent: Group, node: c.Assign | c.Wait | c.If | c.For | c.Let, scope: Scope
+        self,
+        parent: Group,
+        node: c.Assign | c.Wait | c.Combine | c.If | c.For | c.Let,
+        scope: Scope,
     ) -> Leaf:
         return Leaf(node, scope, parent, len(parent.children), len(self.leaves))
 

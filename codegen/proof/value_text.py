@@ -51,6 +51,10 @@ class TextValues:
         self.at_least = at_least
         self._known: dict[int, tuple[c.CExpression, Term]] = {}
 
+    def stands_for(self, expr: c.CExpression, term: Term) -> None:
+        """Take an expression, where it stands, for a term."""
+        self._known[id(expr)] = expr, term
+
     def assigned(self, node: c.Assign) -> Term:
         """What an assignment leaves in its target."""
         target = self.value(node.target)

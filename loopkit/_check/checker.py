@@ -10,6 +10,7 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, within
+from loopkit._collectives import with_combinations
 from loopkit._check.declarations import broken_declaration, broken_structure
 from loopkit._check.instance_maps import Lineage, descend, lineage_of
 from loopkit._check.step_proof import Obligations, StepProof
@@ -60,6 +61,7 @@ def examine(
     broken = broken_declaration(before, change) or broken_structure(change.kernel)
     if broken:
         raise IllegalTransformError(broken)
+    with_combinations(change.kernel)  # there is a place for each
     allowed = _budget.STEP if budget is None else budget
     without = "unchecked=True skips the proof, and shows in the history"
     try:

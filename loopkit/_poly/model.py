@@ -219,10 +219,14 @@ class Model(ParallelAxes):
         if a.statement is None or b.statement is None:
             return pieces
         copied = self.copy_axes(array)
+        combined = self.combined_axes(array)
         same = self.order.together(a, b)
         facts = self.facts(a, b)
         for axis in self.axes:
-            if axis in copied or axis[0] == "ilp" or (axis[0] == "l" and same is None):
+            if axis in copied or axis[0] == "ilp":
+                continue
+            # Updates of a reduction over threads have no order; what reads it waits for all.
+            if axis[0] == "l" and (same is None or axis in combined):
                 continue
             piece = self.apart(a, b, axis)
             if piece is None:

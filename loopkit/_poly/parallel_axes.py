@@ -8,6 +8,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import cached_property, memoised
+from loopkit._collectives import spread_inames
 from loopkit._expression import variable_names
 from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel
@@ -115,13 +116,27 @@ class ParallelAxes:
         return temporary is None or temporary.address_space is AddressSpace.GLOBAL
 
     def copy_axes(self, name: str) -> tuple[Axis, ...]:
-        """The hardware axes along which an array exists once per index."""
+        """The hardware axes along which an array exists once per index.
+
+        The accumulator of a reduction over threads is one, whichever of them update it.
+        """
         temporary = self.kernel.temporary_by_name.get(name)
         if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
             return ()
         if temporary.address_space is AddressSpace.LOCAL:
             return tuple(a for a in self.axes if a[0] == "g")
-        return tuple(a for a in self.axes if a[0] != "ilp" or self._is_copied(name, str(a[1])))
+        combined = self.combined_axes(name)
+        return tuple(
+            a
+            for a in self.axes
+            if a not in combined and (a[0] != "ilp" or self._is_copied(name, str(a[1])))
+        )
+
+    @memoised
+    def combined_axes(self, name: str) -> frozenset[Axis]:
+        """The axes that the updates of an accumulator run over: one reduction of all of them."""
+        inames = spread_inames(self.kernel).get(name, ())
+        return frozenset(a for i in inames if (a := self.axis_of(i)) is not None)
 
     @memoised
     def replicated_axes(self, name: str) -> tuple[Axis, ...]:

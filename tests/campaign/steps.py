@@ -359,6 +359,12 @@ def set_temporary_address_space(r: random.Random, knl: Kernel) -> Arguments:
     return {"temp_var_names": r.choice(knl.temporaries).name, "address_space": space}
 
 
+def realize_reduction(r: random.Random, knl: Kernel) -> Arguments:
+    if not any(t.accumulates for t in knl.temporaries):
+        return None
+    return {"by": r.choice(["shuffle", "shared", "atomic"])}
+
+
 def tag_array_axes(r: random.Random, knl: Kernel) -> Arguments:
     arrays = [a for a in (*knl.args, *knl.temporaries) if getattr(a, "shape", ())]
     if not arrays:
@@ -506,6 +512,7 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "peel_iname": (peel_iname, 4),
     "privatize_temporaries_with_inames": (privatize_temporaries_with_inames, 5),
     "set_temporary_address_space": (set_temporary_address_space, 5),
+    "realize_reduction": (realize_reduction, 3),
     "tag_array_axes": (tag_array_axes, 3),
     "untag_inames": (untag_inames, 2),
     "pad_temporary": (pad_temporary, 2),

@@ -1,0 +1,427 @@
+"""How the threads of a block combine their partial results: one C node for a combination.
+
+The threads that combine are those that differ along some axes.  Numbered through the block, they
+are ``count`` threads, ``stride`` apart: a :class:`Group`.  Each :data:`WAYS` entry is one way in
+which the threads of a group get the whole:
+
+- ``lanes``: all of a group are in one warp; they exchange by shuffles;
+- ``warps``: a group is whole warps, or the whole block; each warp exchanges by shuffles, and leaves
+  its result in shared memory, from where all read those of all warps;
+- ``shared``: a tree in shared memory, for any group;
+- ``atomic``: one cell of shared memory, to which all add.
+
+What a person asks for (``by=``) is one of them, or an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+
+from loopkit import _promotion as dt
+from loopkit._errors import IllegalTransformError
+from loopkit._frozen import dataclass
+from loopkit._promotion import DType, dtype_name
+from loopkit._target import CUDA
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.types import C_TYPES
+
+
+@dataclass(frozen=True)
+class Group:
+    """``count`` threads of a block of ``threads``, ``stride`` apart, that combine."""
+
+    stride: int
+    count: int
+    threads: int
+
+    @property
+    def span(self) -> int:
+        """How many consecutive threads hold ``stride`` groups."""
+        return self.stride * self.count
+
+    @property
+    def is_in_a_warp(self) -> bool:
+        """Whether no group reaches into two warps."""
+        return self.threads <= CUDA.warp or CUDA.warp % self.span == 0
+
+    @property
+    def is_of_warps(self) -> bool:
+        """Whether a group is whole warps, or all of the block."""
+        return self.stride == 1 and (self.count % CUDA.warp == 0 or self.count == self.threads)
+
+    @property
+    def warps(self) -> int:
+        """How many warps a group is in, if it is of warps."""
+        return -(-self.count // CUDA.warp)
+
+
+def groups(block: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Group, ...]:
+    """The groups that threads combine in, one after another: a group for neighbouring axes."""
+    threads, stride = prod(block), 1
+    found: list[Group] = []
+    previous = False
+    for axis, extent in enumerate(block):
+        if extent > 1 and axis in axes:
+            if previous:
+                last = found.pop()
+                found.append(Group(last.stride, last.count * extent, threads))
+            else:
+                found.append(Group(stride, extent, threads))
+        previous = (axis in axes) if extent > 1 else previous
+        stride *= extent
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is combined: the operation's name, and the type."""
+
+    name: str
+    dtype: DType
+
+
+def way_of(group: Group, operation: Operation, by: str | None) -> str:
+    """The way in which a group combines, as it was asked for, or as it suits the group.
+
+    Raises :class:`IllegalTransformError` for what cannot be had as it was asked for.
+    """
+    dtype = operation.dtype
+    is_shuffled = dtype.itemsize <= 8 and dtype not in dt.COMPLEXES
+    if by == "atomic":
+        if dtype not in _ATOMIC.get(operation.name, ()):
+            raise IllegalTransformError(
+                f"no atomic operation of the hardware makes a {operation.name} of "
+                f"{dtype_name(dtype)}",
+                instead="by='shared'",
+            )
+        return "atomic"
+    fits = "lanes" if group.is_in_a_warp else "warps" if group.is_of_warps else ""
+    if by == "shuffle" and not is_shuffled:
+        raise IllegalTransformError(
+            f"a shuffle does not exchange {dtype_name(dtype)}", instead="by='shared'"
+        )
+    if by == "shuffle" and not fits:
+        apart = f", each {group.stride} apart" if group.stride > 1 else ""
+        raise IllegalTransformError(
+            f"{group.count} threads{apart} of a block of {group.threads} are neither within a warp "
+            "nor all of some warps, so shuffles do not reach all of them",
+            instead="by='shared', or l.0 for the reduction with a length that divides "
+            f"{CUDA.warp} or is a multiple of it",
+        )
+    return fits if fits and is_shuffled and by in (None, "shuffle") else "shared"
+
+
+def scratch_of(group: Group, way: str) -> int:
+    """How many elements of shared memory a way takes."""
+    return {
+        "lanes": 0,
+        "warps": group.threads // CUDA.warp if group.threads % CUDA.warp == 0 else group.warps,
+        "shared": group.threads,
+        "atomic": group.threads // group.count,
+    }[way]
+
+
+def described(block: tuple[int, int, int], axes: tuple[int, ...], ways: tuple[str, ...]) -> str:
+    """Who combines, and how, in words."""
+    count = prod(block[axis] for axis in axes)
+    words = " then ".join(dict.fromkeys(_WORDS[way] for way in ways)) or "alone"
+    return f"{count} thread{'s' * (count != 1)}, {words}"
+
+
+_WORDS = {
+    "lanes": "by shuffles",
+    "warps": "by shuffles and shared memory",
+    "shared": "by shared memory",
+    "atomic": "by atomics in shared memory",
+}
+_ATOMIC = {
+    "sum": {dt.INT32, dt.UINT32, dt.UINT64, dt.FLOAT32, dt.FLOAT64},
+    "max": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
+    "min": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
+}
+_ATOMIC_OPERATORS = {"sum": "+=", "max": "max=", "min": "min="}
+
+
+def _int(value: int) -> c.Number:
+    return c.Number(value, "int")
+
+
+def _of(operator: str, left: c.CExpression, right: c.CExpression | int) -> c.CExpression:
+    """``left operator right``, without what changes nothing."""
+    if type(right) is int and (operator, right) in (("*", 1), ("/", 1), ("+", 0), ("-", 0)):
+        return left
+    return c.Binary(operator, left, _int(right) if isinstance(right, int) else right)
+
+
+def _halves(count: int) -> Iterator[int]:
+    """The powers of two below ``count``, the largest first."""
+    step = 1 << (count - 1).bit_length()
+    while step > 1:
+        step //= 2
+        yield step
+
+
+_ALL_LANES = c.Unary("~", c.Number(0, "uint"))
+
+
+@dataclass(frozen=True, eq=False)
+class Combining:
+    """What is known where one combination is written.
+
+    ``update`` gives the operator and the right side by which a place takes in a value, ``neutral``
+    is the value that changes nothing, ``fresh`` makes a name, ``other`` is that of a variable for
+    what comes from another lane, ``is_repeated`` says that it may run again.
+    """
+
+    target: c.Name | c.Element
+    operation: Operation
+    block: tuple[int, int, int]
+    update: Callable[[c.Name | c.Element, c.CExpression], tuple[str, c.CExpression]]
+    neutral: c.CExpression
+    fresh: Callable[[str], str]
+    other: str
+    is_repeated: bool
+
+    @property
+    def ctype(self) -> str:
+        """The type of what is combined."""
+        return C_TYPES[self.operation.dtype]
+
+    def takes(self, value: c.CExpression, place: c.Name | c.Element | None = None) -> c.Assign:
+        """``target = operation(target, value)``."""
+        place = place or self.target
+        return c.Assign(place, *self.update(place, value), None)
+
+    def takes_from(self, shuffle: c.CExpression) -> list[c.Node]:
+        """``target = operation(target, what another lane has)``: every lane asks, and once."""
+        taken = self.takes(shuffle)
+        if shuffle in _certain(taken.value) and [*c.walk(taken.value)].count(shuffle) == 1:
+            return [taken]
+        other = c.Name(self.other)
+        return [self.stores(shuffle, other), self.takes(other)]
+
+    def stores(self, value: c.CExpression, place: c.Name | c.Element | None = None) -> c.Assign:
+        """``target = value``."""
+        return c.Assign(place or self.target, "=", value, None)
+
+    def scratch(self, word: str, length: int) -> c.Declaration:
+        """An array in shared memory."""
+        return c.Declaration("shared", self.ctype, self.fresh(word), (length,))
+
+    def again(self) -> tuple[c.Node, ...]:
+        """What keeps a thread from writing what others have yet to read, of the time before."""
+        return (c.Wait("block"),) if self.is_repeated else ()
+
+
+def combined(
+    combining: Combining, chosen: tuple[tuple[Group, str], ...], statement: str, comment: str
+) -> c.Combine:
+    """The node of a combination: for each group in turn, the way that was chosen."""
+    body: list[c.Node] = []
+    number = _thread_number(combining.block)
+    let = c.Let("int", combining.fresh("thread"), number)
+    if not isinstance(number, c.Name):
+        number = c.Name(let.name)
+    for group, way in chosen:
+        body += WAYS[way](combining, group, number)
+    used = {part.name for part in _parts(body) if isinstance(part, c.Name)}
+    if let.name in used:
+        body.insert(0, let)
+    if combining.other in used:
+        body.append(c.Declaration("private", combining.ctype, combining.other, ()))
+    if not body:  # one thread has it all
+        body.append(combining.stores(combining.target))
+    declared = [node for node in body if isinstance(node, c.Declaration)]
+    rest = [node for node in body if not isinstance(node, c.Declaration)]
+    return c.Combine(combining.target, (*declared, *rest), statement, comment)
+
+
+def _certain(expr: c.CExpression) -> Iterator[c.CExpression]:
+    """What of an expression is computed in any case, on whatever values."""
+    yield expr
+    parts = c.children(expr)
+    if isinstance(expr, c.Choice) or (isinstance(expr, c.Binary) and expr.operator in ("&&", "||")):
+        parts = parts[:1]
+    for part in parts:
+        yield from _certain(part)
+
+
+def _parts(nodes: list[c.Node]) -> Iterator[c.CExpression]:
+    """All expressions of some nodes, and what they are made of."""
+    for node in c.statements(tuple(nodes)):
+        for whole in c.expressions(node):
+            yield from c.walk(whole)
+
+
+def _thread_number(block: tuple[int, int, int]) -> c.CExpression:
+    """The number of a thread in its block."""
+    total: c.CExpression | None = None
+    stride = 1
+    for word, extent in zip(CUDA.thread_index, block, strict=True):
+        if extent > 1:
+            own = c.Name(word)
+            term = own if stride == 1 else c.Binary("*", _int(stride), own)
+            total = term if total is None else c.Binary("+", total, term)
+        stride *= extent
+    return total if total is not None else _int(0)
+
+
+def _mask(group: Group, number: c.CExpression) -> c.CExpression:
+    """The lanes of a thread's warp that there are."""
+    rest = group.threads % CUDA.warp
+    some = c.Number((1 << rest) - 1, "uint")
+    if not rest:
+        return _ALL_LANES
+    if group.threads < CUDA.warp:
+        return some
+    return c.Choice(_of("<", number, group.threads - rest), _ALL_LANES, some)
+
+
+def _shuffle(word: str, mask: c.CExpression, what: c.CExpression, lane: c.CExpression) -> c.Call:
+    return c.Call(f"__shfl{word}_sync", (mask, what, lane))
+
+
+def _exchange(combining: Combining, mask: c.CExpression, count: int, stride: int) -> list[c.Node]:
+    """Lanes of groups of a power of two, all of which get the whole."""
+    target, operation = combining.target, combining.operation.name
+    if count == CUDA.warp and operation in ("any", "all"):
+        return [combining.stores(c.Call(f"__{operation}_sync", (mask, target)))]
+    shuffles = (_shuffle("_xor", mask, target, _int(s * stride)) for s in _halves(count))
+    return [node for shuffle in shuffles for node in combining.takes_from(shuffle)]
+
+
+def _gather(
+    combining: Combining,
+    mask: c.CExpression,
+    steps: list[tuple[int, int]],
+    rank: c.CExpression,
+    count: int,
+) -> list[c.Node]:
+    """Lanes of any groups, the first of which gets the whole; ``steps`` in ranks and in lanes."""
+    other = c.Name(combining.other)
+    found: list[c.Node] = []
+    for step, lanes in steps:
+        shuffle = _shuffle("_down", mask, combining.target, _int(lanes))
+        found.append(combining.stores(shuffle, other))
+        reaches = _of("<", _of("+", rank, step), count)
+        found.append(c.If(reaches, (combining.takes(other),)))
+    return found
+
+
+def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
+    mask = _mask(group, number)
+    if group.span & (group.span - 1) == 0:
+        return _exchange(combining, mask, group.count, group.stride)
+    # All of the block is in one warp.
+    rank = _of("/", number, group.stride)
+    if group.span < group.threads:
+        rank = _of("%", rank, group.count)
+    steps = [(step, step * group.stride) for step in _halves(group.count)]
+    found = _gather(combining, mask, steps, rank, group.count)
+    first: c.CExpression = _int(0)
+    if group.count < group.threads:
+        behind = rank if group.stride == 1 else c.Binary("*", _int(group.stride), rank)
+        first = c.Binary("-", number, behind)
+    return [*found, combining.stores(_shuffle("", mask, combining.target, first))]
+
+
+def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
+    warp, count = CUDA.warp, group.warps
+    is_whole = group.threads % warp == 0
+    scratch = combining.scratch("warps", scratch_of(group, "warps"))
+    lane = _of("%", number, warp)
+    mask = _mask(group, number)
+    found: list[c.Node] = [scratch]
+    if is_whole:
+        found += _exchange(combining, mask, warp, 1)
+    else:
+        if isinstance(mask, c.Choice):
+            let = c.Let("unsigned int", combining.fresh("lanes"), mask)
+            found.append(let)
+            mask = c.Name(let.name)
+        steps = [(step, step) for step in _halves(warp)]
+        found += _gather(combining, mask, steps, number, group.threads)
+    own = c.Element(scratch.name, (_of("/", number, warp),))
+    found += combining.again()
+    stored = combining.stores(combining.target, own)
+    found += [c.If(c.Binary("==", lane, _int(0)), (stored,)), c.Wait("block")]
+    first: c.CExpression = _int(0)
+    if group.count < group.threads:
+        first = _of("*", _of("/", number, group.count), count)
+    slots = 1 << (count - 1).bit_length()
+    if is_whole and count > 4:
+        slot = _of("%", number, slots)
+        at = slot if first == _int(0) else c.Binary("+", first, slot)
+        value: c.CExpression = c.Element(scratch.name, (at,))
+        if slots > count:
+            value = c.Choice(_of("<", slot, count), value, combining.neutral)
+        found.append(combining.stores(value))
+        return found + _exchange(combining, mask, slots, 1)
+    found.append(combining.stores(c.Element(scratch.name, (first,))))
+    if count <= 4:
+        places = (_int(w) if first == _int(0) else _of("+", first, w) for w in range(1, count))
+        return found + [combining.takes(c.Element(scratch.name, (place,))) for place in places]
+    each = c.Name(combining.fresh("warp"))
+    place = each if first == _int(0) else c.Binary("+", first, each)
+    taken = combining.takes(c.Element(scratch.name, (place,)))
+    return [*found, c.For("int", each.name, _int(1), _int(count), False, 1, (taken,))]
+
+
+def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
+    scratch = combining.scratch("parts", scratch_of(group, "shared"))
+    rank = _of("/", number, group.stride)
+    if group.span < group.threads:
+        rank = _of("%", rank, group.count)
+    own = c.Element(scratch.name, (number,))
+    found: list[c.Node] = [scratch, *combining.again(), combining.stores(combining.target, own)]
+    left = group.count
+    for step in _halves(group.count):
+        taken = combining.takes(c.Element(scratch.name, (_of("+", number, step * group.stride),)))
+        body = (taken, combining.stores(combining.target, own))
+        found += [c.Wait("block"), c.If(_of("<", rank, left - step), body)]
+        left = step
+    behind: c.CExpression = number
+    if group.count == group.threads:
+        behind = _int(0)
+    elif group.stride == 1:
+        behind = c.Binary("-", number, rank)
+    else:
+        behind = c.Binary("-", number, c.Binary("*", _int(group.stride), rank))
+    found.append(c.Wait("block"))
+    return [*found, combining.stores(c.Element(scratch.name, (behind,)))]
+
+
+def _atomic(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
+    scratch = combining.scratch("whole", scratch_of(group, "atomic"))
+    rank = _of("/", number, group.stride)
+    which: c.CExpression = _int(0)
+    if group.count < group.threads:
+        rank = _of("%", rank, group.count) if group.span < group.threads else rank
+        which = _of("/", number, group.span)
+        if group.stride > 1:
+            inner = _of("%", number, group.stride)
+            outer = _of("*", which, group.stride)
+            which = c.Binary("+", outer, inner) if group.span < group.threads else inner
+    cell = c.Element(scratch.name, (which,))
+    operator = _ATOMIC_OPERATORS[combining.operation.name]
+    start = c.If(c.Binary("==", rank, _int(0)), (combining.stores(combining.neutral, cell),))
+    added = c.Assign(cell, operator, combining.target, None, atomic=True)
+    return [
+        scratch,
+        *combining.again(),
+        start,
+        c.Wait("block"),
+        added,
+        c.Wait("block"),
+        combining.stores(cell),
+    ]
+
+
+WAYS: dict[str, Callable[[Combining, Group, c.CExpression], list[c.Node]]] = {
+    "lanes": _lanes,
+    "warps": _warps,
+    "shared": _shared,
+    "atomic": _atomic,
+}
+"""What threads do, for each way: the nodes for one group."""

@@ -1,0 +1,277 @@
+"""Threads that combine partial results: each of them gets the whole, once.
+
+Four things are asked.  Each partial result starts from what changes nothing.  Between the updates
+and each line that reads the accumulator, threads combine.  What was combined starts anew before it
+is updated or combined again.  And the nodes of a combination, executed for all threads of a block,
+leave in each of them the partial results of exactly those threads that differ along the
+reduction's axes, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._collectives import COMBINE, combined_axes
+from loopkit._errors import LoopkitError
+from loopkit._expression import variable_names
+from loopkit._kernel import Statement
+from loopkit._make.reduction_operations import operations_of
+from loopkit._nodes import Expression
+from loopkit._promotion import DType
+from loopkit._relations import grouped
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.errors import UnreadableError
+from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.lockstep import Lockstep, WrongError
+from loopkit.codegen.proof.recorder import Check, Recorder
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.terms import Term
+from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.value_compare import Comparison
+from loopkit.codegen.proof.value_functions import Value, typed
+from loopkit.codegen.proof.value_kernel import KernelValues
+from loopkit.codegen.proof.value_text import TextValues
+
+_FIRST, _SECOND = prim.Variable("first"), prim.Variable("second")
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of one accumulator."""
+
+    starts: list[Leaf]
+    updates: list[Leaf]
+    combinations: list[Leaf]
+    readers: list[Leaf]
+
+
+class CombinationCheck(Check):
+    """Proves all combinations of a program."""
+
+    def __init__(
+        self, subject: Subject, recorder: Recorder, is_zero: Callable[[Scope, Form], bool]
+    ) -> None:
+        super().__init__(subject, recorder)
+        self.is_zero = is_zero
+
+    def run(self) -> None:
+        """Check each accumulator of which threads hold partial results."""
+        touching = grouped((t.array, t.leaf) for t in self.subject.touches)
+        for name, axes in combined_axes(self.subject.kernel).items():
+            lines = self.lines(tuple(dict.fromkeys(touching.get(name, ()))))
+            for start in lines.starts:
+                self.start(name, start)
+            self.placed(name, lines)
+            for leaf in lines.combinations:
+                self.combination(name, axes, leaf)
+        for leaf in self.subject.leaves:
+            own = self.subject.statement_of(leaf)
+            if isinstance(leaf.node, c.Combine) and (own is None or own.kind != COMBINE):
+                self.wrong("these lines combine nothing of the kernel", leaf)
+
+    def wrong(self, what: str, leaf: Leaf, line: int | None = None) -> None:
+        """A finding."""
+        place = leaf.line if line is None else line
+        self.recorder.wrong("combination", what, place, leaf.statement)
+
+    def lines(self, leaves: tuple[Leaf, ...]) -> _Lines:
+        """What each line does to an accumulator."""
+        found = _Lines([], [], [], [])
+        for leaf in leaves:
+            statement = self.subject.statement_of(leaf)
+            if isinstance(leaf.node, c.Combine):
+                found.combinations.append(leaf)
+            elif statement is not None and statement.kind == "init":
+                found.starts.append(leaf)
+            elif statement is not None and statement.operation is not None:
+                found.updates.append(leaf)
+            else:
+                found.readers.append(leaf)
+        return found
+
+    def start(self, name: str, leaf: Leaf) -> None:
+        """Each thread starts from what changes nothing: each counts once."""
+        statement = self.subject.statement_of(leaf)
+        temporary = self.subject.kernel.temporary_by_name[name]
+        dtype = self.subject.names.types[name]
+        assert statement is not None
+        if not self.is_neutral(temporary.accumulates or "", dtype, statement.rhs):
+            self.wrong(f"'{name}' starts from what every thread would add once more", leaf)
+
+    def is_neutral(self, operation: str, dtype: DType, value: Expression) -> bool:
+        """Whether a value changes nothing."""
+        neutral = operations_of(self.subject.kernel.reductions)[operation].neutral(dtype)
+        values = self.subject.meaning.values
+        try:
+            one, two = (typed(dtype, values.value(x)) for x in (value, neutral))
+        except (LoopkitError, NotImplementedError, KeyError):
+            return False
+        return one.op == two.op == "const" and _same(one.data, two.data)
+
+    def placed(self, name: str, lines: _Lines) -> None:
+        """A combination between updates and what reads them; a start behind each combination."""
+        for update in lines.updates:
+            for reader in lines.readers:
+                if not all(
+                    any(_between(update, one, reader, loop) for one in lines.combinations)
+                    for loop in _orders(update, reader)
+                ):
+                    self.wrong(f"the line reads '{name}' before threads combined it", reader)
+        for one in lines.combinations:
+            own = self.subject.statement_of(one)
+            cells = frozenset().union(*map(variable_names, own.write[1])) if own else frozenset()
+            for later in (*lines.updates, *lines.combinations):
+                if not all(
+                    (loop is not None and loop.name in cells)
+                    or any(_between(one, start, later, loop) for start in lines.starts)
+                    for loop in _orders(one, later)
+                ):
+                    self.wrong(f"'{name}' was combined, and goes on as a partial result", later)
+
+    def combination(self, name: str, axes: tuple[int, ...], leaf: Leaf) -> None:
+        """Execute the nodes for all threads."""
+        node, statement = leaf.node, self.subject.statement_of(leaf)
+        if not isinstance(node, c.Combine) or statement is None:
+            return
+        if statement.kind != COMBINE or statement.written != name:
+            self.wrong(f"'{statement.id}' is no combination of '{name}'", leaf)
+            return
+        wanted = self.subject.meaning.offset(*statement.write)
+        if not any(
+            t.array == name and t.is_write and self.is_zero(t.scope, t.offset.minus(wanted))
+            for t in leaf.touches
+        ):
+            self.wrong(f"the lines combine another cell than '{statement.id}'", leaf)
+            return
+        block = self.subject.program.block
+        operation = self.subject.kernel.temporary_by_name[name].accumulates or ""
+        meaning = _Meaning(self, leaf, statement, operation)
+        threads = Lockstep(
+            self.subject.names, block, node.target, operation, meaning.joins, meaning.is_neutral
+        )
+        everyone = np.ones(threads.threads, np.bool_)
+        whole = threads.values[node.target]
+        try:
+            for _ in range(2 if leaf.scope.loops else 1):
+                # What it holds between two of its runs says nothing of the next.
+                threads.values = {node.target: whole}
+                threads.run(node.body, everyone)
+        except WrongError as error:
+            self.wrong(error.what, leaf, error.line)
+            return
+        except UnreadableError as error:
+            self.recorder.open("combination", f"what line {leaf.line} does: {error}", [leaf])
+            return
+        result = threads.values[node.target]
+        numbers = np.arange(threads.threads)
+        group, stride = np.zeros(threads.threads, np.int64), 1
+        for axis, extent in enumerate(block):
+            if axis not in axes:
+                group += stride * (numbers // stride % extent)
+            stride *= extent
+        due = group[:, None] == group[None, :]
+        bad = ~result.known | (result.counts != due).any(axis=1)
+        if bad.any():
+            thread = int(np.argmax(bad))
+            self.wrong(f"thread {thread} of the block does not get each partial result once", leaf)
+
+
+class _Meaning:
+    """What the expressions of one combination mean."""
+
+    def __init__(
+        self, check: CombinationCheck, leaf: Leaf, statement: Statement, operation: str
+    ) -> None:
+        self.check = check
+        self.leaf = leaf
+        self.statement = statement
+        self.operation = operation
+        self.dtype = check.subject.names.types[statement.written]
+        self._known: dict[c.CExpression, bool] = {}
+
+    def joins(self, node: c.Assign, operands: list[c.CExpression]) -> bool:
+        """Whether an assignment combines two operands by the operation."""
+        subject, first = self.check.subject, Term("name", self.dtype, (), "first")
+        second = Term("name", self.dtype, (), "second")
+        text = TextValues(subject.names, lambda expr, bound: False)
+        parts = [p for whole in (node.target, node.value) for p in c.walk(whole)]
+        # Where a part stands for an operand, what it is made of is none.
+        for part in parts:
+            if part in operands:
+                text.stands_for(part, first if part == operands[0] else second)
+        if any(operand not in (*parts,) for operand in operands):
+            return False
+        update = replace(
+            self.statement, lhs=_FIRST, rhs=_SECOND, operation=self.operation, predicates=()
+        )
+        found = text.assigned(node)
+        due = _Operands(self, {"first": first, "second": second}).assigned(update)
+        comparison = Comparison(subject, self.leaf.scope, self.check.is_zero)
+        return comparison.difference(found, due) is None
+
+    def is_neutral(self, expr: c.CExpression) -> bool:
+        """Whether an expression is the value that changes nothing."""
+        if expr not in self._known:
+            self._known[expr] = self._is_neutral(expr)
+        return self._known[expr]
+
+    def _is_neutral(self, expr: c.CExpression) -> bool:
+        if any(isinstance(p, (c.Element, c.Choice)) for p in c.walk(expr)):
+            return False
+        names = (p.name for p in c.walk(expr) if isinstance(p, c.Name))
+        if not all(name.startswith("LK_") for name in names):
+            return False
+        check = self.check
+        operations = operations_of(check.subject.kernel.reductions)
+        neutral = operations[self.operation].neutral(self.dtype)
+        due = typed(self.dtype, check.subject.meaning.values.value(neutral))
+        try:
+            found = TextValues(check.subject.names, lambda expr, bound: False).value(expr)
+        except (UnreadableError, KeyError):
+            return False
+        comparison = Comparison(check.subject, self.leaf.scope, check.is_zero)
+        return found.dtype == due.dtype and comparison.difference(found, due) is None
+
+
+class _Operands(KernelValues):
+    """Two names stand for what is combined."""
+
+    def __init__(self, meaning: _Meaning, given: dict[str, Term]) -> None:
+        values = meaning.check.subject.meaning.values
+        super().__init__(values.kernel, {**values.dtypes, **dict.fromkeys(given, meaning.dtype)})
+        self.given = given
+
+    def value(self, expr: Expression) -> Value:
+        if expr is _FIRST or expr is _SECOND:
+            return self.given[expr.name]
+        return super().value(expr)
+
+
+def _orders(first: Leaf, second: Leaf) -> list[c.For | None]:
+    """The ways in which one line may run before another: later in a loop around both, or in none.
+
+    None stands for the same iteration of all of these loops.
+    """
+    loops = [loop for loop in first.scope.loops if loop in second.scope.loops]
+    return [*loops, *([None] if first.position < second.position else [])]
+
+
+def _between(first: Leaf, middle: Leaf, last: Leaf, carried: c.For | None) -> bool:
+    """Whether a line runs between two others whenever they do in that way."""
+    shared = [loop for loop in first.scope.loops if loop in last.scope.loops]
+    if carried is None:
+        inside = all(loop in middle.scope.loops for loop in shared)
+        return inside and first.position < middle.position < last.position
+    around = shared[: [loop is carried for loop in shared].index(True) + 1]
+    if not all(loop in middle.scope.loops for loop in around):
+        return False
+    return middle.position > first.position or middle.position < last.position
+
+
+def _same(a: object, b: object) -> bool:
+    return a == b or (a != a and b != b)

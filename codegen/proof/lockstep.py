@@ -1,0 +1,377 @@
+"""All threads of a block run a piece of the text together, on values that are sums of others.
+
+How many threads there are is a constant, so a combination is simply executed, for all of them at
+once: a value is how often it holds the partial result of each thread.  Threads run each node
+together, which hides nothing: two that touch one cell with no barrier in between are found, and so
+are lanes that a shuffle waits for in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loopkit._promotion import UINT32
+from loopkit._target import CUDA
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.calls import SHUFFLES, VOTES
+from loopkit.codegen.proof.names import Names
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "&&": np.logical_and,
+    "||": np.logical_or,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
+}
+
+
+class WrongError(Exception):
+    """Threads do not combine what they should; ``what`` happens, and in which line."""
+
+    def __init__(self, what: str, line: int) -> None:
+        super().__init__(what)
+        self.what = what
+        self.line = line
+
+
+class Sums:
+    """Values, one a row: how often each holds each thread's partial result, and which are known."""
+
+    def __init__(self, counts: npt.NDArray[np.int16], known: Mask) -> None:
+        self.counts = counts
+        self.known = known
+
+    def at(self, rows: Ints) -> Sums:
+        """Some of the values."""
+        return Sums(self.counts[rows], self.known[rows])
+
+    def with_rows(self, rows: Mask, others: Sums) -> Sums:
+        """The same but for some rows."""
+        counts = np.where(rows[:, None], others.counts, self.counts)
+        return Sums(counts, np.where(rows, others.known, self.known))
+
+    def plus(self, others: Sums) -> Sums:
+        """Both combined."""
+        return Sums(self.counts + others.counts, self.known & others.known)
+
+
+class Scratch:
+    """A shared array: what its cells hold, and who touched each last, and when."""
+
+    def __init__(self, size: int, threads: int) -> None:
+        self.cells = Sums(np.zeros((size, threads), np.int16), np.zeros(size, np.bool_))
+        # Rows: written, read, added to; columns: which thread, at which block and warp barriers.
+        self.last = {way: np.full((size, 3), -1) for way in ("write", "read", "atomic")}
+
+
+class Lockstep:
+    """One block's threads in one combination.
+
+    ``joins`` says whether an expression combines two operands by the operation, once each;
+    ``is_neutral`` whether one is the value that changes nothing.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        block: tuple[int, int, int],
+        target: c.Name | c.Element,
+        operation: str,
+        joins: Callable[[c.Assign, list[c.CExpression]], bool],
+        is_neutral: Callable[[c.CExpression], bool],
+    ) -> None:
+        self.names = names
+        self.operation = operation
+        self.joins = joins
+        self.is_neutral = is_neutral
+        self.threads = int(np.prod(block))
+        numbers = np.arange(self.threads, dtype=np.int64)
+        self.lane, self.warp = numbers % CUDA.warp, numbers // CUDA.warp
+        self.integers: dict[str, Ints] = {}
+        stride = 1
+        for word, extent in zip(CUDA.thread_index, block, strict=True):
+            self.integers[word] = numbers // stride % extent
+            stride *= extent
+        everywhere = np.eye(self.threads, dtype=np.int16), np.ones(self.threads, np.bool_)
+        self.values: dict[c.CExpression, Sums] = {target: Sums(*everywhere)}
+        self.shared: dict[str, Scratch] = {}
+        self.at_block = 0
+        self.at_warp = np.zeros(self.threads, np.int64)
+        self.line = 0
+
+    def run(self, nodes: tuple[c.Node, ...], active: Mask) -> None:
+        """Execute nodes by some of the threads."""
+        for node in nodes:
+            self.line = node.line
+            if isinstance(node, c.Declaration):
+                self.declare(node)
+            elif isinstance(node, c.Let):
+                self.integers[node.name] = self.whole(node.value)
+            elif isinstance(node, c.If):
+                self.run(node.body, active & (self.whole(node.condition) != 0))
+            elif isinstance(node, c.For):
+                self.loop(node, active)
+            elif isinstance(node, c.Wait):
+                self.wait(node.scope, active)
+            elif isinstance(node, c.Assign):
+                self.assign(node, active)
+            else:
+                self.run(node.body, active)
+
+    def wrong(self, what: str) -> WrongError:
+        return WrongError(what, self.line)
+
+    def declare(self, node: c.Declaration) -> None:
+        if node.space == "shared":
+            if node.name not in self.shared:
+                size = int(np.prod([extent or 0 for extent in node.dimensions]))
+                self.shared[node.name] = Scratch(size, self.threads)
+            return
+        nothing = np.zeros((self.threads, self.threads), np.int16)
+        self.values[c.Name(node.name)] = Sums(nothing, np.zeros(self.threads, np.bool_))
+
+    def loop(self, node: c.For, active: Mask) -> None:
+        lower, upper = self.whole(node.lower), self.whole(node.upper)
+        if len({*lower[active], *upper[active]}) > 2:
+            raise self.wrong("threads pass a loop for different numbers of times")
+        if active.any():
+            first, last = int(lower[active][0]), int(upper[active][0]) + node.inclusive
+            for value in range(first, last, node.step):
+                self.integers[node.name] = np.full(self.threads, value)
+                self.run(node.body, active)
+
+    def wait(self, scope: str, active: Mask) -> None:
+        if scope == "block":
+            if not active.all():
+                raise self.wrong("some threads do not reach the barrier")
+            self.at_block += 1
+            return
+        waiting = np.isin(self.warp, self.warp[active])
+        if (waiting & ~active).any():
+            raise self.wrong("some threads of a warp do not reach the barrier")
+        self.at_warp = self.at_warp + waiting
+
+    def whole(self, expr: c.CExpression) -> Ints:
+        """An expression of whole numbers, for each thread."""
+        if isinstance(expr, c.Number):
+            return np.full(self.threads, int(expr.value), np.int64)
+        if isinstance(expr, c.Name) and expr.name in self.integers:
+            return self.integers[expr.name]
+        if isinstance(expr, c.Choice):
+            condition = self.whole(expr.condition) != 0
+            return np.where(condition, self.whole(expr.then), self.whole(expr.other))
+        if isinstance(expr, c.Unary) and expr.operator in ("~", "-"):
+            value = self.whole(expr.operand)
+            found = ~value if expr.operator == "~" else -value
+        elif isinstance(expr, c.Binary):
+            left, right = self.whole(expr.left), self.whole(expr.right)
+            if expr.operator in ("/", "%"):
+                if (right <= 0).any() or (left < 0).any():
+                    raise self.wrong("a division is not understood")
+                found = left // right if expr.operator == "/" else left % right
+            elif expr.operator in _INTEGERS:
+                found = _INTEGERS[expr.operator](left, right).astype(np.int64)
+            else:
+                raise self.wrong(f"'{expr.operator}' is not understood")
+        else:
+            raise self.wrong("what decides is not a number of the thread")
+        return found & (2**32 - 1) if self.names.type_of(expr) == UINT32 else found
+
+    def assign(self, node: c.Assign, active: Mask) -> None:
+        """A place takes a value, or the combination of its own with another."""
+        if any(self.is_exchange(part) for part in _skipped(node.value)):
+            raise self.wrong("a shuffle stands where some lanes may skip it")
+        found = self.operands(node.value)
+        if node.operator == "=" and found == [node.value]:
+            value = self.value(node.value, active)
+        else:
+            if node.operator != "=" or node.atomic:
+                found = [node.target, *(x for x in found if x != node.target)]
+            if len(found) != 2 or not self.joins(node, found):
+                raise self.wrong("the line is no combination of two partial results")
+            if node.atomic:
+                self.add(node.target, self.value(found[1], active), active)
+                return
+            value = self.value(found[0], active).plus(self.value(found[1], active))
+        if isinstance(node.target, c.Element) and node.target.array in self.shared:
+            self.store(node.target, value, active)
+        elif node.target in self.values:
+            self.values[node.target] = self.values[node.target].with_rows(active, value)
+        else:
+            raise self.wrong("the line changes something else")
+
+    def operands(self, expr: c.CExpression) -> list[c.CExpression]:
+        """The partial results in an expression: places, exchanged values, choices of them."""
+        found: dict[c.CExpression, None] = {}
+        if self.is_value(expr):
+            return [expr]
+        for child in c.children(expr):
+            found.update(dict.fromkeys(self.operands(child)))
+        return [*found]
+
+    def is_value(self, expr: c.CExpression) -> bool:
+        """Whether an expression stands for one partial result."""
+        return (
+            expr in self.values
+            or (isinstance(expr, c.Element) and expr.array in self.shared)
+            or self.is_exchange(expr)
+            or (isinstance(expr, c.Choice) and self.is_whole(expr.condition))
+            or self.is_neutral(expr)
+        )
+
+    def is_whole(self, expr: c.CExpression) -> bool:
+        """Whether an expression is made of numbers that each thread knows."""
+        named = (p for p in c.walk(expr) if isinstance(p, (c.Name, c.Element, c.Call)))
+        return all(isinstance(part, c.Name) and part.name in self.integers for part in named)
+
+    @staticmethod
+    def is_exchange(expr: c.CExpression) -> bool:
+        """Whether lanes get something from others."""
+        return isinstance(expr, c.Call) and (expr.function in SHUFFLES or expr.function in VOTES)
+
+    def value(self, expr: c.CExpression, active: Mask) -> Sums:
+        """A partial result, for each thread."""
+        if expr in self.values:
+            return self.values[expr]
+        if isinstance(expr, c.Element) and expr.array in self.shared:
+            return self.load(expr, active)
+        if isinstance(expr, c.Call) and expr.function in VOTES:
+            return self.voted(expr, active)
+        if isinstance(expr, c.Call) and expr.function in SHUFFLES:
+            return self.exchanged(expr, active)
+        if isinstance(expr, c.Choice):
+            first = self.whole(expr.condition) != 0
+            one = self.value(expr.then, active & first)
+            return self.value(expr.other, active & ~first).with_rows(first, one)
+        if self.is_neutral(expr):
+            nothing = np.zeros((self.threads, self.threads), np.int16)
+            return Sums(nothing, np.ones(self.threads, np.bool_))
+        raise self.wrong("a value is no partial result")
+
+    def exchanged(self, call: c.Call, active: Mask) -> Sums:
+        """What lanes get from others, all of which must take part."""
+        value = self.value(call.arguments[1], active)
+        self.gathered(call.arguments[0], active)
+        by = self.whole(call.arguments[2])
+        source = {
+            "__shfl_sync": by % CUDA.warp,
+            "__shfl_xor_sync": self.lane ^ by,
+            "__shfl_down_sync": np.where(self.lane + by < CUDA.warp, self.lane + by, self.lane),
+        }[call.function]
+        source = np.where(source < CUDA.warp, source, self.lane)
+        giver = CUDA.warp * self.warp + source
+        exists = giver < self.threads
+        giver = np.where(exists, giver, 0)
+        found = value.at(giver)
+        return Sums(found.counts, found.known & exists & active[giver])
+
+    def voted(self, call: c.Call, active: Mask) -> Sums:
+        """What all lanes of a warp have, combined."""
+        if VOTES[call.function] != self.operation:
+            raise self.wrong(f"'{call.function}' is no {self.operation}")
+        value = self.value(call.arguments[1], active)
+        self.gathered(call.arguments[0], active)
+        warps = (self.warp[:, None] == self.warp[None, :]) & active[None, :]
+        counts = (warps.astype(np.int32) @ value.counts).astype(np.int16)
+        return Sums(counts, ~(warps & ~value.known[None, :]).any(axis=1))
+
+    def gathered(self, mask: c.CExpression, active: Mask) -> None:
+        """All lanes that a mask names take part, and it names those that do."""
+        lanes = self.whole(mask)
+        for warp in np.unique(self.warp[active]):
+            mine = active & (self.warp == warp)
+            there = int(np.bitwise_or.reduce(np.int64(1) << self.lane[mine]))
+            if set(lanes[mine]) != {there}:
+                raise self.wrong("a shuffle waits for lanes that do not come, or not for all")
+
+    def place(self, element: c.Element, active: Mask) -> tuple[Scratch, Ints]:
+        """A shared array, and the cell that each thread means."""
+        scratch = self.shared[element.array]
+        (index,) = element.indices
+        cells = self.whole(index)
+        if ((cells < 0) | (cells >= len(scratch.cells.known)))[active].any():
+            raise self.wrong(f"a thread is outside of '{element.array}'")
+        return scratch, np.where(active, cells, 0)
+
+    def load(self, element: c.Element, active: Mask) -> Sums:
+        scratch, cells = self.place(element, active)
+        self.meet(scratch, cells, active, ("write", "atomic"), element.array)
+        self.touch(scratch, cells, active, "read")
+        return scratch.cells.at(cells)
+
+    def store(self, element: c.Element, value: Sums, active: Mask) -> None:
+        scratch, cells = self.place(element, active)
+        self.meet(scratch, cells, active, ("write", "atomic", "read"), element.array)
+        if len(np.unique(cells[active])) < active.sum():
+            raise self.wrong(f"two threads write one cell of '{element.array}'")
+        self.touch(scratch, cells, active, "write")
+        scratch.cells.counts[cells[active]] = value.counts[active]
+        scratch.cells.known[cells[active]] = value.known[active]
+
+    def add(self, target: c.Name | c.Element, value: Sums, active: Mask) -> None:
+        """What threads add to cells in any order."""
+        if not isinstance(target, c.Element) or target.array not in self.shared:
+            raise self.wrong("the line adds to something else")
+        scratch, cells = self.place(target, active)
+        self.meet(scratch, cells, active, ("write", "read"), target.array)
+        self.touch(scratch, cells, active, "atomic")
+        np.add.at(scratch.cells.counts, cells[active], value.counts[active])
+        np.logical_and.at(scratch.cells.known, cells[active], value.known[active])
+
+    def meet(
+        self, scratch: Scratch, cells: Ints, active: Mask, ways: tuple[str, ...], array: str
+    ) -> None:
+        """An error where another thread touched a cell with no barrier since then."""
+        for way in ways:
+            thread, block, warp = scratch.last[way][cells].T
+            own = np.arange(self.threads)
+            others = active & (thread >= 0) & (thread != own) & (block == self.at_block)
+            many = thread >= self.threads  # of several threads
+            apart = many | (self.warp[np.where(many, 0, thread)] != self.warp)
+            bad = others & (apart | (warp == self.at_warp))
+            if bad.any():
+                raise self.wrong(f"two threads meet in '{array}' with no barrier between")
+
+    def touch(self, scratch: Scratch, cells: Ints, active: Mask, way: str) -> None:
+        """Note who touched cells: one thread, or several since the last barrier."""
+        last = scratch.last[way]
+        own = np.arange(self.threads)[active]
+        mine = cells[active]
+        several = np.bincount(mine, minlength=len(last)) > 1
+        before = (last[mine, 1] == self.at_block) & (last[mine, 0] >= 0)
+        several[mine] |= before & (last[mine, 0] != own)
+        last[mine, 0] = own
+        last[several, 0] = self.threads
+        last[mine, 1] = self.at_block
+        last[mine, 2] = self.at_warp[active]
+
+
+def _skipped(expr: c.CExpression) -> Iterator[c.CExpression]:
+    """What of an expression C may leave out, as other parts of it decide."""
+    parts = c.children(expr)
+    if isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
+        yield from c.walk(expr.right)
+        parts = parts[:1]
+    elif isinstance(expr, c.Choice):
+        yield from c.walk(expr.then)
+        yield from c.walk(expr.other)
+        parts = parts[:1]
+    for part in parts:
+        yield from _skipped(part)

@@ -1,0 +1,163 @@
+"""Reductions that threads make together: where their partial results are combined.
+
+If an iname that a reduction runs over is a thread's index, each thread has a partial result in
+its private accumulator.  Between the updates and what reads the accumulator all these threads
+combine their partial results, and each has the whole then.  All of that follows from tags: a
+kernel's tree names no combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from loopkit._arrays import AddressSpace
+from loopkit._cached import memoised
+from loopkit._errors import IllegalTransformError
+from loopkit._kernel import Kernel, Statement
+from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
+from loopkit._tree import Entry, Key, Loop, Path, Tree, build, flatten, path_inames, statements_in
+
+COMBINE = "combine"
+"""The kind of a statement that combines the partial results of threads."""
+
+
+@memoised
+def spread_inames(kernel: Kernel) -> Mapping[str, tuple[str, ...]]:
+    """The block and thread inames that the updates of accumulators run over, by accumulator.
+
+    Address spaces must have been decided.
+    """
+    tags = kernel.iname_tags
+    parallel = {i for i, tag in tags.items() if isinstance(tag, (GroupAxis, LocalAxis, LocalAuto))}
+    found: dict[str, tuple[str, ...]] = {}
+    for temporary in kernel.temporaries if parallel else ():
+        if temporary.accumulates is None or temporary.address_space is not AddressSpace.PRIVATE:
+            continue
+        writers = kernel.writers.get(temporary.name, ())
+        if not any(s.kind == "init" for s in writers):
+            continue
+        updates = (s for s in writers if s.operation is not None)
+        inames = [i for s in updates for i in kernel.reduced_inames(s) if i in parallel]
+        if inames:
+            found[temporary.name] = tuple(dict.fromkeys(inames))
+    return found
+
+
+@memoised
+def combined_axes(kernel: Kernel) -> Mapping[str, tuple[int, ...]]:
+    """The thread axes along which accumulators hold partial results, by accumulator."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, inames in spread_inames(kernel).items():
+        tags = (kernel.iname_tags[i] for i in inames)
+        axes = {tag.axis for tag in tags if isinstance(tag, LocalAxis)}
+        if axes:
+            found[name] = tuple(sorted(axes))
+    return found
+
+
+def is_collective(kernel: Kernel, statement: Statement) -> bool:
+    """Whether all threads run a statement, whatever their instances.
+
+    They start their partial results, and combine them.
+    """
+    return statement.kind == COMBINE or (
+        statement.kind == "init" and statement.written in combined_axes(kernel)
+    )
+
+
+@memoised
+def with_combinations(kernel: Kernel) -> Kernel:
+    """The kernel with a statement for each combination, in the tree where threads make it.
+
+    It stands behind the updates, in front of what reads them, and runs once for each start of
+    its accumulator.  Raises :class:`IllegalTransformError` where an accumulator is read in the
+    midst of its updates.
+    """
+    for name in combined_axes(kernel):
+        kernel = _Placement(kernel, name).kernel_with()
+    return kernel
+
+
+class _Placement:
+    """Where the combinations of one accumulator stand."""
+
+    def __init__(self, kernel: Kernel, name: str) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.updates = {s.id for s in kernel.writers[name] if s.operation is not None}
+        self.starts = {s.id: s for s in kernel.writers[name] if s.kind == "init"}
+        readers = kernel.readers.get(name, ())
+        self.readers = {s.id for s in readers} - self.updates
+        self.made: list[Statement] = []
+        self.start = next(iter(self.starts.values()))
+
+    def kernel_with(self) -> Kernel:
+        entries = [*self.behind(self.kernel.tree, flatten(self.kernel.tree), ())]
+        statements = (*self.kernel.statements, *self.made)
+        return self.kernel.with_(tree=build(entries), statements=statements)
+
+    def behind(self, nodes: Tree, entries: list[Entry], path: Path) -> list[Entry]:
+        """The entries of a body's statements, and those of combinations behind the last updates."""
+        found: list[Entry] = []
+        position = 0
+        is_open, is_whole = False, False  # updates without a combination; a combination was made
+        last = 0  # where the last updates end
+        was_read = False
+        for node in nodes:
+            inside = set(statements_in(node))
+            mine = entries[position : position + len(inside)]
+            position += len(inside)
+            updates, reads = inside & self.updates, inside & self.readers
+            for start in (s for s in self.starts if s in inside):
+                self.start, is_whole = self.starts[start], False
+            if updates and reads:
+                assert isinstance(node, Loop)
+                key = mine[0][1][len(path)]
+                if is_open or is_whole or key[0] not in self.start.inames:
+                    raise self.amid(key[0])
+                mine = self.behind(node.body, mine, (*path, key))
+            elif updates:
+                if is_whole:
+                    raise self.amid(None)
+                is_open, last = True, len(found) + len(mine)
+            elif reads and is_open:
+                found.insert(last, self.combination(path))
+                is_open, is_whole = False, True
+            was_read = was_read or bool(reads)
+            found += mine
+        if is_open and was_read and path:
+            raise self.amid(path[-1][0])
+        return found
+
+    def combination(self, path: Path) -> Entry:
+        """A combination in some loops, and in those of the start that are not among them."""
+        taken = [s.id for s in self.made]
+        made_by = self.kernel.temporary_by_name[self.name].made_by
+        statement = replace(
+            self.start,
+            id=self.kernel.fresh_name(f"{self.name}_{COMBINE}", taken),
+            rhs=self.start.lhs,
+            kind=COMBINE,
+            depends_on=frozenset(),
+            made_by=made_by,
+        )
+        self.made.append(statement)
+        known = path_inames(path)
+        # Loops of its own: no other statement has a key with that number.
+        own: tuple[Key, ...] = tuple(
+            (iname, -len(self.made))
+            for iname, _ in self.kernel.paths[self.start.id]
+            if iname not in known
+        )
+        return statement.id, (*path, *own)
+
+    def amid(self, iname: str | None) -> IllegalTransformError:
+        """An accumulator is read where threads still hold partial results."""
+        where = "between its updates" if iname is None else f"inside the loop over '{iname}'"
+        return IllegalTransformError(
+            f"threads hold partial results of '{self.name}', which is read {where}, in the midst "
+            "of its updates",
+            instead="keep what reads it behind all of its updates, or the thread axis a "
+            "sequential loop",
+        )

@@ -1,0 +1,255 @@
+"""Reductions whose inames are thread axes: what threads do together."""
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+from loopkit.codegen.proof.prove import prove_source
+
+ROWS = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
+
+
+def rows(operation="sum", dtype="float32", result=None, text="y[i] = {}(j, x[i, j])"):
+    types = {"x": dtype, "y": result or dtype}
+    return lk.make_kernel(
+        ROWS, text.format(operation), dtypes=types, assumptions="n, m >= 0", name="rows"
+    )
+
+
+def check(knl, reference, sizes=((3, 5), (9, 100), (0, 3), (2, 0)), dtype=np.float32):
+    """Runs in three orders of threads agree with a reference; the program is proven."""
+    rng = np.random.default_rng(3)
+    for n, m in sizes:
+        x = (7 * rng.random((n, m)) - 3).astype(dtype)
+        for order in ("ascending", "descending", "random"):
+            found = knl.executor("host", order=order)(x=x)
+            expected = reference(x)
+            if np.issubdtype(expected.dtype, np.inexact):
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+            else:
+                np.testing.assert_array_equal(found, expected)
+    proof = knl.prove()
+    assert proof.ok, str(proof)
+
+
+def sums(x):
+    return x.sum(1)
+
+
+@pytest.mark.parametrize("length", [1, 5, 32, 113, 160, 1024])
+@pytest.mark.parametrize("by", [None, "shared", "atomic"])
+def test_one_block_a_row(length, by):
+    knl = rows().split_iname("j", length, inner_tag="l.0").tag_inames("i: g.0")
+    if by is not None:
+        knl = knl.realize_reduction(by=by)
+    check(knl, sums, sizes=((2, 5), (3, 2000)))
+
+
+@pytest.mark.parametrize(("length", "count"), [(32, 8), (8, 7), (5, 6), (5, 13), (64, 3)])
+@pytest.mark.parametrize("axes", [("l.0", "l.1"), ("l.1", "l.0")])
+def test_rows_side_by_side(length, count, axes):
+    knl = rows().split_iname("j", length, inner_tag=axes[0])
+    knl = knl.split_iname("i", count, outer_tag="g.0", inner_tag=axes[1])
+    check(knl, sums)
+
+
+def test_loop_of_rows_text_and_golden(golden):
+    knl = rows().split_iname("j", 64, inner_tag="l.0")
+    golden("collective_rows.txt", f"{knl}\n{knl.cuda()}")
+    check(knl, sums)
+    assert knl.prove(text=True).ok
+
+
+def test_order_of_steps_does_not_matter():
+    split = rows().split_iname("j", 32, inner_tag="l.0").split_iname("i", 4, inner_tag="l.1")
+    tagged = rows().split_iname("i", 4).split_iname("j", 32)
+    tagged = tagged.tag_inames("j_inner: l.0, i_inner: l.1")
+    assert split.cuda() == tagged.cuda()
+
+
+@pytest.mark.parametrize(
+    ("operation", "dtype", "result", "reference"),
+    [
+        ("sum", "float64", None, sums),
+        ("sum", "int32", "int64", lambda x: x.sum(1, dtype=np.int64)),
+        ("sum", "float16", "float32", lambda x: x.sum(1, dtype=np.float32)),
+        ("product", "float32", None, lambda x: x.prod(1)),
+        ("max", "int8", None, lambda x: x.max(1, initial=-128)),
+        ("min", "float32", None, lambda x: x.min(1, initial=np.inf)),
+        ("max", "uint64", None, lambda x: x.max(1, initial=0)),
+        ("max", "float16", None, lambda x: x.max(1, initial=-np.inf)),
+        ("any", "int32", "bool", lambda x: (x != 0).any(1)),
+        ("all", "int32", "bool", lambda x: (x != 0).all(1)),
+        ("sum", "complex64", None, sums),
+    ],
+)
+@pytest.mark.parametrize("length", [5, 64])
+def test_operations_and_types(operation, dtype, result, reference, length):
+    knl = rows(operation, dtype, result).split_iname("j", length, inner_tag="l.0")
+    check(knl, reference, sizes=((3, 70), (2, 3)), dtype=dtype)
+
+
+def test_a_maximum_keeps_nan_wherever_it_comes_from():
+    knl = rows("max").split_iname("j", 64, inner_tag="l.0")
+    x = np.zeros((2, 100), np.float32)
+    x[1, 77] = np.nan
+    for order in ("ascending", "descending"):
+        found = knl.executor("host", order=order)(x=x)
+        assert found[0] == 0 and np.isnan(found[1])
+
+
+def test_an_operation_of_ones_own():
+    either = lk.register_reduction(
+        "either", 0.0, lambda a, b: a + b - a * b, lambda a, b: a + b - a * b
+    )
+    knl = lk.make_kernel(
+        ROWS,
+        "y[i] = either(j, x[i, j])",
+        dtypes={"x, y": "float64"},
+        reductions=[either],
+        assumptions="n, m >= 0",
+    )
+    knl = knl.split_iname("j", 64, inner_tag="l.0")
+    check(knl, lambda x: 1 - np.prod(1 - x, axis=1), sizes=((3, 90),), dtype=np.float64)
+
+
+def test_two_axes_and_one_left():
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < 9 }",
+        "y[i] = sum((j, k), x[i, j, k])",
+        dtypes={"x, y": "float32"},
+        assumptions="n, m >= 0",
+    )
+    for tags in ("k: l.0, j_inner: l.1", "k: l.0, j_inner: l.2, i_inner: l.1"):
+        threads = knl.split_iname("j", 8).split_iname("i", 3).tag_inames(tags)
+        x = np.random.default_rng(0).random((4, 21, 9), dtype=np.float32)
+        for order in ("ascending", "random"):
+            found = threads.executor("host", order=order)(x=x)
+            np.testing.assert_allclose(found, x.sum((1, 2)), rtol=1e-5)
+        assert threads.prove().ok
+
+
+def test_every_thread_that_reads_it_sees_the_whole():
+    knl = lk.make_kernel(
+        "{ [i, j, k, l]: 0 <= i < n and 0 <= j, k, l < m }",
+        """
+        for i
+            <> top = max(j, x[i, j])
+            <> total = sum(k, exp(x[i, k] - top))
+            y[i, l] = exp(x[i, l] - top) / total
+        end
+        """,
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 0 and m >= 1",
+        name="softmax",
+    )
+    for iname in "jkl":
+        knl = knl.split_iname(iname, 64, inner_tag="l.0")
+
+    def softmax(x):
+        e = np.exp(x - x.max(1, keepdims=True))
+        return e / e.sum(1, keepdims=True)
+
+    check(knl, softmax, sizes=((3, 5), (2, 200)))
+    check(knl.tag_inames("i: g.0"), softmax, sizes=((3, 5), (2, 200)))
+
+
+# {{{ what is refused
+
+
+def test_blocks_do_not_add_to_one_sum():
+    with pytest.raises(lk.RaceError) as caught:
+        rows().split_iname("j", 32, outer_tag="g.0", inner_tag="l.0")
+    assert caught.value.witness.kind == "race"
+    assert "would both add to acc" in str(caught.value)
+
+
+def test_no_combination_where_data_of_some_threads_decide():
+    knl = lk.make_kernel(
+        ROWS,
+        """
+        for i
+            if x[i, 0] > 0
+                y[i] = sum(j, x[i, j])
+            end
+        end
+        """,
+        dtypes={"x, y": "float32"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.split_iname("j", 32, inner_tag="l.0").split_iname("i", 4, inner_tag="l.1")
+    with pytest.raises(lk.IllegalTransformError, match="some would wait for others"):
+        knl.cuda()
+
+
+def test_shuffles_that_do_not_reach():
+    knl = rows().split_iname("j", 8, inner_tag="l.1").split_iname("i", 7, inner_tag="l.0")
+    with pytest.raises(lk.IllegalTransformError, match="shuffles do not reach"):
+        knl.realize_reduction(by="shuffle").cuda()
+    with pytest.raises(lk.IllegalTransformError, match="does not exchange complex64"):
+        rows(dtype="complex64").tag_inames("i: g.0").split_iname(
+            "j", 32, inner_tag="l.0"
+        ).realize_reduction(by="shuffle").cuda()
+    with pytest.raises(lk.IllegalTransformError, match="no atomic operation"):
+        rows("product").split_iname("j", 32, inner_tag="l.0").realize_reduction(by="atomic").cuda()
+
+
+def test_realize_reduction_refuses_what_it_does_not_know():
+    with pytest.raises(lk.InvalidArgumentError, match="combine their partial results by 'magic'"):
+        rows().realize_reduction(by="magic")
+    with pytest.raises(lk.IllegalTransformError, match="no reduction"):
+        rows().realize_reduction()
+    chosen = rows().realize_reduction("id:insn", by="shared")
+    assert "realize_reduction(insn_id_filter='id:insn', by='shared')" in chosen.script()
+
+
+# }}}
+# {{{ faults in the text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "finding"),
+    [
+        ("acc, 8)", "acc, 4)", "does not get each partial result once"),
+        ("~0u", "65535u", "waits for lanes that do not come"),
+        ("        __syncthreads();\n", "", "no barrier between"),
+        ("        __syncthreads();\n", "        __syncwarp();\n", "no barrier between"),
+        ("    acc = 0.0f; ", "    acc = 1.0f; ", "the line gives acc = 1.0"),
+        ("% 32 == 0", "% 16 == 0", "two threads write one cell"),
+        ("threadIdx.x % 32]", "threadIdx.x % 16]", "does not get each partial result once"),
+        ("acc_warps[32]", "acc_warps[16]", "is outside of 'acc_warps'"),
+        ("acc += __shfl", "acc = __shfl", "does not get each partial result once"),
+        ("acc += __shfl", "acc *= __shfl", "no combination of two partial results"),
+    ],
+)
+def test_the_proof_finds_faults_in_a_combination(old, new, finding):
+    knl = rows().split_iname("j", 1024, inner_tag="l.0").tag_inames("i: g.0")
+    source = knl.cuda()
+    assert old in source
+    proof = prove_source(knl, source.replace(old, new, 1))
+    assert finding in str(proof)
+
+
+def test_the_proof_finds_a_combination_that_is_lost_or_misplaced():
+    knl = rows().split_iname("j", 64, inner_tag="l.0").tag_inames("i: g.0")
+    source = knl.cuda()
+    start = source.index("    {   ")
+    end = source.index("    }\n", start) + 6
+    lost = source[:start] + source[end:]
+    assert "no line of the text belongs to 'acc_combine'" in str(prove_source(knl, lost))
+    loop = source.index("    for (int j_outer")
+    early = source[:loop] + source[start:end] + source[loop:start] + source[end:]
+    assert "goes on as a partial result" in str(prove_source(knl, early))
+    twice = source[:end] + source[start:end] + source[end:]
+    assert "goes on as a partial result" in str(prove_source(knl, twice))
+
+
+def test_the_proof_finds_scratch_memory_that_is_used_again_too_early():
+    knl = rows().split_iname("j", 64, inner_tag="l.0")
+    source = knl.cuda()
+    assert source.count("__syncthreads") == 2
+    proof = prove_source(knl, source.replace("            __syncthreads();\n", "", 1))
+    assert "no barrier between" in str(proof)
+
+
+# }}}

@@ -24,6 +24,7 @@ from loopkit._frozen import dataclass
 from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.atomics import OPERATORS, function_of, operator_of
 from loopkit.codegen.c.types import C_TYPES
 
 
@@ -80,6 +81,13 @@ class Operation:
     name: str
     dtype: DType
 
+    @property
+    def atomic(self) -> tuple[str, str] | None:
+        """The operator and the function of an atomic update; None where there is none."""
+        operator = operator_of(self.name, self.dtype) if self.name in OPERATORS else ""
+        function = function_of(operator, self.dtype)
+        return None if function is None else (operator, function)
+
 
 def way_of(group: Group, operation: Operation, by: str | None) -> str:
     """The way in which a group combines, as it was asked for, or as it suits the group.
@@ -89,10 +97,9 @@ def way_of(group: Group, operation: Operation, by: str | None) -> str:
     dtype = operation.dtype
     is_shuffled = dtype.itemsize <= 8 and dtype not in dt.COMPLEXES
     if by == "atomic":
-        if dtype not in _ATOMIC.get(operation.name, ()):
+        if operation.atomic is None:
             raise IllegalTransformError(
-                f"no atomic operation of the hardware makes a {operation.name} of "
-                f"{dtype_name(dtype)}",
+                f"nothing makes a {operation.name} of {dtype_name(dtype)} atomically",
                 instead="by='shared'",
             )
         return "atomic"
@@ -135,12 +142,6 @@ _WORDS = {
     "shared": "by shared memory",
     "atomic": "by atomics in shared memory",
 }
-_ATOMIC = {
-    "sum": {dt.INT32, dt.UINT32, dt.UINT64, dt.FLOAT32, dt.FLOAT64},
-    "max": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
-    "min": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
-}
-_ATOMIC_OPERATORS = {"sum": "+=", "max": "max=", "min": "min="}
 
 
 def _int(value: int) -> c.Number:
@@ -404,9 +405,10 @@ def _atomic(combining: Combining, group: Group, number: c.CExpression) -> list[c
             outer = _of("*", which, group.stride)
             which = c.Binary("+", outer, inner) if group.span < group.threads else inner
     cell = c.Element(scratch.name, (which,))
-    operator = _ATOMIC_OPERATORS[combining.operation.name]
+    assert combining.operation.atomic is not None
+    operator, function = combining.operation.atomic
     start = c.If(c.Binary("==", rank, _int(0)), (combining.stores(combining.neutral, cell),))
-    added = c.Assign(cell, operator, combining.target, None, atomic=True)
+    added = c.Assign(cell, operator, combining.target, None, function)
     return [
         scratch,
         *combining.again(),

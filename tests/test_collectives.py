@@ -87,6 +87,8 @@ def test_order_of_steps_does_not_matter():
 def test_operations_and_types(operation, dtype, result, reference, length):
     knl = rows(operation, dtype, result).split_iname("j", length, inner_tag="l.0")
     check(knl, reference, sizes=((3, 70), (2, 3)), dtype=dtype)
+    if length == 5:
+        check(knl.realize_reduction(by="atomic"), reference, sizes=((2, 7),), dtype=dtype)
 
 
 def test_a_maximum_keeps_nan_wherever_it_comes_from():
@@ -98,18 +100,21 @@ def test_a_maximum_keeps_nan_wherever_it_comes_from():
         assert found[0] == 0 and np.isnan(found[1])
 
 
-def test_an_operation_of_ones_own():
-    either = lk.register_reduction(
-        "either", 0.0, lambda a, b: a + b - a * b, lambda a, b: a + b - a * b
-    )
-    knl = lk.make_kernel(
+def own(dtype="float64"):
+    def either(a, b):
+        return a + b - a * b
+
+    return lk.make_kernel(
         ROWS,
         "y[i] = either(j, x[i, j])",
-        dtypes={"x, y": "float64"},
-        reductions=[either],
+        dtypes={"x, y": dtype},
+        reductions=[lk.register_reduction("either", 0.0, either, either)],
         assumptions="n, m >= 0",
     )
-    knl = knl.split_iname("j", 64, inner_tag="l.0")
+
+
+def test_an_operation_of_ones_own():
+    knl = own().split_iname("j", 64, inner_tag="l.0")
     check(knl, lambda x: 1 - np.prod(1 - x, axis=1), sizes=((3, 90),), dtype=np.float64)
 
 
@@ -190,8 +195,9 @@ def test_shuffles_that_do_not_reach():
         rows(dtype="complex64").tag_inames("i: g.0").split_iname(
             "j", 32, inner_tag="l.0"
         ).realize_reduction(by="shuffle").cuda()
-    with pytest.raises(lk.IllegalTransformError, match="no atomic operation"):
-        rows("product").split_iname("j", 32, inner_tag="l.0").realize_reduction(by="atomic").cuda()
+    knl = own().split_iname("j", 32, inner_tag="l.0")
+    with pytest.raises(lk.IllegalTransformError, match="makes a either of float64 atomically"):
+        knl.realize_reduction(by="atomic").cuda()
 
 
 def test_realize_reduction_refuses_what_it_does_not_know():

@@ -64,7 +64,7 @@ def _table() -> Mapping[str, Atomic]:
 ATOMICS = _table()
 """The functions by name."""
 
-_OPERATORS = {
+OPERATORS = {
     "sum": "+=",
     "product": "*=",
     "max": "max=",
@@ -75,13 +75,14 @@ _OPERATORS = {
     "any": "|=",
     "all": "&=",
 }
+"""C's operators of updates by the operations of reductions."""
 _OF_TRUTH = {"sum": "|=", "product": "&=", "max": "|=", "min": "&="}
 
 
 def operator_of(operation: str, dtype: DType) -> str:
     """C's operator of an update by a reduction's operation; truth values are bits."""
     of_truth = _OF_TRUTH.get(operation) if dtype == dt.BOOL else None
-    return of_truth or _OPERATORS[operation]
+    return of_truth or OPERATORS[operation]
 
 
 def function_of(operator: str, dtype: DType) -> str | None:

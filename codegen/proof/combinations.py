@@ -25,6 +25,7 @@ from loopkit._promotion import DType
 from loopkit._relations import grouped
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
+from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof.forms import Form
 from loopkit.codegen.proof.lockstep import Lockstep, WrongError
 from loopkit.codegen.proof.recorder import Check, Recorder
@@ -232,10 +233,11 @@ class _Meaning:
         due = typed(self.dtype, check.subject.meaning.values.value(neutral))
         try:
             found = TextValues(check.subject.names, lambda expr, bound: False).value(expr)
+            found = ops.cast(self.dtype, found)
         except (UnreadableError, KeyError):
             return False
         comparison = Comparison(check.subject, self.leaf.scope, check.is_zero)
-        return found.dtype == due.dtype and comparison.difference(found, due) is None
+        return comparison.difference(found, due) is None
 
 
 class _Operands(KernelValues):

@@ -10,11 +10,11 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, within
-from loopkit._collectives import with_combinations
 from loopkit._check.declarations import broken_declaration, broken_structure
 from loopkit._check.instance_maps import Lineage, descend, lineage_of
 from loopkit._check.step_proof import Obligations, StepProof
 from loopkit._check.violation import Violation
+from loopkit._collectives import with_combinations
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided

@@ -95,7 +95,7 @@ def way_of(group: Group, operation: Operation, by: str | None) -> str:
     Raises :class:`IllegalTransformError` for what cannot be had as it was asked for.
     """
     dtype = operation.dtype
-    is_shuffled = dtype.itemsize <= 8 and dtype not in dt.COMPLEXES
+    is_shuffled = not dt.components_of(dtype) and dtype not in dt.COMPLEXES
     if by == "atomic":
         if operation.atomic is None:
             raise IllegalTransformError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -111,9 +112,11 @@ class ValueLowering(ExpressionLowering):
     ) -> tuple[str, CExpression]:
         """What combines a place that holds a value of a statement's target with another."""
         dtype = self.dtype_of(statement.written)
+        if dt.components_of(dtype):
+            return "=", Call(join_name(operation), (place, value))
         mine, its = (prim.Variable(hidden("operand", number)) for number in range(2))
         given = _Given(self, {mine.name: place, its.name: value}, dtype)
-        own = {r.name: r for r in self.kernel.reductions}.get(operation)
+        own: Any = {r.name: r for r in self.kernel.reductions}.get(operation)
         if own is not None:
             return "=", given(own.combine(mine, its), dtype)
         return given.update(place, dtype, operation, its)

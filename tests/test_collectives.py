@@ -118,6 +118,23 @@ def test_an_operation_of_ones_own():
     check(knl, lambda x: 1 - np.prod(1 - x, axis=1), sizes=((3, 90),), dtype=np.float64)
 
 
+def test_records():
+    knl = lk.make_kernel(
+        ROWS,
+        "v[i], p[i] = argmin(j, x[i, j], j)",
+        dtypes={"x, v": "float32", "p": "int32"},
+        assumptions="n >= 0 and m >= 1",
+    )
+    x = np.random.default_rng(0).integers(0, 9, (3, 170)).astype(np.float32)
+    for length in (5, 64):
+        threads = knl.split_iname("j", length, inner_tag="l.0")
+        for order in ("ascending", "random"):
+            found = threads.executor("host", order=order)(x=x)
+            np.testing.assert_array_equal(found.v, x.min(1))
+            np.testing.assert_array_equal(found.p, x.argmin(1))
+        assert threads.prove().ok
+
+
 def test_two_axes_and_one_left():
     knl = lk.make_kernel(
         "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < 9 }",

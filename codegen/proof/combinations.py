@@ -16,12 +16,11 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._collectives import COMBINE, combined_axes
-from loopkit._errors import LoopkitError
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._promotion import DType
+from loopkit._promotion import components_of
 from loopkit._relations import grouped
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
@@ -34,7 +33,7 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Term
 from loopkit.codegen.proof.tree import Leaf
 from loopkit.codegen.proof.value_compare import Comparison
-from loopkit.codegen.proof.value_functions import Value, typed
+from loopkit.codegen.proof.value_functions import Value
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import TextValues
 
@@ -101,18 +100,12 @@ class CombinationCheck(Check):
         temporary = self.subject.kernel.temporary_by_name[name]
         dtype = self.subject.names.types[name]
         assert statement is not None
-        if not self.is_neutral(temporary.accumulates or "", dtype, statement.rhs):
-            self.wrong(f"'{name}' starts from what every thread would add once more", leaf)
-
-    def is_neutral(self, operation: str, dtype: DType, value: Expression) -> bool:
-        """Whether a value changes nothing."""
-        neutral = operations_of(self.subject.kernel.reductions)[operation].neutral(dtype)
+        operation = operations_of(self.subject.kernel.reductions)[temporary.accumulates or ""]
         values = self.subject.meaning.values
-        try:
-            one, two = (typed(dtype, values.value(x)) for x in (value, neutral))
-        except (LoopkitError, NotImplementedError, KeyError):
-            return False
-        return one.op == two.op == "const" and _same(one.data, two.data)
+        found = values.assigned(statement)
+        due = values.assigned(replace(statement, rhs=operation.start(dtype)))
+        if Comparison(self.subject, leaf.scope, self.is_zero).difference(found, due) is not None:
+            self.wrong(f"'{name}' starts from what every thread would add once more", leaf)
 
     def placed(self, name: str, lines: _Lines) -> None:
         """A combination between updates and what reads them; a start behind each combination."""
@@ -229,11 +222,13 @@ class _Meaning:
             return False
         check = self.check
         operations = operations_of(check.subject.kernel.reductions)
-        neutral = operations[self.operation].neutral(self.dtype)
-        due = typed(self.dtype, check.subject.meaning.values.value(neutral))
+        neutral = operations[self.operation].start(self.dtype)
+        start = replace(self.statement, rhs=neutral, operation=None, predicates=())
+        due = check.subject.meaning.values.assigned(start)
         try:
             found = TextValues(check.subject.names, lambda expr, bound: False).value(expr)
-            found = ops.cast(self.dtype, found)
+            if not components_of(self.dtype):
+                found = ops.cast(self.dtype, found)
         except (UnreadableError, KeyError):
             return False
         comparison = Comparison(check.subject, self.leaf.scope, check.is_zero)
@@ -273,7 +268,3 @@ def _between(first: Leaf, middle: Leaf, last: Leaf, carried: c.For | None) -> bo
     if not all(loop in middle.scope.loops for loop in around):
         return False
     return middle.position > first.position or middle.position < last.position
-
-
-def _same(a: object, b: object) -> bool:
-    return a == b or (a != a and b != b)

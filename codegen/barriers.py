@@ -94,7 +94,7 @@ def _with_barriers(body: Body, barriers: dict[int, Barrier]) -> Placed:
         if isinstance(node, Loop):
             inner = _with_barriers(body.children[position], barriers)
             placed.append(GuardedLoop(node.iname, inner))
-        elif node is not None:
+        elif isinstance(node, str):
             placed.append(node)
     return tuple(placed)
 

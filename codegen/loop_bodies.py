@@ -78,7 +78,7 @@ class Bodies:
             if isinstance(node, Loop):
                 inner = self._make(node.body, (*loops, node.iname), body, position)
                 body.children[position] = inner
-            else:
+            elif isinstance(node, str):
                 self.of_statement[node] = (body, position)
         self.all.append(body)
         return body

@@ -18,15 +18,26 @@ from loopkit._errors import CompileError, UndecidedError
 from loopkit._expression import to_text
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
-from loopkit._program import ArrayParam, Check, Program, SourceLine, ValueParam
+from loopkit._program import (
+    ArrayParam,
+    Check,
+    Launches,
+    Program,
+    ProgramLoop,
+    SourceLine,
+    ValueParam,
+)
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import check
 from loopkit.codegen.c.tree import Assign, Combine, Function, statements
 from loopkit.codegen.combinations import scratch_bytes
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
+from loopkit.codegen.joined import joined
 from loopkit.codegen.joins import joins_of
+from loopkit.codegen.launches import Part, Parts, parts_of
 from loopkit.codegen.nest import make_nest
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
@@ -66,6 +77,8 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
 
 
 def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
+    if not is_one_launch(kernel):
+        return _sequence(kernel, strided)
     kernel = prepare(kernel)
     kernel, strides = _with_strides(kernel, strided)
     nest = make_nest(kernel)
@@ -101,6 +114,42 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
         tree=function,
         lines=_origins(kernel, function, source.count("\n")),
     )
+
+
+def _sequence(kernel: Kernel, strided: frozenset[str]) -> Program:
+    """One program for all launches of a kernel."""
+    parts = parts_of(kernel)
+    launches = _launches(parts, strided)
+    notes = unproven(kernel)
+    whole, strides = _with_strides(prepare(kernel), strided)
+    params: list[ValueParam | ArrayParam] = parameters(whole, global_temporaries(whole))
+    made = Program(
+        name=kernel.name,
+        source="",
+        params=(*params, *strides),
+        grid=(1, 1, 1),
+        block=(1, 1, 1),
+        checks=(*checks(kernel.assumptions.set), *size_checks(whole)),
+        arguments=tuple(a.name for a in kernel.args),
+        options=("--use_fast_math",) if kernel.options.fast_math else (),
+        launches=launches,
+    )
+    source, lines = joined(made, notes)
+    return replace(made, source=source, lines=lines)
+
+
+def _launches(parts: Parts, strided: frozenset[str]) -> Launches:
+    """The programs of some launches, and the loops that a call runs around them."""
+    found: list[Program | ProgramLoop] = []
+    for part in parts:
+        if isinstance(part, Part):
+            own = strided & part.kernel.arg_by_name.keys()
+            found.append(_lowered(part.kernel, own))
+            continue
+        bounds, body = part.bounds, _launches(part.body, strided)
+        ends = bounds.lower, bounds.upper
+        found.append(ProgramLoop(part.iname, part.dtype, *ends, bounds.step, body))
+    return tuple(found)
 
 
 def _completed(function: Function, notes: Iterable[str]) -> tuple[Function, str]:

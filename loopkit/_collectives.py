@@ -16,7 +16,17 @@ from loopkit._cached import memoised
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
-from loopkit._tree import Entry, Key, Loop, Path, Tree, build, flatten, path_inames, statements_in
+from loopkit._tree import (
+    Entry,
+    Key,
+    Loop,
+    Path,
+    Tree,
+    build,
+    entries_of,
+    path_inames,
+    statements_in,
+)
 
 COMBINE = "combine"
 """The kind of a statement that combines the partial results of threads."""
@@ -93,7 +103,7 @@ class _Placement:
         self.start = next(iter(self.starts.values()))
 
     def kernel_with(self) -> Kernel:
-        entries = [*self.behind(self.kernel.tree, flatten(self.kernel.tree), ())]
+        entries = [*self.behind(self.kernel.tree, entries_of(self.kernel.tree), ())]
         statements = (*self.kernel.statements, *self.made)
         return self.kernel.with_(tree=build(entries), statements=statements)
 
@@ -106,8 +116,8 @@ class _Placement:
         was_read = False
         for node in nodes:
             inside = set(statements_in(node))
-            mine = entries[position : position + len(inside)]
-            position += len(inside)
+            mine = entries[position : position + len(entries_of((node,)))]
+            position += len(mine)
             updates, reads = inside & self.updates, inside & self.readers
             for start in (s for s in self.starts if s in inside):
                 self.start, is_whole = self.starts[start], False

@@ -6,7 +6,7 @@ Code generation, the proof and the compiler are imported when they are first ask
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from loopkit import _history
@@ -14,6 +14,7 @@ from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._launches import check_one_launch, is_one_launch
 from loopkit._spelling import shown
 from loopkit._target import CUDA
 
@@ -34,11 +35,19 @@ _ARCH = re.compile(r"sm_[0-9]{2,4}[a-z]?", re.ASCII)
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """Grid and block extents (x, y, z), and dynamic shared memory in bytes a block."""
+    """Grid and block extents (x, y, z), and dynamic shared memory in bytes a block.
+
+    ``name`` is the function's, where a call launches several.
+    """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
+    name: str = ""
+
+    def __repr__(self) -> str:
+        said = f"grid={self.grid}, block={self.block}, shared_bytes={self.shared_bytes}"
+        return f"LaunchConfig({said}{f', name={self.name!r}' if self.name else ''})"
 
 
 class Source(str):
@@ -125,12 +134,13 @@ def sass(kernel: Kernel, arch: str | None = None) -> str:
     return disassemble(cubin(kernel, arch))
 
 
-def resources(kernel: Kernel, arch: str | None = None) -> Resources:
+def resources(kernel: Kernel, arch: str | None = None) -> Resources | tuple[Resources, ...]:
     """Registers a thread, and bytes of shared memory and of spills, of the binary for ``arch``.
 
-    Raises as :meth:`ptx`.
+    A tuple of those of each launch, where there are several.  Raises as :meth:`ptx`.
     """
-    return _compiled(kernel, arch).resources
+    found = tuple(part.resources for part in _compiled(kernel, arch).parts)
+    return found[0] if is_one_launch(kernel) else found
 
 
 def _compiled(kernel: Kernel, arch: str | None) -> CompiledProgram:
@@ -151,17 +161,27 @@ def _arch(asked: str | None) -> str:
     return asked
 
 
-def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
+def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig | tuple[LaunchConfig, ...]:
     """Grid and block, on x, y and z, and bytes of dynamic shared memory of a launch.
 
-    ``sizes`` are those that the grid depends on.  Raises :class:`UnknownNameError` and
-    :class:`InvalidArgumentError` for sizes that are unknown, missing or impossible.
+    ``sizes`` are those that the grid depends on.  Of a kernel of several launches it is a tuple of
+    what a call launches, in order; those that have no blocks for these sizes are left out.
+    Raises :class:`UnknownNameError` and :class:`InvalidArgumentError` for sizes that are unknown,
+    missing or impossible.
     """
+    configs = launch_configs(kernel, sizes)
+    return configs[0] if is_one_launch(kernel) else configs
+
+
+def launch_configs(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[LaunchConfig, ...]:
+    """:func:`launch_config` as a tuple in any case."""
     from loopkit._program import check_grid
     from loopkit._run.plan import ArgumentPlan
+    from loopkit._run.sequence import turns_of
 
     made = program(kernel)
-    needed: frozenset[str] = frozenset().union(*(variable_names(e) for e in made.grid))
+    decided = frozenset().union(*(variable_names(e) for e in made.extents))
+    needed = decided & {*kernel.sizes}
     for name in sizes:
         if name not in kernel.sizes:
             raise UnknownNameError("size", name, kernel.sizes)
@@ -172,9 +192,31 @@ def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
             instead=f"launch_config({', '.join(f'{m}=...' for m in missing)})",
         )
     plan = ArgumentPlan(made)
-    grid = plan.grid_of(plan.check_sizes(sizes))
-    check_grid(made, grid, CUDA)
-    return LaunchConfig(grid, made.block, made.dynamic_shared)
+    values = plan.check_sizes(sizes)
+    if not made.launches:
+        grid = plan.grid_of(values)
+        check_grid(made, grid, CUDA)
+        return (LaunchConfig(grid, made.block, made.dynamic_shared),)
+    turns = [*turns_of(made, values)]
+    for turn in turns:
+        check_grid(turn.program, turn.grid, CUDA)
+    return tuple(
+        LaunchConfig(t.grid, t.program.block, t.program.dynamic_shared, t.program.name)
+        for t in turns
+    )
+
+
+def launches(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The launches of a kernel as kernels of their own, in the order in which they run.
+
+    Inames of loops around launches are sizes there, and temporaries that outlive a launch are
+    arguments.  A kernel that is one launch is its own.
+    """
+    if is_one_launch(kernel):
+        return (kernel,)
+    from loopkit.codegen.launches import parts_in, parts_of
+
+    return tuple(part.kernel for part in parts_in(parts_of(kernel)))
 
 
 def costs(
@@ -252,6 +294,7 @@ def view(
     """
     from loopkit._view.view import view
 
+    check_one_launch(kernel, "view")
     return view(kernel, path, _arch(arch), sizes)
 
 

@@ -25,7 +25,7 @@ from loopkit._nodes import Expression
 from loopkit._relations import grouped
 from loopkit._same import Exact, digest_of
 from loopkit._tags import Tag
-from loopkit._tree import Loop, Path, Tree, flatten
+from loopkit._tree import LaunchBarrier, Loop, Path, Tree, entries_of, flatten
 
 if TYPE_CHECKING:
     from loopkit._check.instance_maps import Lineage
@@ -336,6 +336,7 @@ class Kernel(Exact, Methods):
                 *self.arg_by_name,
                 *self.temporary_by_name,
                 *(s.id for s in self.statements),
+                *(leaf.id for leaf, _ in entries_of(self.tree) if isinstance(leaf, LaunchBarrier)),
                 *(r.name for r in self.substitutions),
                 self.name,
             ]
@@ -470,7 +471,7 @@ _HELD: dict[str, Any] = {
     "args": (ArrayArg, ValueArg),
     "temporaries": TemporaryVariable,
     "substitutions": SubstitutionRule,
-    "tree": (Loop, str),
+    "tree": (Loop, LaunchBarrier, str),
 }
 
 

@@ -33,6 +33,7 @@ class Methods:
     sass = _inspect.sass
     resources = _inspect.resources
     launch_config = _inspect.launch_config
+    launches = _inspect.launches
     prove = _inspect.prove
     costs = _inspect.costs
     view = _inspect.view

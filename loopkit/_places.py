@@ -10,6 +10,8 @@ from loopkit._cached import memoised
 from loopkit._collectives import combined_axes
 from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
+from loopkit._launches import is_one_launch, launch_of
+from loopkit._nodes import Expression
 from loopkit._relations import grouped, reachable
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 from loopkit._tree import Path, rewrite_paths
@@ -31,10 +33,11 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     """Where a temporary lives; ``AUTO`` follows from the subscripts that write it.
 
     With a block iname it lives in global memory, with a thread iname in shared
-    memory, else in private memory.  A block iname by which a subscript is only looked
-    up (``h[x[b]]``) says nothing of the cell: where all that touches the temporary is
-    inside blocks of that axis, each block has its own.  A copy that a step made is one
-    for all threads, too, where its readers are on threads by the subscripts.
+    memory, else in private memory; what a later launch may read lives in global memory, too.
+    A block iname by which a subscript is only looked up (``h[x[b]]``) says nothing of the
+    cell: where all that touches the temporary is inside blocks of that axis, each block has
+    its own.  A copy that a step made is one for all threads, too, where its readers are on
+    threads by the subscripts.
     """
     if temporary.address_space is not AddressSpace.AUTO:
         return temporary.address_space
@@ -46,6 +49,8 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     users = kernel.users(temporary.name)
     inside = [{kernel.iname_tags.get(i) for i in statement.inames} for statement in users]
     if blocks & plain or any(not blocks <= axes for axes in inside):
+        return AddressSpace.GLOBAL
+    if outlives_launch(kernel, temporary.name):
         return AddressSpace.GLOBAL
     if temporary.made_by is not None and all(w.made_by == temporary.made_by for w in writers):
         reads = [indices for s in users for name, indices in s.reads if name == temporary.name]
@@ -69,6 +74,40 @@ def one_loop_per_statement(kernel: Kernel) -> Kernel:
         return (*rest, *((i, numbers[statement]) for i in copied if i in mine))
 
     return kernel.with_(tree=rewrite_paths(kernel.tree, rewrite)) if copied else kernel
+
+
+@memoised
+def outlives_launch(kernel: Kernel, name: str) -> bool:
+    """Whether a launch may read in a temporary what an earlier one has written (memoised).
+
+    Not where each reader has a writer of the same cell above it, in loops around both of its
+    own launch.
+    """
+    if is_one_launch(kernel):
+        return False
+    launches, paths = launch_of(kernel), kernel.paths
+    place = {id_: number for number, id_ in enumerate(paths)}
+
+    def is_own(reader: Statement, indices: tuple[Expression, ...]) -> bool:
+        path = paths[reader.id]
+        return any(
+            writer.write[1] == indices
+            and launches[writer.id] is launches[reader.id]
+            and place[writer.id] < place[reader.id]
+            and writer.inames <= reader.inames
+            and path[: len(paths[writer.id])] == paths[writer.id]
+            and all(p in reader.predicates for p in writer.predicates)
+            for writer in kernel.writers.get(name, ())
+            if writer is not reader
+        )
+
+    bounds = any(name in domain.parameters for domain in kernel.domains)
+    return bounds or not all(
+        is_own(reader, indices)
+        for reader in kernel.readers.get(name, ())
+        for array, indices in reader.reads
+        if array == name
+    )
 
 
 @memoised

@@ -8,11 +8,13 @@ program's integer value parameters only, made of integers, ``Variable``,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loopkit._cached import cached_property
 from loopkit._errors import ResourceError
 from loopkit._frozen import dataclass
 from loopkit._target import Target
@@ -75,6 +77,22 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
+class ProgramLoop:
+    """A loop that the call runs: launches, once for each value of ``iname``, in order.
+
+    ``lower``, ``upper`` (beyond the last) and ``step`` are over sizes and the inames of loops
+    around it.  The inames are arguments of the launches, of type ``dtype``.
+    """
+
+    iname: str
+    dtype: np.dtype[Any]
+    lower: Expression
+    upper: Expression
+    step: int
+    body: Launches
+
+
+@dataclass(frozen=True)
 class Program:
     """CUDA C source and all that a launch needs to know about it.
 
@@ -85,6 +103,11 @@ class Program:
     ``arguments`` is the order in which the kernel's own arguments were
     declared, sizes included: the order of results and of positional display.
     ``lines[i]`` describes source line ``i + 1``.  ``tree`` is what ``source`` was printed from.
+
+    A program of several ``launches`` holds a program for each, in the order in which one call
+    runs them, perhaps in loops.  Its source holds the functions of all, its parameters are those
+    of all, arrays that launches hand to each other among them; grid, block and shared memory
+    are those of the launches, and it has no tree of its own.
     """
 
     name: str
@@ -99,6 +122,36 @@ class Program:
     options: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
     tree: Function | None = field(default=None, compare=False, repr=False)
+    launches: Launches = ()
+
+    @cached_property
+    def parts(self) -> tuple[Program, ...]:
+        """The programs of all launches, each once: this one, if it is a single launch."""
+        return tuple(_programs_in(self.launches)) or (self,)
+
+    @cached_property
+    def extents(self) -> tuple[Expression, ...]:
+        """What sizes must be known for: all grids, and the bounds of loops around launches."""
+        ends = (end for loop in _loops_in(self.launches) for end in (loop.lower, loop.upper))
+        return (*(extent for part in self.parts for extent in part.grid), *ends)
+
+
+Launches = tuple[Program | ProgramLoop, ...]
+
+
+def _programs_in(launches: Launches) -> Iterator[Program]:
+    for one in launches:
+        if isinstance(one, Program):
+            yield one
+        else:
+            yield from _programs_in(one.body)
+
+
+def _loops_in(launches: Launches) -> Iterator[ProgramLoop]:
+    for one in launches:
+        if isinstance(one, ProgramLoop):
+            yield one
+            yield from _loops_in(one.body)
 
 
 def check_resources(program: Program, target: Target, where: str) -> None:

@@ -22,12 +22,15 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
+from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._promotion import dtype_name
-from loopkit._tree import Loop, Tree
+from loopkit._tree import LaunchBarrier, Loop, Tree
+from loopkit.codegen.bounds import Bounds
 from loopkit.codegen.combinations import combination_note
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
+from loopkit.codegen.launches import PartLoop, Parts, parted
 from loopkit.codegen.nest import make_nest
 
 _SYMBOLS = {"sum": "+=", "product": "*="}
@@ -39,8 +42,9 @@ class Line:
     """A line of a nest: what it says, a remark beside it, and the lines inside of it.
 
     ``kind`` is ``"signature"``, ``"array"``, ``"rule"``, ``"assumption"``, ``"axes"``, ``"loop"``,
-    ``"statement"``, ``"barrier"`` or ``"remark"``; ``statement`` is the position of a statement
-    in the kernel's.  Inside of ``"axes"`` each ``"axis"`` has a hardware word for its remark.
+    ``"statement"``, ``"barrier"``, ``"launch"`` or ``"remark"``; ``statement`` is the position of a
+    statement in the kernel's.  Inside of ``"axes"`` each ``"axis"`` has a hardware word for its
+    remark.
     """
 
     kind: str
@@ -99,7 +103,7 @@ def _signature(kernel: Kernel) -> tuple[str, str]:
 
 def _temporaries(kernel: Kernel) -> Iterator[Line]:
     for t in kernel.temporaries:
-        if t.shape or t.address_space is AddressSpace.LOCAL:
+        if t.shape or t.address_space is not AddressSpace.PRIVATE:
             yield Line(
                 "array",
                 _array(t.name, storage_shape(t)),
@@ -148,12 +152,30 @@ def statement_text(statement: Statement) -> str:
 def _nest(kernel: Kernel) -> Iterator[Line]:
     places = {s.id: number for number, s in enumerate(kernel.statements)}
     try:
-        combined = with_combinations(kernel)
-        nest = make_nest(combined)
+        if is_one_launch(kernel):
+            yield from [*_launch(kernel, places)]
+        else:
+            yield from [*_launches(parted(kernel), places)]
     except LoopkitError as error:
         yield from _plain(kernel, kernel.tree, places)
         yield Line("remark", f"(no code can be made of this: {error.why})")
-        return
+
+
+def _launches(parts: Parts, places: Mapping[str, int]) -> Iterator[Line]:
+    """Launches, one under the other, in the loops that a call runs around them."""
+    for part in parts:
+        if isinstance(part, PartLoop):
+            inside = tuple(_launches(part.body, places))
+            yield _loop(part.iname, part.bounds, "launches", inside)
+            continue
+        yield Line("launch", f"==== launch {part.launch.number + 1}: {part.kernel.name}")
+        yield from _launch(part.kernel, places)
+
+
+def _launch(kernel: Kernel, places: Mapping[str, int]) -> Iterator[Line]:
+    """The nest of one launch, under its axes."""
+    combined = with_combinations(kernel)
+    nest = make_nest(combined)
     axes = tuple(
         Line("axis", f"{c.iname} = {c.word}" + (f" + {c.lower}" if c.lower else ""), c.word)
         for c in nest.hardware.coordinates
@@ -168,6 +190,8 @@ def _plain(kernel: Kernel, nodes: Tree, places: Mapping[str, int]) -> Iterator[L
     for node in nodes:
         if isinstance(node, Loop):
             yield Line("loop", f"for {node.iname}", "", tuple(_plain(kernel, node.body, places)))
+        elif isinstance(node, LaunchBarrier):
+            yield Line("launch", "==== launches before and after")
         else:
             statement = kernel.statement_by_id[node]
             note = _if(tuple(map(to_text, statement.predicates)), _note(kernel, statement))
@@ -184,10 +208,8 @@ def _lines(
     """The nest; ``conditions`` guard it, and are not yet shown."""
     for code in codes:
         if isinstance(code, For):
-            step = f" step {code.step}" if code.step != 1 else ""
             note = _if(conditions, "unrolled" if code.unroll else "")
-            head = f"for {code.iname} in [{to_text(code.lower)}, {_ceil(code.upper)}){step}"
-            yield Line("loop", head, note, tuple(_lines(kernel, code.body, (), places, block)))
+            yield _loop(code.iname, code, note, tuple(_lines(kernel, code.body, (), places, block)))
         elif isinstance(code, Let):
             head = f"for {code.iname} = {to_text(code.value)}"
             yield Line(
@@ -208,6 +230,12 @@ def _lines(
             note = _if(conditions, _note(kernel, code.statement))
             place = places[code.statement.id]
             yield Line("statement", statement_text(code.statement), note, statement=place)
+
+
+def _loop(iname: str, bounds: Bounds | For, note: str, inside: tuple[Line, ...]) -> Line:
+    step = f" step {bounds.step}" if bounds.step != 1 else ""
+    head = f"for {iname} in [{to_text(bounds.lower)}, {_ceil(bounds.upper)}){step}"
+    return Line("loop", head, note, inside)
 
 
 def _if(conditions: tuple[str, ...], note: str) -> str:

@@ -1,8 +1,8 @@
 """The loop tree, and its other face: statements in order, each with its path of loops.
 
-A tree is a tuple of nodes; a node is a statement id or a :class:`Loop`.
-Transforms reshape it through :func:`flatten` and :func:`build`: a path is a
-tuple of keys ``(iname, number)``, where the number tells apart loops that
+A tree is a tuple of nodes; a node is a statement id, a :class:`Loop`, or a
+:class:`LaunchBarrier`.  Transforms reshape it through :func:`entries_of` and :func:`build`: a
+path is a tuple of keys ``(iname, number)``, where the number tells apart loops that
 carry the same iname.  Neighbours share a loop exactly if their paths begin
 with the same keys.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from loopkit import _spelling
 from loopkit._frozen import dataclass
 
 Key = tuple[str, int]
 Path = tuple[Key, ...]
-Entry = tuple[str, Path]
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,33 @@ class Loop:
     body: tuple[Node, ...]
 
 
-Node = Loop | str
+@dataclass(frozen=True)
+class LaunchBarrier:
+    """Where one launch ends: what stands above it, in all blocks, comes before what follows.
+
+    It stands at the top of the tree, or in loops that stand around launches.
+    """
+
+    id: str
+    tags: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        _spelling.check_identifier(self.id, "the id of a barrier")
+        _spelling.check_tags(self.tags)
+
+
+Node = Loop | LaunchBarrier | str
 Tree = tuple[Node, ...]
+Entry = tuple[LaunchBarrier | str, Path]
 
 
-def flatten(tree: Tree) -> list[Entry]:
+def flatten(tree: Tree) -> list[tuple[str, Path]]:
     """``[(statement id, path), ...]`` in execution order."""
+    return [(node, path) for node, path in entries_of(tree) if isinstance(node, str)]
+
+
+def entries_of(tree: Tree) -> list[Entry]:
+    """Like :func:`flatten`, with barriers among the statements."""
     entries: list[Entry] = []
     count = 0
 
@@ -53,9 +74,9 @@ def build(entries: Sequence[Entry], depth: int = 0) -> Tree:
     nodes: list[Node] = []
     position = 0
     while position < len(entries):
-        statement, path = entries[position]
+        leaf, path = entries[position]
         if len(path) == depth:
-            nodes.append(statement)
+            nodes.append(leaf)
             position += 1
             continue
         key = path[depth]
@@ -68,8 +89,23 @@ def build(entries: Sequence[Entry], depth: int = 0) -> Tree:
 
 
 def rewrite_paths(tree: Tree, rewrite: Callable[[str, Path], Path]) -> Tree:
-    """The tree after ``rewrite(statement, path)`` gave every statement a new path."""
-    return build([(statement, rewrite(statement, path)) for statement, path in flatten(tree)])
+    """The tree after ``rewrite(statement, path)`` gave every statement a new path.
+
+    A barrier stays inside what became of its loops, as far as all statements share that.
+    """
+    entries = [(leaf, path, _rewritten(leaf, path, rewrite)) for leaf, path in entries_of(tree)]
+    result: list[Entry] = []
+    for leaf, path, new in entries:
+        if isinstance(leaf, LaunchBarrier) and path:
+            inside = [(s, its) for s, old, its in entries if isinstance(s, str) and path[-1] in old]
+            shared = common_prefix([rewrite(s, path) for s, _ in inside])
+            new = common_prefix([shared, *(its for _, its in inside)])
+        result.append((leaf, new))
+    return build(result)
+
+
+def _rewritten(leaf: LaunchBarrier | str, path: Path, rewrite: Callable[[str, Path], Path]) -> Path:
+    return rewrite(leaf, path) if isinstance(leaf, str) else path
 
 
 def statements_in(nodes: Node | Tree) -> Iterator[str]:
@@ -78,7 +114,7 @@ def statements_in(nodes: Node | Tree) -> Iterator[str]:
         yield nodes
     elif isinstance(nodes, Loop):
         yield from statements_in(nodes.body)
-    else:
+    elif isinstance(nodes, tuple):
         for node in nodes:
             yield from statements_in(node)
 

@@ -285,7 +285,7 @@ ERRORS = [
     "a = 1 {id=x} b",
     "a = 1 {id=x,}",
     "a = 1 }",
-    "... gbarrier",
+    "... barrier",
     "...",
     "f(3) := 2",
     "f(x, x) := 1",

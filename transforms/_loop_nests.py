@@ -16,7 +16,7 @@ from loopkit._nodes import Expression
 from loopkit._places import one_loop_per_statement
 from loopkit._relations import reachable
 from loopkit._simplify import simplify
-from loopkit._tree import Entry, Path, build, common_prefix, flatten, path_inames
+from loopkit._tree import Entry, LaunchBarrier, Path, build, common_prefix, entries_of, path_inames
 
 
 def loaded_parameters(kernel: Kernel, iname: str) -> frozenset[str]:
@@ -168,10 +168,10 @@ def settled_tree(kernel: Kernel) -> Kernel:
     """
     parallel = {i for i, tag in kernel.tags if tag.is_parallel}
     entries: list[Entry] = [
-        (id_, tuple(key for key in path if key[0] not in parallel))
-        for id_, path in flatten(one_loop_per_statement(kernel).tree)
+        (leaf, tuple(key for key in path if key[0] not in parallel))
+        for leaf, path in entries_of(one_loop_per_statement(kernel).tree)
     ]
-    lacking = (kernel.statement_by_id[id_].inames - {*path_inames(p)} for id_, p in entries)
+    lacking = (_inames(kernel, leaf) - {*path_inames(path)} for leaf, path in entries)
     missing = frozenset().union(*lacking) - parallel
     for iname in (name for name in kernel.all_inames if name in missing):
         entries = _with_loop(kernel, entries, iname)
@@ -183,17 +183,22 @@ def fresh_number(entries: Iterable[Entry]) -> int:
     return 1 + max((number for _, path in entries for _, number in path), default=0)
 
 
+def _inames(kernel: Kernel, leaf: LaunchBarrier | str) -> frozenset[str]:
+    """The inames that a leaf of the tree is inside of, or may be: none, of a barrier."""
+    return kernel.statement_by_id[leaf].inames if isinstance(leaf, str) else frozenset()
+
+
 def _with_loop(kernel: Kernel, entries: list[Entry], iname: str) -> list[Entry]:
     number = fresh_number(entries)
-    outside = [path for id_, path in entries if iname not in kernel.statement_by_id[id_].inames]
+    outside = [path for leaf, path in entries if iname not in _inames(kernel, leaf)]
     blocked = {key for path in outside for key in path}
     parents = kernel.parents_of(iname)
     rank = {name: i for i, name in enumerate(kernel.all_inames)}
     result: list[Entry] = []
-    for id_, path in entries:
+    for leaf, path in entries:
         inames = [name for name, _ in path]
-        if iname not in kernel.statement_by_id[id_].inames or iname in inames:
-            result.append((id_, path))
+        if iname not in _inames(kernel, leaf) or iname in inames:
+            result.append((leaf, path))
             continue
         at = 0
         for position, key in enumerate(path):
@@ -203,7 +208,7 @@ def _with_loop(kernel: Kernel, entries: list[Entry], iname: str) -> list[Entry]:
             if iname in kernel.parents_of(inames[at]):
                 break
             at += 1
-        result.append((id_, (*path[:at], (iname, number), *path[at:])))
+        result.append((leaf, (*path[:at], (iname, number), *path[at:])))
     return result
 
 

@@ -10,7 +10,7 @@ from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
-from loopkit._tree import Entry, Path, common_prefix, flatten, path_inames
+from loopkit._tree import Entry, Path, common_prefix, entries_of, path_inames
 
 AXES: Mapping[AddressSpace, tuple[type[Tag], ...]] = {
     AddressSpace.GLOBAL: (),
@@ -61,8 +61,8 @@ def find_place(
     what they write is there, and inside no loop over a ``swept`` iname.  With
     ``outer``, the place is inside exactly the shared loops over these inames.
     """
-    entries = flatten(kernel.tree)
-    paths = dict(entries)
+    entries = entries_of(kernel.tree)
+    paths = kernel.paths
     shared = common_prefix([paths[u.id] for u in users])
     free = tuple(takewhile(lambda key: key[0] not in swept, shared))
     parallel = coordinates(kernel, users, swept, needed, space)

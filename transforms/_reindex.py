@@ -18,7 +18,7 @@ from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
-from loopkit._tree import Key, Path, flatten
+from loopkit._tree import Key, Path, entries_of
 from loopkit.transforms._common import simplified, statements_with, with_inames, with_statements
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import (
@@ -188,7 +188,7 @@ class _Paths:
     def __init__(self, kernel: Kernel, solution: _Solution) -> None:
         self.kernel = kernel
         self.solution = solution
-        self.first_number = fresh_number(flatten(kernel.tree))
+        self.first_number = fresh_number(entries_of(kernel.tree))
         self.numbers: dict[tuple[str, tuple[Key, ...]], int] = {}
 
     def __call__(self, id_: str, path: Path) -> Path:

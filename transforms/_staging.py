@@ -23,7 +23,7 @@ from loopkit._places import space_of
 from loopkit._poly import in_bounds
 from loopkit._rules import expand_in
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
-from loopkit._tree import Key, build, flatten
+from loopkit._tree import Key, build, entries_of
 from loopkit.transforms._common import map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
@@ -352,7 +352,7 @@ def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]
 
 def with_nest(kernel: Kernel, statement: Statement, nest: Nest, place: Place, entry: int) -> Kernel:
     """The kernel with one statement more, in ``nest``, before entry number ``entry``."""
-    entries = flatten(kernel.tree)
+    entries = entries_of(kernel.tree)
     loops: tuple[Key, ...] = tuple((iname, 0) for iname in nest.loops)
     entries.insert(entry, (statement.id, (*place.path, *loops)))
     domains = kernel.domains if nest.domain is None else (*kernel.domains, nest.domain)

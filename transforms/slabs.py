@@ -82,9 +82,9 @@ def _copied_tree(
 
 
 def _renamed(node: Node, ids: Mapping[str, str]) -> Node:
-    if isinstance(node, str):
-        return ids[node]
-    return Loop(node.iname, tuple(_renamed(n, ids) for n in node.body))
+    if isinstance(node, Loop):
+        return Loop(node.iname, tuple(_renamed(n, ids) for n in node.body))
+    return ids[node] if isinstance(node, str) else node
 
 
 def _with_copies(

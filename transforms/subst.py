@@ -18,7 +18,7 @@ from loopkit._match import matching, rules_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
 from loopkit._transform import transform
-from loopkit._tree import build, flatten
+from loopkit._tree import build, entries_of
 from loopkit.transforms import _common
 
 
@@ -214,7 +214,7 @@ def assignment_to_subst(
     ]
     tree, temporaries = kernel.tree, kernel.temporaries
     if isinstance(array, TemporaryVariable) and ids == {s.id for s in kernel.readers[lhs_name]}:
-        tree = build([(id_, path) for id_, path in flatten(tree) if id_ != definition.id])
+        tree = build([entry for entry in entries_of(tree) if entry[0] != definition.id])
         statements = [
             replace(s, depends_on=(s.depends_on - {definition.id}) | definition.depends_on)
             if definition.id in s.depends_on

@@ -14,6 +14,7 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
+from loopkit._launches import inames_by_launch
 from loopkit._nodes import Expression
 from loopkit._relations import grouped
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
@@ -217,12 +218,11 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
 
 
 @memoised
-def _lengths(kernel: Kernel, tag: Tag) -> Mapping[Expression, str]:
-    """The lengths of the inames with a tag, and the first iname that has each.
+def _lengths(kernel: Kernel, tag: Tag, used: frozenset[str]) -> Mapping[Expression, str]:
+    """The lengths of the inames with a tag among those of a launch, with the first of each.
 
-    Not among them are lengths that are unknown, and inames with nothing inside.
+    Not among them are lengths that are unknown.
     """
-    used = {iname for statement in kernel.statements for iname in statement.inames}
     found: dict[Expression, str] = {}
     for iname, its in kernel.tags:
         extent = _loop_nests.extent(kernel, iname) if its == tag and iname in used else None
@@ -245,11 +245,12 @@ def _check_clashes(kernel: Kernel, iname: str, tag: Tag, same: Sequence[str]) ->
                     f"statement '{statement.id}' is inside both",
                     instead=f"use another axis, or join them: join_inames(['{other}', '{iname}'])",
                 )
-    lengths = _lengths(kernel, tag)
-    if len(lengths) < 2 or not any(iname in s.inames for s in kernel.statements):
+    unlike = [_lengths(kernel, tag, used) for used in inames_by_launch(kernel) if iname in used]
+    unlike = [lengths for lengths in unlike if len(lengths) > 1]
+    if not unlike:
         return
     extent = _loop_nests.extent(kernel, iname)
-    for its, other in lengths.items():
+    for its, other in (item for lengths in unlike for item in lengths.items()):
         if extent is None or extent[1] == its:
             continue
         if _sets.is_nowhere(kernel.assumptions.set, [prim.Comparison(extent[1], "!=", its)]):

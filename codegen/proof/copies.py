@@ -16,7 +16,7 @@ from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel
-from loopkit._tree import Entry, build, flatten
+from loopkit._tree import Entry, build, entries_of
 
 
 def with_private_copies(kernel: Kernel) -> Kernel:
@@ -30,11 +30,11 @@ def with_private_copies(kernel: Kernel) -> Kernel:
 def _side_by_side(kernel: Kernel, iname: str) -> Kernel:
     """The iname is the innermost loop of each statement, shared by none."""
     entries: list[Entry] = []
-    for number, (statement, path) in enumerate(flatten(kernel.tree)):
-        if iname in kernel.statement_by_id[statement].inames:
+    for number, (leaf, path) in enumerate(entries_of(kernel.tree)):
+        if isinstance(leaf, str) and iname in kernel.statement_by_id[leaf].inames:
             others = tuple(key for key in path if key[0] != iname)
             path = (*others, (iname, -1 - number))
-        entries.append((statement, path))
+        entries.append((leaf, path))
     return kernel.with_(tree=build(entries))
 
 

@@ -11,6 +11,7 @@ from loopkit._arrays import Argument, ArrayArg, Strided
 from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
 from loopkit._collectives import with_combinations
 from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
 from loopkit._make.type_inference import infer_types
 from loopkit._own_axes import drop_own_axes
 from loopkit._places import decide_address_spaces
@@ -40,6 +41,7 @@ from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.overflow import OverflowCheck
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Proof
+from loopkit.codegen.proof.sequence import SequenceCheck
 from loopkit.codegen.proof.signature import SignatureCheck
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.widths import WidthCheck
@@ -91,7 +93,13 @@ def prove_program(
     """
     start = time.perf_counter()
     recorder = Recorder(operations)
-    _check(_prepared(kernel, program), program, recorder, text=text)
+    if is_one_launch(kernel) and not program.launches:
+        _check(_prepared(kernel, program), program, recorder, text=text)
+    else:
+        for turn in SequenceCheck(kernel, program, recorder).turns(text=text):
+            own = Recorder(operations)
+            _check(_prepared(turn.kernel, turn.program), turn.program, own, text=text)
+            recorder.include(own, turn.shift)
     return Proof(
         kernel=program.name,
         findings=recorder.findings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import islpy as isl
 
@@ -56,6 +57,20 @@ class Recorder:
         """Note what is taken from the kernel's text, and the data that decides it."""
         statements = (leaf.statement,) if leaf.statement else ()
         self._trusted[Trusted(what, tuple(data), (leaf.line,), statements)] = None
+
+    def include(self, other: Recorder, shift: int) -> None:
+        """Note all that was found about a launch whose text begins ``shift`` lines further down."""
+
+        def moved(place: Place | None) -> Place | None:
+            return None if place is None else replace(place, line=place.line + shift)
+
+        for finding in other.findings:
+            first, second = moved(finding.first), moved(finding.second)
+            self.found(replace(finding, first=first, second=second))
+        for open_ in other.undecided:
+            self._undecided[replace(open_, lines=tuple(n + shift for n in open_.lines))] = None
+        for trusted in other.trusted:
+            self._trusted[replace(trusted, lines=tuple(n + shift for n in trusted.lines))] = None
 
     @contextmanager
     def question(self, kind: str, what: str, *leaves: Leaf) -> Iterator[None]:

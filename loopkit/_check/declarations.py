@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from loopkit import _sets
 from loopkit._arrays import Argument, ValueArg
 from loopkit._expression import substitute
+from loopkit._launches import broken_launches
 from loopkit._same import same
 from loopkit._simplify import simplify
 from loopkit._tags import InstructionParallel
@@ -82,6 +83,9 @@ def _same(old: object, new: object, change: Change) -> bool:
 
 def broken_structure(kernel: Kernel) -> str:
     """How the loop tree contradicts the statements and domains; empty where all is well."""
+    broken = broken_launches(kernel)
+    if broken:
+        return broken
     entries = flatten(kernel.tree)
     if [name for name, _ in entries] != [s.id for s in kernel.statements]:
         return "the loop tree would hold other statements"

@@ -31,7 +31,8 @@ def check_races(check: Check, array: str) -> None:
     for number, first in enumerate(writers):
         for second in writers[number:]:
             # Statements that write alike have one answer, but for each with itself.
-            key = (written_cells(first), written_cells(second), first is second)
+            launches = tuple(new.order.launch(s.id).number for s in (first, second))
+            key = (written_cells(first), written_cells(second), first is second, launches)
             if key in known:
                 continue
             known.add(key)

@@ -180,6 +180,7 @@ class ReadCheck:
             kind = (
                 written_cells(writer),
                 path,
+                self.new.order.launch(writer.id).number,
                 tuple(place < p for p in places),
                 writer.id if writer.id in special else None,
             )
@@ -252,6 +253,8 @@ class ReadCheck:
             # Where a statement runs hangs on what it writes.
             self.new.replicated_axes(one.written),
             (written_cells(two), b.label),
+            # Which of their instances one launch runs.
+            (self.new.order.launch(one.id).number, self.new.order.launch(two.id).number),
             one.id == two.id,
         )
 

@@ -27,6 +27,7 @@ from loopkit._check.step_accesses import StatementPair, StepAccess, access_pairs
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
+from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import model_of
@@ -76,6 +77,8 @@ class StepProof:
         """What is left to prove, or None for everything."""
         if self.change.fixed or not self.keeps_data() or not self.statements_match():
             return None
+        if not self.keeps_launches():
+            return None
         if not self.keeps_axes() or not all(self.same_instances(t) for t in self.pairs.values()):
             return None
         changes = {name: self.changes(pair) for name, pair in self.pairs.items()}
@@ -110,8 +113,8 @@ class StepProof:
             its = new.temporary_by_name.get(temporary.name)
             if its is None:
                 return False
-            if its != temporary and not self.old.axes:
-                # In a kernel of one thread, tags alone decide where it lies.
+            if its != temporary and not self.old.axes and is_one_launch(new):
+                # In a launch of one thread, tags alone decide where it lies.
                 its = replace(its, address_space=temporary.address_space)
             if its != temporary:
                 return False
@@ -168,6 +171,18 @@ class StepProof:
         return all(self.new.statement[m].written in self.new_arrays for m in self.moves) and not (
             self.new_arrays & {t.new.written for t in self.pairs.values()}
         )
+
+    def keeps_launches(self) -> bool:
+        """Whether what one launch runs, one launch ran before: others are ordered now, too."""
+        old = {p.new.id: self.old.order.launch(p.old.id) for p in self.pairs.values()}
+        parts: dict[int, int] = {}
+        for name, pair in self.pairs.items():
+            before, now = old[name], self.new.order.launch(name)
+            if parts.setdefault(now.number, before.number) != before.number:
+                return False
+            if not {*before.loops} <= {*now.loops} or pair.values.keys() & {*before.loops}:
+                return False
+        return True
 
     def changes(self, pair: StatementPair) -> Differences:
         """How the expressions of a statement changed."""

@@ -19,7 +19,7 @@ from loopkit._kernel import Kernel
 from loopkit._make.check_initialized import check_initialized
 from loopkit._places import decide_address_spaces
 from loopkit._target import CUDA
-from loopkit._tree import Loop, build, flatten, statements_in
+from loopkit._tree import Loop, build, entries_of, statements_in
 
 
 def by_tags(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
@@ -211,7 +211,7 @@ def _one_iteration(kernel: Kernel, step: Step) -> tuple[Kernel, str] | None:
         kernel,
         domains=tuple(d for d in domains if d.inames),
         statements=tuple(replace(s, inames=s.inames - {iname}) for s in kernel.statements),
-        tree=build([(statement, path[1:]) for statement, path in flatten(kernel.tree)]),
+        tree=build([(leaf, path[1:]) for leaf, path in entries_of(kernel.tree)]),
         args=(*kernel.args, ValueArg(iname, np.dtype("int32"))),
     )
     check_initialized(body)

@@ -20,6 +20,7 @@ from loopkit._expression import (
 )
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden, instance, variable
+from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._poly.model import Model
@@ -90,7 +91,8 @@ _LETTERS = "xyz"
 class Actor:
     """One side of a case: the instance in the text's words, and where the schedule runs it.
 
-    ``place`` is the statement that it runs in; None for what is only in the text.
+    ``place`` is the statement that it runs in; None for what is only in the text.  ``launch`` is
+    the number of the launch, from 1, of a kernel that has several.
     """
 
     instance: _errors.Instance
@@ -98,13 +100,20 @@ class Actor:
     block: tuple[tuple[str, int], ...] = ()
     thread: tuple[tuple[str, int], ...] = ()
     place: str | None = None
+    launch: int | None = None
 
     def __str__(self) -> str:
         values = ", ".join(f"{n}={v}" for n, v in self.instance.inames.items())
         return f"'{self.instance.statement}'" + (f" ({values})" if values else "")
 
     def where(self) -> str:
-        """The block and the thread: ``on thread 3 of block 1``."""
+        """The block and the thread, and the launch: ``on thread 3 of block 1``."""
+        where = self._on_what()
+        if self.launch is None:
+            return where
+        return f"{where} of launch {self.launch}" if where else f"in launch {self.launch}"
+
+    def _on_what(self) -> str:
         block, thread = _index("block", self.block), _index("thread", self.thread)
         if block and thread:
             return f"on {thread} of {block}"
@@ -200,7 +209,9 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
                 continue
         letter = _LETTERS[axis[1]] if isinstance(axis[1], int) else str(axis[1])
         (block if axis[0] == "g" else thread).append((letter, _sets.value_at(coordinate, point)))
-    return Actor(_errors.Instance(name, values), loops, tuple(block), tuple(thread), at.statement)
+    launch = None if is_one_launch(new.kernel) else new.order.launch(at.statement).number + 1
+    said = _errors.Instance(name, values)
+    return Actor(said, loops, tuple(block), tuple(thread), at.statement, launch)
 
 
 def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:

@@ -190,12 +190,25 @@ class _Words:
     def _owner(self) -> str:
         """What has a copy of the array of its own."""
         axes = self.new.copy_axes(self.violation.array or "")
+        first = self.case.source or self.case.other
+        if first is not None and self._other_launch(first):
+            return "launch"
         if any(axis[0] == "l" for axis in axes):
             return "thread"
         copies = [str(axis[1]) for axis in axes if axis[0] == "ilp"]
         if copies:
             return f"value of '{copies[0]}' (tagged ilp)"
         return "block" if axes else ""
+
+    def _other_launch(self, first: Actor) -> bool:
+        """Whether an array that lasts as long as a launch is written in one, read in another."""
+        if self.sink.place is None or first.place is None:
+            return False
+        axes = self.new.copy_axes(self.violation.array or "")
+        loops = [str(axis[1]) for axis in axes if axis[0] == "launch" and axis[1] != 0]
+        mine, its = dict(self.sink.loops), dict(first.loops)
+        numbers = self.sink.launch != first.launch and ("launch", 0) in axes
+        return numbers or any(mine.get(i) != its.get(i) for i in loops)
 
     def rows(self) -> list[Row]:
         """The order in the text, that of the schedule, the sizes, and the statements."""

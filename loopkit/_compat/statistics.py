@@ -27,6 +27,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError, linear, linear_sum
 from loopkit._nodes import Expression
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
@@ -303,6 +304,7 @@ def _operations(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
 def _model(kernel: Kernel) -> Model:
     from loopkit.codegen.prepare import prepare
 
+    check_one_launch(kernel, "a count")
     return model_of(prepare(kernel))
 
 
@@ -400,6 +402,7 @@ def get_mem_access_map(
 @memoised
 def _synchronisation(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
     launch = kernel.launch_config(**dict(sizes))
+    assert not isinstance(launch, tuple)
     found: dict[Any, int | None] = {Sync("kernel_launch", kernel.name): 1}
     for barrier in barriers_of(kernel, dict(sizes), launch.grid, launch.block):
         key = _sync_key(kernel, of_warp=barrier.of_warp)

@@ -142,6 +142,7 @@ def costs(
 
     check_sizes(kernel, sizes, "costs")
     launch = kernel.launch_config(**sizes)
+    assert not isinstance(launch, tuple)
     made: Program = kernel.program()
     model = model_of(prepare(kernel))
     statements = {s.id: instances_at(model, s.id, sizes) for s in model.kernel.statements}

@@ -120,6 +120,7 @@ def request_at(
             f"'{kernel.name}' has no such access", instead="take one of kernel.costs(...).accesses"
         )
     launch = kernel.launch_config(**sizes)
+    assert not isinstance(launch, tuple)
     block = _index_in(block, launch.grid, "block")
     if not 0 <= warp * CUDA.warp < prod(launch.block) or isinstance(warp, bool):
         raise InvalidArgumentError(

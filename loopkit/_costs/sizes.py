@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
+from loopkit._launches import check_one_launch
 from loopkit._spelling import shown
 
 
 def check_sizes(kernel: Kernel, sizes: Mapping[str, int], what: str) -> None:
     """Refuse sizes that no call could have."""
     check_names(kernel, sizes)
+    check_one_launch(kernel, what)
     if missing := [name for name in kernel.sizes if name not in sizes]:
         raise InvalidArgumentError(
             f"{what} needs the sizes {', '.join(missing)}",

@@ -91,8 +91,8 @@ class _Nest:
         """One line, and what is inside of it."""
         if line.kind == "axes":
             return element("div", self.axes(line.inside), class_="lk-axes")
-        if line.kind == "barrier":
-            return element("div", inline("barrier", line.text.strip("- ")), class_="lk-rule")
+        if line.kind in ("barrier", "launch"):
+            return element("div", inline("barrier", line.text.strip("-= ")), class_="lk-rule")
         if line.kind == "remark":
             return element("div", inline("refused", line.text))
         if line.kind == "loop":

@@ -23,6 +23,7 @@ from loopkit._errors import (
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._functions import FUNCTIONS
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
+from loopkit._launches import broken_launches
 from loopkit._make import infer_arguments
 from loopkit._make.check_bounds import check_in_bounds
 from loopkit._make.check_initialized import check_initialized
@@ -44,7 +45,7 @@ from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax.instruction_parser import parse_instructions
 from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution, position_of_name
-from loopkit._tree import Entry, Tree, build
+from loopkit._tree import Entry, LaunchBarrier, Tree, build
 
 D = TypeVar("D", ArrayArg, TemporaryVariable)
 
@@ -196,6 +197,7 @@ class _Maker:
         components = {name: o.components for name, o in self.operations.items()}
         drafting = Drafting(self.inames, book, self._taken(book), components)
         drafts = drafting.drafts(self.items)
+        check_names(drafts, self.inames)
         temporaries = self._temporaries([d for d in drafts if isinstance(d, Draft)], book)
         inames = Inames(self.domains, temporaries)
         statements, tree = self._nested(drafts, drafting, inames, temporaries)
@@ -230,6 +232,8 @@ class _Maker:
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
+        if broken := broken_launches(kernel):
+            raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
         declared = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
         kernel = infer_known_types(kernel)
         kernel = replace(kernel, args=check_initialized(kernel))
@@ -271,9 +275,8 @@ class _Maker:
     def _temporaries(self, drafts: Sequence[Draft], book: RuleBook) -> dict[str, TemporaryVariable]:
         """The temporaries, in order of declaration; shapes are still missing.
 
-        Raises where the drafts name or write what they cannot.
+        Raises where the drafts write what they cannot.
         """
-        check_names(drafts, self.inames)
         declaring = [
             (draft, accesses(target)[0][0], declared)
             for draft in drafts
@@ -335,13 +338,19 @@ class _Maker:
         numbers = count(1)
         splitter = Splitter(inames, self.operations, drafting.taken, drafting.ids, numbers)
         ordered = in_order(drafts, inames, temporaries)
-        split = [(draft, splitter.split(draft)) for draft in ordered]
+        split = [(d, splitter.split(d) if isinstance(d, Draft) else ()) for d in ordered]
         nest = Nest(inames, numbers)
         entries: list[Entry] = []
         for draft, parts in split:
+            if isinstance(draft, Nop):
+                draft.inames = inames.closure(draft.given_inames)
+                end = LaunchBarrier(draft.id, frozenset(draft.item.tags))
+                entries.append((end, nest.path(draft)))
+                continue
             path = nest.path(draft)
             entries += [(statement.id, (*path, *loops)) for statement, loops in parts]
-        check_sources(sources, dict(entries))
+        paths = {leaf: path for leaf, path in entries if isinstance(leaf, str)}
+        check_sources(sources, paths)
         temporaries.update((a.name, a) for a in splitter.accumulators)
         return tuple(statement for _, parts in split for statement, _ in parts), build(entries)
 

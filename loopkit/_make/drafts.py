@@ -15,12 +15,37 @@ from loopkit._guarded import conjuncts
 from loopkit._make import free_names
 from loopkit._nodes import Expression, Record, Reduction
 from loopkit._same import Key, key_of
-from loopkit._syntax.items import RawAssignment, RawNop, RawSubstitution, position_of_name
+from loopkit._syntax.items import (
+    RawAssignment,
+    RawNop,
+    RawSubstitution,
+    position_of_name,
+)
 from loopkit._syntax.reduction_calls import Components, resolve_reductions
 
 
+class _Placed:
+    """What the blocks around an instruction say of it."""
+
+    item: RawAssignment | RawNop
+
+    @cached_property
+    def scoped(self) -> tuple[str, ...]:
+        """The inames of the ``for`` blocks around it, outermost first."""
+        return tuple(iname for _, inames in self.item.scopes for iname in inames)
+
+    @property
+    def given_inames(self) -> frozenset[str]:
+        """The inames that ``for`` blocks and the option ``inames`` name."""
+        return (self.item.inames or frozenset()).union(self.scoped)
+
+    def position_of(self, name: str) -> SourcePosition:
+        """Where ``name`` stands in the text."""
+        return position_of_name(self.item, name)
+
+
 @dataclass(eq=False)
-class Draft:
+class Draft(_Placed):
     """One instruction on its way to a statement; ``item`` says all that stays as it was written.
 
     ``inames`` grows until it holds all loops around the statement, ``resolved`` are the ids that
@@ -49,23 +74,9 @@ class Draft:
         return frozenset(accesses(target)[0][0] for target in self.targets)
 
     @cached_property
-    def scoped(self) -> tuple[str, ...]:
-        """The inames of the ``for`` blocks around it, outermost first."""
-        return tuple(iname for _, inames in self.item.scopes for iname in inames)
-
-    @property
-    def given_inames(self) -> frozenset[str]:
-        """The inames that ``for`` blocks and the option ``inames`` name."""
-        return (self.item.inames or frozenset()).union(self.scoped)
-
-    @cached_property
     def reduced(self) -> frozenset[str]:
         """The inames that its reductions run over."""
         return frozenset(iname for r in self.reductions for iname in r.inames)
-
-    def position_of(self, name: str) -> SourcePosition:
-        """Where ``name`` stands in the text."""
-        return position_of_name(self.item, name)
 
 
 def targets_of(lhs: Expression) -> tuple[Expression, ...]:
@@ -74,12 +85,19 @@ def targets_of(lhs: Expression) -> tuple[Expression, ...]:
 
 
 @dataclass(eq=False)
-class Nop:
-    """A place in the order that others depend on."""
+class Nop(_Placed):
+    """A place in the order that others depend on, and perhaps the end of a launch."""
 
     id: str
     item: RawNop
+    inames: frozenset[str] = frozenset()
     resolved: frozenset[str] = frozenset()
+    reductions: tuple[Reduction, ...] = ()
+
+    @property
+    def ends_launch(self) -> bool:
+        """Whether it is a barrier for all blocks."""
+        return self.item.word == "gbarrier"
 
 
 class Drafting:
@@ -137,7 +155,7 @@ class Drafting:
             if item.id is not None:
                 ids.append(item.id)
                 continue
-            prefix = item.id_prefix or ("nop" if isinstance(item, RawNop) else "insn")
+            prefix = item.id_prefix or (item.word if isinstance(item, RawNop) else "insn")
             if prefix not in sources:
                 sources[prefix] = free_names.fresh_names(prefix, self.ids)
             ids.append(next(sources[prefix]))
@@ -253,7 +271,7 @@ def _written(item: RawAssignment) -> set[str]:
     return {accesses(target)[0][0] for target in targets_of(item.lhs)}
 
 
-def check_names(drafts: Iterable[Draft], inames: Collection[str]) -> None:
+def check_names(drafts: Iterable[Draft | Nop], inames: Collection[str]) -> None:
     """``for`` blocks and ``inames=`` options name inames that exist."""
     for draft in drafts:
         for name in (*draft.scoped, *sorted(draft.item.inames or ())):

@@ -9,7 +9,7 @@ from loopkit._errors import InvalidArgumentError, ParseError
 from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._make.domain_factors import Domains
-from loopkit._make.drafts import Draft
+from loopkit._make.drafts import Draft, Nop
 from loopkit._nodes import Expression
 from loopkit._relations import grouped, reachable
 from loopkit._tree import Path
@@ -212,7 +212,7 @@ class Nest:
         self.numbers = numbers
         self.open: list[_Open] = []
 
-    def path(self, draft: Draft) -> Path:
+    def path(self, draft: Draft | Nop) -> Path:
         """The loops around a draft, those that are open already first."""
         blocks = {iname: number for number, group in draft.item.scopes for iname in group}
         wanted = self.inames.nested(draft.inames, draft.scoped)

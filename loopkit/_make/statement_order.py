@@ -35,8 +35,8 @@ def resolve_dependencies(nodes: Sequence[Node]) -> None:
         node.resolved = frozenset(found - {node.id})
 
 
-def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]) -> list[Draft]:
-    """The statements in execution order.
+def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]) -> list[Node]:
+    """The statements, and the ends of launches, in execution order.
 
     Explicit dependencies come first, and a temporary with one writer is written
     before it is read.  All other statements that share data keep the order of
@@ -68,10 +68,12 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
     if backward:
         _keep_text_order(nodes, reads, before)
         order = _sorted(nodes, before)
-    result = []
+    result: list[Node] = []
     for position in order:
         node = nodes[position]
-        if isinstance(node, Draft):
+        if isinstance(node, Nop):
+            result += [node] if node.ends_launch else []
+        else:
             # Of places without work, what these wait for counts.
             named = reachable(node.resolved, lambda i: _through(nodes[number[i]]))
             node.resolved = frozenset(i for i in named if isinstance(nodes[number[i]], Draft))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -14,11 +14,12 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.events import Clock, flusher, launcher, memory
-from loopkit._program import ArrayParam, check_grid
+from loopkit._program import ArrayParam
 from loopkit._run import copies, driver
 from loopkit._run.arrays import HOST
 from loopkit._run.module import Modules
 from loopkit._run.plan import ArgumentPlan, Resolved
+from loopkit._run.sequence import calls_of
 from loopkit.codegen.lower import program_of
 
 
@@ -137,7 +138,6 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
     with device.working(), ExitStack() as stack:
         driver.call("cuCtxSynchronize")
         loaded = modules.on(frozenset() if on_host else resolved.strided, device)
-        check_grid(loaded.program, resolved.grid, device.target)
         stream = stack.enter_context(device.stream())
         placed: list[Any] = []
         homes = []
@@ -149,7 +149,9 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
             placed.append(home.first)
             if param.role == "argument":
                 homes.append(home)
-        start = launcher(loaded, resolved.grid, stream, placed)
+        calls = calls_of(loaded, resolved, placed)
+        starts = [launcher(part, grid, stream, own) for part, grid, own in calls]
+        start = starts[0] if len(starts) == 1 else partial(_start_all, starts)
         flush = None
         if flush_l2:
             l2 = attribute("L2_CACHE_SIZE", index)
@@ -157,6 +159,12 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
         made = OnGpu(device, stream, start, homes, flush)
         yield made
         made.wait()
+
+
+def _start_all(starts: Sequence[Callable[[], None]]) -> None:
+    """Launch all of a call, in order."""
+    for start in starts:
+        start()
 
 
 @contextmanager

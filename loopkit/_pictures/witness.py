@@ -343,7 +343,7 @@ def _places(model: Model) -> Mapping[str, tuple[str | int, ...]]:
         for number, node in enumerate(nodes):
             if isinstance(node, Loop):
                 visit(node.body, (*outer, number, node.iname))
-            else:
+            elif isinstance(node, str):
                 found[node] = (*outer, number)
 
     visit(build([(name, path) for name, (_, path) in entries]), ())

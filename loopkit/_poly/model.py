@@ -211,12 +211,15 @@ class Model(ParallelAxes):
     def unordered(self, a: Instance, b: Instance, array: str) -> list[tuple[str, isl.Set]]:
         """``{ names of both : nothing orders them }`` if they touch one cell of ``array``: a union.
 
-        ``"blocks"``: they run in different blocks; ``"together"``: at the same
+        ``"blocks"``: they run in different blocks of one launch; ``"together"``: at the same
         time on different threads.  An axis along which the array exists
         several times cannot tell them apart.
         """
         pieces: list[tuple[str, isl.Set]] = []
         if a.statement is None or b.statement is None:
+            return pieces
+        launch = self.order.in_one_launch(a.statement, b.statement, a.label, b.label)
+        if launch is None:
             return pieces
         copied = self.copy_axes(array)
         combined = self.combined_axes(array)
@@ -231,8 +234,7 @@ class Model(ParallelAxes):
             piece = self.apart(a, b, axis)
             if piece is None:
                 continue
-            if axis[0] == "l" and same is not None:
-                piece = same & piece
+            piece = (same if axis[0] == "l" and same is not None else launch) & piece
             how = "blocks" if axis[0] == "g" else "together"
             pieces.append((how, piece if facts is None else piece & facts))
         return pieces

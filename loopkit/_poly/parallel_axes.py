@@ -12,6 +12,7 @@ from loopkit._collectives import spread_inames
 from loopkit._expression import variable_names
 from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel
+from loopkit._launches import inames_by_launch, is_one_launch, launch_of
 from loopkit._nodes import Expression
 from loopkit._places import first_block_alone
 from loopkit._poly.in_bounds import between
@@ -74,6 +75,11 @@ class ParallelAxes:
         writes exists once per index, and is needed on others, too.
         """
         assert at.statement is not None
+        if axis[0] == "launch":
+            launch = launch_of(self.kernel)[at.statement]
+            if axis[1] in launch.loops:
+                return variable(str(axis[1]), at.label)
+            return launch.number if axis[1] == 0 else 0
         statement = self.statement[at.statement]
         for iname in self.inames_on.get(axis, ()):
             if iname in statement.inames:
@@ -94,14 +100,22 @@ class ParallelAxes:
                 continue
             name = index_name(axis, at)
             values[axis] = prim.Variable(name)
-            bounds = bounds & self._launched(axis, name)
+            bounds = bounds & self._launched(at.statement, axis, name)
         return bounds, values
 
+    def _launched(self, statement: str | None, axis: Axis, name: str) -> isl.Set:
+        """``{ name, sizes : an index that runs in a statement's launch }``."""
+        inames = self.inames_on[axis]
+        if statement is not None and not is_one_launch(self.kernel):
+            used = inames_by_launch(self.kernel)[launch_of(self.kernel)[statement].number]
+            inames = tuple(i for i in inames if i in used)
+        return self._indices(inames, name)
+
     @memoised
-    def _launched(self, axis: Axis, name: str) -> isl.Set:
-        """``{ name, sizes : a launched index }``: 0, and all up to the largest of an iname."""
+    def _indices(self, inames: tuple[str, ...], name: str) -> isl.Set:
+        """``{ name, sizes : 0, or an index up to the largest of some inames }``."""
         result = _sets.equality(name, 0)
-        for iname in self.inames_on[axis]:
+        for iname in inames:
             reach = _sets.project_onto(
                 self.kernel.domain_around([iname]) & self.kernel.assumptions.set,
                 [iname, *self.kernel.sizes],
@@ -116,7 +130,7 @@ class ParallelAxes:
         return temporary is None or temporary.address_space is AddressSpace.GLOBAL
 
     def copy_axes(self, name: str) -> tuple[Axis, ...]:
-        """The hardware axes along which an array exists once per index.
+        """The hardware axes along which an array exists once per index; launches among them.
 
         The accumulator of a reduction over threads is one, whichever of them update it.
         """
@@ -124,19 +138,29 @@ class ParallelAxes:
         if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
             return ()
         if temporary.address_space is AddressSpace.LOCAL:
-            return tuple(a for a in self.axes if a[0] == "g")
+            return (*self._launches(name), *(a for a in self.axes if a[0] == "g"))
         combined = self.combined_axes(name)
-        return tuple(
+        copies = (
             a
             for a in self.axes
             if a not in combined and (a[0] != "ilp" or self._is_copied(name, str(a[1])))
         )
+        return (*self._launches(name), *copies)
 
     @memoised
     def combined_axes(self, name: str) -> frozenset[Axis]:
         """The axes that the updates of an accumulator run over: one reduction of all of them."""
         inames = spread_inames(self.kernel).get(name, ())
         return frozenset(a for i in inames if (a := self.axis_of(i)) is not None)
+
+    @memoised
+    def _launches(self, name: str) -> tuple[Axis, ...]:
+        """What tells the launches apart that use an array, each with its own."""
+        if is_one_launch(self.kernel):
+            return ()
+        users = {launch_of(self.kernel)[s.id] for s in self.kernel.users(name)}
+        loops = sorted({("launch", iname) for launch in users for iname in launch.loops})
+        return (*((("launch", 0),) if len(users) > 1 else ()), *loops)
 
     @memoised
     def replicated_axes(self, name: str) -> tuple[Axis, ...]:

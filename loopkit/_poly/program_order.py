@@ -3,7 +3,7 @@
 An instance's time is the tuple of its loops' inames with the places of loops and statements
 in the tree between them; times are compared lexicographically (Feautrier's schedules).  Of
 two instances the shared loops decide, outermost first, then which one stands above.  Loops
-run upwards.  Parallel coordinates are no loops: what orders those, barriers do.
+run upwards.  Parallel coordinates are no loops: what orders those, barriers do, and launches.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import once
 from loopkit._kernel import Kernel
+from loopkit._launches import Launch, launch_of
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance, equal_inames, intersection, steps
 from loopkit._tags import InstructionParallel
@@ -60,6 +61,7 @@ class ProgramOrder:
     def __init__(self, kernel: Kernel) -> None:
         self._places: dict[str, tuple[int, Path]] = {}
         self._before: dict[tuple[object, ...], tuple[tuple[int, isl.Set], ...]] = {}
+        self._launches = launch_of(kernel)
         tags = kernel.iname_tags
         side = {i for i, tag in tags.items() if isinstance(tag, InstructionParallel)}
         for number, (statement, path) in enumerate(flatten(kernel.tree)):
@@ -73,12 +75,32 @@ class ProgramOrder:
         return self._places[statement]
 
     def nest(self, statements: Iterable[str]) -> tuple[Path, ...]:
-        """The loops around each of some statements, numbered as they come among these alone."""
+        """The loops around each of some statements, numbered as they come among these alone.
+
+        Behind them the number of the launch, under no name.
+        """
         numbers: dict[object, int] = {}
         return tuple(
-            tuple((loop[0], numbers.setdefault(loop, len(numbers))) for loop in self.place(s)[1])
+            tuple(
+                (loop[0], numbers.setdefault(loop, len(numbers)))
+                for loop in (*self.place(s)[1], ("", self.launch(s).number))
+            )
             for s in statements
         )
+
+    def launch(self, statement: str) -> Launch:
+        """The launch that runs a statement."""
+        return self._launches[statement]
+
+    def in_one_launch(self, a: str, b: str, one: str, two: str) -> isl.Set | None:
+        """``{ inames of both : one launch runs both }``; None for statements of two launches.
+
+        Instances of two launches are ordered as :meth:`before` says, wherever they run.
+        """
+        mine, its = self.launch(a), self.launch(b)
+        if mine.number != its.number:
+            return None
+        return equal_inames(mine.loops, one, two) if mine.loops else _sets.universe()
 
     def is_above(self, a: str, b: str) -> bool:
         """Whether a statement stands above another one in the text."""

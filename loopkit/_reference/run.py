@@ -228,7 +228,7 @@ class Walker:
         for node in nodes:
             if isinstance(node, Loop):
                 self.loop(node, prefix)
-            else:
+            elif isinstance(node, str):
                 self.statement(self.compiled[node], prefix)
 
     def loop(self, loop: Loop, prefix: tuple[int, ...]) -> None:

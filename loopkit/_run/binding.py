@@ -11,6 +11,7 @@ from loopkit._run import driver, launch
 from loopkit._run.fast import compiled
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import Resolved
+from loopkit._run.sequence import Call
 
 _TEXT = """\
 def {name}_bound(stream=None):
@@ -37,7 +38,7 @@ class Ready:
     loaded: LoadedProgram
     stream: int
     objects: dict[str, Any]
-    arguments: list[Any]
+    calls: list[Call]
     scratch: list[Any]
 
     def result(self) -> Any:
@@ -53,10 +54,12 @@ def bound_launch(
 
     ``current`` is the text of an expression for that stream, over ``constants``.
     """
-    loaded, grid, arguments = ready.loaded, ready.resolved.grid, ready.arguments
     result = ready.result()
-    if 0 in grid:
+    if not ready.calls:
         return lambda stream=None: result
+    if len(ready.calls) > 1:
+        return _bound_sequence(ready, current, constants, result)
+    [(loaded, grid, arguments)] = ready.calls
     # Each stream has a slot of its own that is never written again, so that threads
     # may share the function.
     slots: dict[int, launch.Slot] = {}
@@ -103,3 +106,40 @@ def bound_launch(
     made: Callable[..., Any] = namespace[f"{name}_bound"]
     made.__doc__ = f"Launch {name} with the arguments that it was bound to."
     return made
+
+
+def _bound_sequence(
+    ready: Ready, current: str, constants: dict[str, Any], result: Any
+) -> Callable[..., Any]:
+    """The same for several launches, one after the other."""
+    device, start = ready.loaded.device, launch.launch_function()
+    current_stream: Callable[[], int] = eval(f"lambda: {current}", constants)
+    current_device = launch.current_device_function()
+    functions = [ctypes.c_void_p(loaded.function) for loaded, _, _ in ready.calls]
+    filled: dict[int, list[launch.Slot]] = {}
+
+    def launch_all(slots: list[launch.Slot]) -> None:
+        for (loaded, _, _), function, slot in zip(ready.calls, functions, slots, strict=True):
+            status = start(slot[1], function, slot[2], None)
+            launch.check(status, loaded)
+
+    def call(stream: Any = None) -> Any:
+        handle = current_stream() if stream is None else stream_handle(stream)
+        slots = filled.get(handle)
+        if slots is None:
+            slots = [launch.filled_slot(one, grid, handle, own) for one, grid, own in ready.calls]
+            filled[handle] = slots
+        try:
+            if current_device() == device.index:
+                launch_all(slots)
+            else:
+                with device.current():
+                    launch_all(slots)
+        except driver.DriverError as error:
+            raise device.recover(error) from None
+        return result
+
+    name = ready.loaded.program.name
+    call.__name__ = f"{name}_bound"
+    call.__doc__ = f"Launch {name} with the arguments that it was bound to."
+    return call

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from loopkit._frozen import dataclass
-from loopkit._program import ArrayParam, ValueParam, check_grid
+from loopkit._program import ArrayParam, ValueParam
 from loopkit._run import driver, launch
 from loopkit._run.arrays import numpy_empty
 from loopkit._run.fast import packable
 from loopkit._run.module import Modules
 from loopkit._run.plan import Resolved
+from loopkit._run.sequence import calls_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
     try:
         with device.current():
             loaded = modules.on(frozenset(), device)
-            check_grid(loaded.program, resolved.grid, device.target)
             name = loaded.program.name
             arguments = [stage(p, resolved) for p in loaded.program.params]
             with on_stream as handle, _on_device(arguments, handle, device) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
-                launch.launch(loaded, resolved.grid, handle, placed)
+                for part, grid, own in calls_of(loaded, resolved, placed):
+                    launch.launch(part, grid, handle, own)
                 device.wait(handle, name)
                 doing = f"copying the results of {name} from {device!r}"
                 for one, at in zip(arguments, placed, strict=True):

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from loopkit._errors import LaunchError, LoopkitError
-from loopkit._program import ArrayParam, Program, check_grid
+from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST
 from loopkit._run.binding import Ready, bound_launch
 from loopkit._run.module import Modules, stream_handle, take_stream
 from loopkit._run.plan import ArgumentPlan, Resolved
+from loopkit._run.sequence import calls_of
 
 
 class CudaExecutor:
@@ -80,7 +81,8 @@ class CudaExecutor:
         device = driver.device(resolved.location.index)
         with device.working():
             ready = self._prepare(resolved, device, stream)
-            launch.launch(ready.loaded, resolved.grid, ready.stream, ready.arguments)
+            for loaded, grid, own in ready.calls:
+                launch.launch(loaded, grid, ready.stream, own)
             if not resolved.stream_ordered:
                 device.wait(ready.stream, self.plan.name)
             for pointer in ready.scratch:
@@ -94,7 +96,6 @@ class CudaExecutor:
     def _prepare(self, resolved: Resolved, device: driver.Device, stream: int | None) -> Ready:
         """Load the program, allocate what is missing, and collect the arguments."""
         loaded = self._modules.on(resolved.strided, device)
-        check_grid(loaded.program, resolved.grid, device.target)
         first = next(iter(resolved.arrays.values()))
         handle = first.current_stream() if stream is None else stream
         objects: dict[str, Any] = {}
@@ -124,7 +125,8 @@ class CudaExecutor:
             pointers[p.name] if isinstance(p, ArrayParam) else fast.packable(p, resolved)
             for p in loaded.program.params
         ]
-        return Ready(resolved, loaded, handle, objects, arguments, scratch)
+        calls = calls_of(loaded, resolved, arguments)
+        return Ready(resolved, loaded, handle, objects, calls, scratch)
 
     def _from_spare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function for these arguments among those that are not in the chain any more."""

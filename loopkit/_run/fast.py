@@ -40,6 +40,7 @@ def possible(resolved: Resolved) -> bool:
     """Whether calls like this one can have a function of their own."""
     return (
         0 not in resolved.grid
+        and not resolved.plan.program.launches
         and bool(resolved.arrays)
         and all(info.kind.has_guard for info in resolved.arrays.values())
         and resolved.location != HOST

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from loopkit._program import ArrayParam, Program
 from loopkit._run.plan import ArgumentPlan, Resolved, no_streams
+from loopkit._run.sequence import own_arguments, turns_of
 
 
 class CpuExecutor:
@@ -81,7 +82,7 @@ class HostExecutor(CpuExecutor):
         sanitize: bool = False,
     ) -> None:
         self._program_for = program_for
-        self._modules: dict[frozenset[str], Any] = {}
+        self._modules: dict[tuple[frozenset[str], str], Any] = {}
         self.order = order
         self.seed = seed
         self.sanitize = sanitize
@@ -90,17 +91,21 @@ class HostExecutor(CpuExecutor):
     def run(self, resolved: Resolved) -> None:
         """Launch the program that was compiled for the CPU."""
         arrays = resolved.numpy_arrays()
-        if 0 in resolved.grid:
-            return
-        strided = resolved.strided
-        if strided not in self._modules:
-            from loopkit._host import compile_host
-
-            program = self._program_for(strided)
-            self._modules[strided] = compile_host(program, sanitize=self.sanitize)
-        module = self._modules[strided]
+        program = self._program_for(resolved.strided)
         arguments = [
             arrays[p.name] if isinstance(p, ArrayParam) else resolved.value(p)
-            for p in module.program.params
+            for p in program.params
         ]
-        module.launch(arguments, resolved.grid, order=self.order, seed=self.seed)
+        for turn in turns_of(program, resolved.values):
+            own = own_arguments(program, turn, arguments)
+            module = self._module(resolved.strided, turn.program)
+            module.launch(own, turn.grid, order=self.order, seed=self.seed)
+
+    def _module(self, strided: frozenset[str], program: Program) -> Any:
+        """A launch, compiled for the CPU."""
+        key = strided, program.name
+        if key not in self._modules:
+            from loopkit._host import compile_host
+
+            self._modules[key] = compile_host(program, sanitize=self.sanitize)
+        return self._modules[key]

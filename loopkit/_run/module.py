@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ class LoadedProgram:
     compiled: CompiledProgram
     device: driver.Device
     function: int
+    parts: Mapping[str, LoadedProgram] = field(default_factory=dict)
+    """The functions of a program of several launches, by name; it has none of its own."""
 
     @cached_property
     def packing(self) -> Packing:
@@ -71,17 +74,33 @@ class LoadedProgram:
 
 def load(program: Program, device: driver.Device) -> LoadedProgram:
     """Compile ``program`` for ``device`` and load it there; the device must be current."""
-    check_resources(program, device.target, repr(device))
+    for part in program.parts:
+        check_resources(part, device.target, repr(device))
     compiled = compile_program(program, device.arch)
+    for one in compiled.parts:
+        _check_registers(one, device)
+    doing = f"loading {program.name} on {device!r}"
+    module = driver.call("cuModuleLoadData", compiled.cubin, doing=doing)
+    if not program.launches:
+        return _function(compiled, module, device)
+    parts = {one.program.name: _function(one, module, device) for one in compiled.parts}
+    return LoadedProgram(program, compiled, device, 0, parts)
+
+
+def _check_registers(compiled: CompiledProgram, device: driver.Device) -> None:
     used, most = compiled.resources, device.target.registers
     if used.registers * used.threads > most:
         raise ResourceError(
-            f"{program.name} needs {used.registers} registers for each of {used.threads} threads, "
-            f"but a block on {device!r} has {most} in all",
+            f"{compiled.program.name} needs {used.registers} registers for each of "
+            f"{used.threads} threads, but a block on {device!r} has {most} in all",
             instead="make the block smaller, or let each thread compute less",
         )
+
+
+def _function(compiled: CompiledProgram, module: Any, device: driver.Device) -> LoadedProgram:
+    """One function of a loaded module, ready to be launched."""
+    program = compiled.program
     doing = f"loading {program.name} on {device!r}"
-    module = driver.call("cuModuleLoadData", compiled.cubin, doing=doing)
     function = driver.call("cuModuleGetFunction", module, program.name.encode(), doing=doing)
     loaded = LoadedProgram(program, compiled, device, int(function))
     if compiled.resources.static_shared + loaded.dynamic_shared > CUDA.static_shared:

@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,13 @@ class CompiledProgram:
     cubin: bytes
     ptx: str
     log: str
+
+    @cached_property
+    def parts(self) -> tuple[CompiledProgram, ...]:
+        """What it is for each launch: one binary holds the functions of all."""
+        if not self.program.launches:
+            return (self,)
+        return tuple(replace(self, program=part) for part in self.program.parts)
 
     @cached_property
     def resources(self) -> resources.Resources:

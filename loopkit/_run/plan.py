@@ -154,7 +154,7 @@ class ArgumentPlan:
     def free_scalars(self) -> frozenset[str]:
         """Scalars that decide neither a shape, nor a stride, nor the grid."""
         sizes = [e for p in self.array_params for e in (*p.shape, *p.strides)]
-        decided = (variable_names(e) for e in (*sizes, *self.program.grid))
+        decided = (variable_names(e) for e in (*sizes, *self.program.extents))
         return frozenset(self.scalars) - frozenset().union(*decided)
 
     def signature(self) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import pymbolic.primitives as prim
 
@@ -41,6 +41,7 @@ _UPDATES: dict[str, Callable[[Expression, Expression], Expression]] = {
     "/=": prim.Quotient,
 }
 _ASSIGNING = ("=", *_UPDATES)
+_SPECIAL: tuple[Literal["nop", "lbarrier", "gbarrier"], ...] = ("nop", "lbarrier", "gbarrier")
 _OTHER_UPDATES = ("//=", "%=", "**=", "<<=", ">>=", "&=", "|=", "^=")
 
 
@@ -279,8 +280,7 @@ class _Reader:
             **self.place(line),
         }
         if words[0] == "...":
-            self.check_special(parser)
-            return RawNop(**shared)
+            return RawNop(word=self.special(parser, shared), **shared)
         targets = [self.target(parser)]
         while parser.took(","):
             targets.append(self.target(parser))
@@ -389,15 +389,24 @@ class _Reader:
             parser.fail_expecting("'='")
         parser.fail_at_leftover()
 
-    def check_special(self, parser: ExpressionParser) -> None:
+    def special(
+        self, parser: ExpressionParser, shared: Mapping[str, Any]
+    ) -> Literal["nop", "lbarrier", "gbarrier"]:
+        """The word of an instruction without work."""
         words = parser.words
-        if words[1] != "nop":
-            instead = "the only special instruction is '... nop'"
-            if words[1].endswith("barrier"):
-                instead = "barriers are not written: they follow from what threads share"
-            parser.fail_expecting("'nop'", instead, at=1)
+        word = next((word for word in _SPECIAL if word == words[1]), None)
+        if word is None:
+            instead = "the special instructions are '... nop', '... gbarrier' and '... lbarrier'"
+            parser.fail_expecting("'gbarrier', 'lbarrier' or 'nop'", instead, at=1)
         if words[2] != END:
-            parser.fail(2, "nothing but options stands behind '... nop'")
+            parser.fail(2, f"nothing but options stands behind '... {word}'")
+        if word == "gbarrier" and shared["predicates"]:
+            parser.fail(
+                1,
+                "a launch ends under no condition",
+                instead="put '... gbarrier' outside of 'if' blocks, and leave out its option 'if'",
+            )
+        return word
 
     def substitution(self, parser: ExpressionParser, line: str) -> RawSubstitution:
         words = parser.words

@@ -102,7 +102,13 @@ class RawAssignment(RawStatement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawNop(RawStatement):
-    """``... nop``: no work, only a place in the order that others depend on."""
+    """No work, only a place in the order that others depend on: ``... nop``.
+
+    ``... gbarrier`` is where a launch ends.  ``... lbarrier`` changes nothing: barriers within
+    a block follow from what threads share.
+    """
+
+    word: Literal["nop", "lbarrier", "gbarrier"] = "nop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._relations import reachable
 from loopkit._same import Key, key_of
-from loopkit._tree import build, flatten
+from loopkit._tree import Entry, build, entries_of
 
 
 def without_dead_statements(kernel: Kernel) -> Kernel:
@@ -46,7 +46,10 @@ def _with_parts(kernel: Kernel, parts: Mapping[str, Sequence[Statement]]) -> Ker
     if not parts:
         return kernel
     now = {s.id: parts.get(s.id, (s,)) for s in kernel.statements}
-    entries = [(one.id, path) for name, path in flatten(kernel.tree) for one in now[name]]
+    entries: list[Entry] = []
+    for leaf, path in entries_of(kernel.tree):
+        own = [one.id for one in now[leaf]] if isinstance(leaf, str) else [leaf]
+        entries += [(one, path) for one in own]
     statements = tuple(one for s in kernel.statements for one in now[s.id])
     return kernel.with_(tree=build(entries), statements=statements)
 

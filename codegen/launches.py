@@ -1,0 +1,215 @@
+"""From a kernel of several launches to one program: each launch is a kernel of its own.
+
+What a launch runs is lowered, proven and counted like any other kernel.  The inames of loops
+around it are sizes there, and temporaries that outlive it are arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import reduce
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _intervals, _sets
+from loopkit._arrays import (
+    AddressSpace,
+    Argument,
+    ArrayArg,
+    TemporaryVariable,
+    ValueArg,
+    storage_shape,
+    strides_of,
+)
+from loopkit._cached import memoised
+from loopkit._errors import IllegalTransformError
+from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
+from loopkit._history import History
+from loopkit._kernel import Domain, Kernel, Statement
+from loopkit._launches import Launch, Launches, LaunchLoop, launch_of, launches_in, launches_of
+from loopkit._make.type_inference import infer_types
+from loopkit._places import decide_address_spaces
+from loopkit._poly.in_bounds import between
+from loopkit._relations import reachable
+from loopkit._rules import expand_rules
+from loopkit._sets import UnboundedError
+from loopkit._tree import statements_in
+from loopkit.codegen.bounds import Bounds, loop_bounds
+from loopkit.codegen.widths import EVERYTHING, INT32, INT64, largest_size
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One launch, and the kernel that it is."""
+
+    launch: Launch
+    kernel: Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class PartLoop:
+    """A loop around launches, with bounds over sizes and the loops around it."""
+
+    iname: str
+    dtype: np.dtype[np.integer]
+    bounds: Bounds
+    body: Parts
+
+
+Parts = tuple[Part | PartLoop, ...]
+
+
+def parts_in(parts: Parts) -> Iterator[Part]:
+    """All launches, each once, in the order of the text."""
+    for part in parts:
+        if isinstance(part, Part):
+            yield part
+        else:
+            yield from parts_in(part.body)
+
+
+@memoised
+def parts_of(kernel: Kernel) -> Parts:
+    """The launches of a kernel, as kernels, in loops that the call runs (memoised).
+
+    Raises :class:`TypeInferenceError` where types are missing, and
+    :class:`IllegalTransformError` for a loop around launches that has no end.
+    """
+    return parted(decide_address_spaces(infer_types(expand_rules(kernel))))
+
+
+def parted(kernel: Kernel) -> Parts:
+    """The launches of a kernel whose address spaces are decided, otherwise as it is."""
+    return _Parting(kernel).parts(launches_of(kernel), kernel.assumptions.set)
+
+
+class _Parting:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.names: dict[int, str] = {}
+        for launch in launches_in(launches_of(kernel)):
+            taken = self.names.values()
+            wanted = kernel.name if not taken else f"{kernel.name}_{launch.number + 1}"
+            free = wanted if not taken else kernel.fresh_name(wanted, taken)
+            self.names[launch.number] = free
+        self.loops: dict[str, np.dtype[np.integer]] = {}
+
+    def parts(self, launches: Launches, context: isl.Set, outer: tuple[str, ...] = ()) -> Parts:
+        """Some launches inside ``outer`` loops; ``context`` holds of these and of sizes."""
+        found: list[Part | PartLoop] = []
+        for node in launches:
+            if isinstance(node, Launch):
+                found.append(Part(node, self.part(node, context)))
+            elif (loop := self.loop(node, context, outer)) is not None:
+                found.append(loop)
+        return tuple(found)
+
+    def loop(self, node: LaunchLoop, context: isl.Set, outer: tuple[str, ...]) -> PartLoop | None:
+        """A loop around launches; None where it never runs."""
+        inames = (*outer, node.iname)
+        reach = self.reach(node, {*inames}) & context
+        if reach.is_empty():
+            return None
+        try:
+            bounds = loop_bounds(reach, node.iname, context)
+        except UnboundedError:
+            raise IllegalTransformError(
+                f"the loop over '{node.iname}' has no end: its domain is unbounded",
+                instead="give the iname a lower and an upper bound in its domain",
+            ) from None
+        inner = context & bounds.enforced
+        self.loops[node.iname] = dtype = self.dtype_of(node.iname, inner)
+        body = self.parts(node.body, inner, inames)
+        return PartLoop(node.iname, dtype, bounds, body)
+
+    def reach(self, node: LaunchLoop, inames: set[str]) -> isl.Set:
+        """``{ inames of loops around launches, sizes : something runs }``."""
+        inside = self.kernel.statement_by_id
+        ids = (s for launch in launches_in(node.body) for s in statements_in(launch.body))
+        kinds = dict.fromkeys(inside[s].inames for s in ids)
+        domains = [
+            _sets.project_out(self.kernel.domain_around(mine), sorted(mine - inames))
+            for mine in kinds
+        ]
+        return reduce(isl.Set.union, domains).coalesce()
+
+    def dtype_of(self, iname: str, context: isl.Set) -> np.dtype[np.integer]:
+        """The type of a size that holds all values of a loop's iname."""
+        for argument in self.kernel.args:
+            if isinstance(argument, ValueArg) and argument.name in self.kernel.sizes:
+                most = largest_size(argument.dtype or INT32)
+                least = _intervals.of_dtype(argument.dtype or INT32)[0]
+                context = context & between(argument.name, least, most)
+        values = _sets.bounds(context, prim.Variable(iname), EVERYTHING)
+        narrow = (_intervals.of_dtype(INT32)[0], largest_size(INT32))
+        return INT32 if _intervals.contains(narrow, values) else INT64
+
+    def part(self, launch: Launch, context: isl.Set) -> Kernel:
+        """The kernel of one launch."""
+        kernel, outer = self.kernel, frozenset(launch.loops)
+        ids = {*statements_in(launch.body)}
+        statements = tuple(
+            replace(s, inames=s.inames - outer, depends_on=s.depends_on & ids)
+            for s in kernel.statements
+            if s.id in ids
+        )
+        inames = reachable(frozenset().union(*(s.inames for s in statements)), kernel.parents_of)
+        homes = {kernel.home_domain[i] for i in inames}
+        domains = tuple(
+            Domain(own, domain.set)
+            for number, domain in enumerate(kernel.domains)
+            if number in homes and (own := tuple(i for i in domain.inames if i not in outer))
+        )
+        kept = frozenset(i for domain in domains for i in domain.inames)
+        args, temporaries = self.data(launch, statements, domains)
+        sizes = {a.name for a in args if isinstance(a, ValueArg)}
+        known = _sets.project_out(context, sorted(_sets.involved_names(context) - sizes))
+        arrays = {*(a.name for a in args), *(t.name for t in temporaries)}
+        return replace(
+            kernel,
+            name=self.names[launch.number],
+            domains=domains,
+            statements=statements,
+            args=args,
+            temporaries=temporaries,
+            tree=launch.body,
+            tags=tuple((i, tag) for i, tag in kernel.tags if i in kept),
+            assumptions=Domain((), known),
+            assertions=tuple(a for a in kernel.assertions if arrays.issuperset(a.arrays)),
+            history=History(),
+            lineage=None,
+        )
+
+    def data(
+        self, launch: Launch, statements: Iterable[Statement], domains: Iterable[Domain]
+    ) -> tuple[tuple[Argument, ...], tuple[TemporaryVariable, ...]]:
+        """The arguments and the temporaries that a launch uses."""
+        kernel = self.kernel
+        used = frozenset().union(*(s.names for s in statements), *(d.parameters for d in domains))
+        held = [t for t in kernel.temporaries if t.name in used]
+        passed = [t for t in held if self.is_passed(launch, t)]
+        arrays = [ArrayArg(t.name, t.dtype, storage_shape(t), t.dim_tags) for t in passed]
+        arrays += [a for a in kernel.args if isinstance(a, ArrayArg) and a.name in used]
+        extents = [e for a in arrays for e in (*(a.shape or ()), *strides_of(a), a.offset)]
+        extents += [e for t in held for e in t.shape]
+        used = used.union(*map(variable_names, extents))
+        args: list[Argument] = [
+            replace(a, is_input=None, is_output=None) if isinstance(a, ArrayArg) else a
+            for a in kernel.args
+            if a.name in used
+        ]
+        args += arrays[: len(passed)]
+        args += [ValueArg(i, self.loops[i]) for i in launch.loops if i in used]
+        return tuple(args), tuple(t for t in held if t not in passed)
+
+    def is_passed(self, launch: Launch, temporary: TemporaryVariable) -> bool:
+        """Whether a temporary in global memory is used by more than this launch."""
+        if temporary.address_space is not AddressSpace.GLOBAL:
+            return False
+        launches = launch_of(self.kernel)
+        users = {launches[s.id].number for s in self.kernel.users(temporary.name)}
+        return bool(launch.loops) or users != {launch.number}

@@ -1,0 +1,291 @@
+"""The proof of a program of several launches: each of them, and that together they are the kernel.
+
+That all of one launch comes before all of the next is what launches are.  So it is enough that
+each is proven to run its part, that the parts are the kernel, in the order of its tree, that the
+loops around launches run exactly the iterations in which there is something to do, and that
+launches hand each other the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, strides_of
+from loopkit._expression import to_text
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel, Statement
+from loopkit._launches import Launch, LaunchLoop, launch_of, launches_in, launches_of
+from loopkit._linear import NotAffineError
+from loopkit._make.type_inference import infer_types
+from loopkit._nodes import Expression
+from loopkit._places import decide_address_spaces
+from loopkit._program import ArrayParam, Check, Launches, Program, ProgramLoop, ValueParam
+from loopkit._rules import expand_rules
+from loopkit._same import same
+from loopkit._tree import statements_in
+from loopkit.codegen.joined import joined
+from loopkit.codegen.launches import Part, parts_in, parts_of
+from loopkit.codegen.proof.recorder import Recorder
+
+_HEAD = 'extern "C" '
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A launch that is to be proven: its kernel, its program, and how far down its text stands."""
+
+    kernel: Kernel
+    program: Program
+    shift: int
+
+
+class SequenceCheck:
+    """Compares a kernel's launches with those of a program."""
+
+    def __init__(self, kernel: Kernel, program: Program, recorder: Recorder) -> None:
+        self.kernel = decide_address_spaces(infer_types(expand_rules(kernel)))
+        self.parts = {p.launch.number: p for p in parts_in(parts_of(kernel))}
+        self.program = program
+        self.recorder = recorder
+        self.sizes = self.kernel.assumptions.set
+
+    def turns(self, *, text: bool) -> tuple[Turn, ...]:
+        """Each launch with the kernel that it must be; what is wrong between them is noted."""
+        pairs = [*self.paired(launches_of(self.kernel), self.program.launches, self.called())]
+        self.covered()
+        self.passed()
+        sources = self.sources(len(pairs), text=text)
+        if sources is None:
+            return ()
+        turns = []
+        for (part, own, known), (source, shift) in zip(pairs, sources, strict=True):
+            self.same_part(part)
+            self.handed(part, own)
+            checks = self.checks(known, part.kernel)
+            if source != own.source:
+                own = replace(own, source=source, lines=())
+            turns.append(Turn(part.kernel, replace(own, checks=checks), shift))
+        return tuple(turns)
+
+    def wrong(self, kind: str, what: str, array: str | None = None) -> None:
+        """A finding about the call as a whole."""
+        self.recorder.wrong(kind, what, 1, array=array)
+
+    def called(self) -> isl.Set:
+        """``{ sizes : a call lets them through }``; a superset."""
+        return self.where(check.condition for check in self.program.checks)
+
+    def where(self, conditions: Iterable[Expression]) -> isl.Set:
+        """``{ sizes, inames around : all conditions hold }``, of those that sets can say."""
+        result = _sets.universe()
+        for condition in conditions:
+            try:
+                result = result & _sets.condition_set(condition)
+            except NotAffineError:
+                continue
+        return result
+
+    def paired(
+        self, due: Sequence[Launch | LaunchLoop], given: Launches, known: isl.Set
+    ) -> Iterator[tuple[Part, Program, isl.Set]]:
+        """Launches of the kernel and the program, side by side, and what holds around them."""
+        due = [node for node in due if self.ever_runs(node)]
+        if len(due) != len(given):
+            self.wrong(
+                "order", f"the kernel has {len(due)} launches here, but a call runs {len(given)}"
+            )
+        for one, other in zip(due, given, strict=False):
+            if isinstance(one, Launch) and isinstance(other, Program):
+                yield self.parts[one.number], other, known
+            elif isinstance(one, LaunchLoop) and isinstance(other, ProgramLoop):
+                if one.iname != other.iname or other.step < 1:
+                    self.wrong(
+                        "order",
+                        f"launches run in a loop over '{other.iname}', "
+                        f"which is '{one.iname}' in the kernel",
+                    )
+                inside = self.iterations(other) & known
+                self.loop(one, inside)
+                yield from self.paired(one.body, other.body, inside)
+            else:
+                self.wrong("order", "a launch and a loop around launches have changed places")
+
+    def ever_runs(self, node: Launch | LaunchLoop) -> bool:
+        """Whether there is anything to do in a loop around launches for some sizes."""
+        return isinstance(node, Launch) or not self.reach(node).is_empty()
+
+    def reach(self, node: LaunchLoop) -> isl.Set:
+        """``{ inames of loops around, sizes : a statement inside has an instance }``."""
+        inner = next(launches_in(node.body))
+        loops = {*inner.loops[: inner.loops.index(node.iname) + 1]}
+        result = _sets.universe() - _sets.universe()
+        seen: set[frozenset[str]] = set()
+        for launch in launches_in(node.body):
+            for name in statements_in(launch.body):
+                inames = self.kernel.statement_by_id[name].inames
+                if inames not in seen:
+                    seen.add(inames)
+                    domain = self.kernel.domain_around(inames) & self.sizes
+                    result = result | _sets.project_out(domain, sorted(inames - loops))
+        return result
+
+    def iterations(self, loop: ProgramLoop) -> isl.Set:
+        """``{ inames of loops around, sizes : the loop runs the iteration }``; a superset."""
+        iname = prim.Variable(loop.iname)
+        conditions = [
+            prim.Comparison(iname, ">=", loop.lower),
+            prim.Comparison(iname, "<", loop.upper),
+        ]
+        if loop.step != 1:
+            past = prim.Sum((iname, prim.Product((-1, loop.lower))))
+            conditions.append(prim.Comparison(prim.Remainder(past, loop.step), "==", 0))
+        return self.where(conditions)
+
+    def loop(self, node: LaunchLoop, inside: isl.Set) -> None:
+        """A loop runs each iteration in which a launch has something to do."""
+        with self.recorder.question("instances", f"which launches '{node.iname}' runs"):
+            missing = (self.reach(node) & self.called()) - inside
+            if not missing.is_empty():
+                point = self.recorder.point(missing, sorted(_sets.involved_names(missing)))
+                at = ", ".join(f"{name}={value}" for name, value in point.items())
+                self.wrong("instances", f"no launch runs in the iteration {at} of '{node.iname}'")
+
+    def covered(self) -> None:
+        """Each statement of the kernel is in one launch, in the order of the tree."""
+        found = [s.id for part in self.parts.values() for s in part.kernel.statements]
+        if found != [s.id for s in self.kernel.statements]:
+            self.wrong("instances", "the launches run other statements than the kernel has")
+
+    def same_part(self, part: Part) -> None:
+        """The statements of a launch are the kernel's, with the same instances."""
+        loops = frozenset(part.launch.loops)
+        for statement in part.kernel.statements:
+            own = self.kernel.statement_by_id[statement.id]
+            if not same(_said(own), _said(statement)) or own.inames - loops != statement.inames:
+                self.wrong("value", f"a launch runs another '{own.id}' than the kernel has")
+            known = part.kernel.assumptions.set
+            names = {*statement.inames, *part.kernel.sizes}
+            mine = part.kernel.domain_around(statement.inames) & known
+            due = self.kernel.domain_around(own.inames) & known
+            if not _sets.project_onto(mine, names).is_equal(_sets.project_onto(due, names)):
+                self.wrong("instances", f"a launch runs '{own.id}' for other instances")
+
+    def handed(self, part: Part, program: Program) -> None:
+        """What a launch takes is there: an argument, an iname around it, memory of the call."""
+        whole = {_key(p): p for p in self.program.params}
+        for param in program.params:
+            if isinstance(param, ValueParam) and param.name in part.launch.loops:
+                continue
+            given = whole.get(_key(param))
+            if given is None or not _fits(param, given):
+                self.wrong(
+                    "call",
+                    f"'{program.name}' takes '{param.name}', which the call passes as something "
+                    "else, or not at all",
+                    param.name,
+                )
+        for temporary in part.kernel.temporaries:
+            launches = {launch_of(self.kernel)[s.id] for s in self.kernel.users(temporary.name)}
+            is_own = temporary.address_space is not AddressSpace.GLOBAL
+            # What a launch keeps to itself, the proof of that launch finds written there.
+            if not is_own and (len(launches) > 1 or part.launch.loops):
+                self.wrong("memory", f"launches do not share '{temporary.name}'", temporary.name)
+
+    def passed(self) -> None:
+        """What a call takes and allocates is what the kernel declares, as large as it does."""
+        kernel, program = self.kernel, self.program
+        if program.arguments != tuple(a.name for a in kernel.args):
+            self.wrong("call", "arguments by position are taken for others than the kernel's")
+        strided = {p.array for p in program.params if isinstance(p, ValueParam) and p.array}
+        params = {p.name: p for p in program.params}
+        for data in (*kernel.args, *kernel.temporaries):
+            given = params.get(data.name)
+            if isinstance(data, TemporaryVariable):
+                due = data.address_space is AddressSpace.GLOBAL
+                if due != (given is not None and given.role == "scratch"):
+                    self.wrong("memory", f"a call has no memory for '{data.name}'", data.name)
+            if given is None or isinstance(data, ValueArg):
+                continue
+            if not isinstance(given, ArrayParam) or not _lies(data, given, data.name in strided):
+                self.wrong("call", f"'{data.name}' is passed as another array", data.name)
+                continue
+            needed = data.is_input if isinstance(data, ArrayArg) else None
+            written = data.name in kernel.writers
+            if given.is_written != written or needed not in (None, given.is_read):
+                self.wrong("call", f"a call takes '{data.name}' for what it is not", data.name)
+        beyond = self.called() - self.sizes
+        if not _of_types(self.kernel, beyond).is_empty():
+            self.wrong("call", "a call lets sizes through that the assumptions exclude")
+
+    def checks(self, known: isl.Set, kernel: Kernel) -> tuple[Check, ...]:
+        """What holds of a launch's sizes, as the call tests it and its loops run."""
+        names = {a.name for a in kernel.args}
+        condition = _sets.conditions(
+            _sets.project_out(known, sorted(_sets.involved_names(known) - names))
+        )
+        return () if condition is True else (Check(condition, to_text(condition)),)
+
+    def sources(self, count: int, *, text: bool) -> tuple[tuple[str, int], ...] | None:
+        """The text of each launch, under what stands above all, and how far down it stands."""
+        program = self.program
+        notes = [line for line in program.source.split("\n") if line.startswith("// not proven")]
+        above, *functions = program.source.split(_HEAD)
+        if not text and joined(program, notes)[0] == program.source:
+            found, line = [], above.count("\n")
+            for part, function in zip(program.parts, functions, strict=True):
+                found.append((part.source, line - part.source.split(_HEAD)[0].count("\n")))
+                line += function.count("\n")
+            return tuple(found[:count])
+        if len(functions) != count:
+            self.wrong("text", f"the text has {len(functions)} functions, a call runs {count}")
+            return None
+        found, line = [], 0
+        for function in functions:
+            found.append((above + _HEAD + function, line))
+            line += function.count("\n")
+        return tuple(found)
+
+
+def _said(statement: Statement) -> object:
+    return (
+        statement.lhs,
+        statement.rhs,
+        statement.predicates,
+        statement.operation,
+        statement.kind,
+    )
+
+
+def _key(param: ValueParam | ArrayParam) -> object:
+    if isinstance(param, ValueParam) and param.role == "stride":
+        return param.array, param.axis
+    return param.name
+
+
+def _fits(own: ValueParam | ArrayParam, given: ValueParam | ArrayParam) -> bool:
+    """Whether what the call has is what a launch takes."""
+    if isinstance(own, ValueParam) or isinstance(given, ValueParam):
+        return type(own) is type(given) and own.dtype == given.dtype
+    is_same = own.dtype == given.dtype and own.shape == given.shape
+    return is_same and (given.is_written or not own.is_written)
+
+
+def _lies(data: ArrayArg | TemporaryVariable, given: ArrayParam, is_strided: bool) -> bool:
+    """Whether an array is passed with the type, the extents and the strides that it has."""
+    if (data.dtype is not None and data.dtype != given.dtype) or (data.shape or ()) != given.shape:
+        return False
+    return is_strided or strides_of(data) == given.strides
+
+
+def _of_types(kernel: Kernel, where: isl.Set) -> isl.Set:
+    """A set of sizes, where no array has a negative extent."""
+    extents = (e for a in kernel.args if isinstance(a, ArrayArg) for e in a.shape or ())
+    for extent in extents:
+        if _sets.is_affine(extent):
+            where = where & _sets.condition_set(prim.Comparison(extent, ">=", 0))
+    return where

@@ -1,0 +1,131 @@
+"""What barriers for all blocks part a kernel into: launches, and loops around launches.
+
+A launch is what stands between two barriers.  A loop that holds a barrier is no loop of a
+launch: the call runs it, and in each iteration the launches inside.  So all of one launch comes
+before all of the next, whatever blocks and threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from loopkit import _sets
+from loopkit._cached import memoised
+from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: its number in the text, from 0, the loops around it, and what it runs."""
+
+    number: int
+    loops: tuple[str, ...]
+    body: Tree
+
+
+@dataclass(frozen=True)
+class LaunchLoop:
+    """A loop around launches: in each iteration all of them run, in order."""
+
+    iname: str
+    body: Launches
+
+
+Launches = tuple[Launch | LaunchLoop, ...]
+"""Launches in the order in which they run."""
+
+
+@memoised
+def launches_of(kernel: Kernel) -> Launches:
+    """The launches of a kernel (memoised); one, where no barrier parts it."""
+    return tuple(_parted(kernel.tree, (), count()))
+
+
+def _parted(
+    nodes: Tree, loops: tuple[str, ...], numbers: Iterator[int]
+) -> Iterator[Launch | LaunchLoop]:
+    body: list[Node] = []
+    for node in (*nodes, None):
+        around = isinstance(node, Loop) and _holds_barrier(node)
+        if not (node is None or around or isinstance(node, LaunchBarrier)):
+            body.append(node)
+            continue
+        if body:
+            yield Launch(next(numbers), loops, tuple(body))
+            body = []
+        if around:
+            assert isinstance(node, Loop)
+            inside = tuple(_parted(node.body, (*loops, node.iname), numbers))
+            if inside:
+                yield LaunchLoop(node.iname, inside)
+
+
+def _holds_barrier(loop: Loop) -> bool:
+    return any(isinstance(leaf, LaunchBarrier) for leaf, _ in entries_of(loop.body))
+
+
+def launches_in(launches: Launches) -> Iterator[Launch]:
+    """All launches, each once, in the order of the text."""
+    for node in launches:
+        if isinstance(node, Launch):
+            yield node
+        else:
+            yield from launches_in(node.body)
+
+
+@memoised
+def launch_of(kernel: Kernel) -> Mapping[str, Launch]:
+    """The launch of each statement (memoised)."""
+    return {s: one for one in launches_in(launches_of(kernel)) for s in statements_in(one.body)}
+
+
+@memoised
+def inames_by_launch(kernel: Kernel) -> tuple[frozenset[str], ...]:
+    """The inames of the statements of each launch (memoised)."""
+    inames = {s.id: s.inames for s in kernel.statements}
+    return tuple(
+        frozenset().union(*(inames[s] for s in statements_in(one.body)))
+        for one in launches_in(launches_of(kernel))
+    )
+
+
+def is_one_launch(kernel: Kernel) -> bool:
+    """Whether a call is a single launch."""
+    found = launches_of(kernel)
+    return not found or (len(found) == 1 and isinstance(found[0], Launch))
+
+
+def check_one_launch(kernel: Kernel, what: str) -> None:
+    """Refuse a kernel of several launches where ``what`` is asked, which is of one."""
+    if not is_one_launch(kernel):
+        count = len([*launches_in(launches_of(kernel))])
+        raise InvalidArgumentError(
+            f"{what} is of one launch, and a call of '{kernel.name}' is {count} of them, or a loop",
+            instead=f"ask each launch: [k.{what}(...) for k in knl.launches()]",
+        )
+
+
+def broken_launches(kernel: Kernel) -> str:
+    """Why the call cannot run the loops around launches; empty where it can, or there are none."""
+    ids = [leaf.id for leaf, _ in entries_of(kernel.tree) if isinstance(leaf, LaunchBarrier)]
+    if len({*ids, *kernel.statement_by_id}) < len(ids) + len(kernel.statement_by_id):
+        return "a barrier would have the id of a statement, or of another barrier"
+    for launch in launches_in(launches_of(kernel)):
+        for depth, iname in enumerate(launch.loops):
+            if iname in kernel.iname_tags:
+                return (
+                    f"the loop over '{iname}' stands around launches, which the call runs one "
+                    f"after the other: it cannot be tagged {kernel.iname_tags[iname]}"
+                )
+            known = {*kernel.sizes, *launch.loops[: depth + 1]}
+            needs = _sets.involved_names(kernel.domain_around(launch.loops[: depth + 1]))
+            for name in sorted(needs - known):
+                return (
+                    f"the loop over '{iname}' stands around launches, and is run by the call: "
+                    f"its bounds cannot depend on '{name}', which is no size"
+                )
+    return ""

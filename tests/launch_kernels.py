@@ -1,0 +1,113 @@
+"""Kernels of several launches."""
+
+from __future__ import annotations
+
+import loopkit as lk
+
+
+def full_sum() -> lk.Kernel:
+    """A sum in two launches, over partial sums in global memory."""
+    return lk.make_kernel(
+        "{ [b, i, c]: 0 <= b < m and 0 <= i < 256 and 0 <= c < m }",
+        """
+        <> p[b] = sum(i, x[256*b + i]) {id=part}
+        ... gbarrier
+        out[0] = sum(c, p[c]) {id=all}
+        """,
+        [lk.GlobalArg("x", shape="256*m"), ...],
+        name="full_sum",
+        dtypes={"x": "float32"},
+        assumptions="m >= 0",
+    )
+
+
+def summed() -> lk.Kernel:
+    """Partial sums by blocks of threads, the sum of these by one thread."""
+    return full_sum().split_iname("b", 4, outer_tag="g.0", inner_tag="l.0")
+
+
+def normalise() -> lk.Kernel:
+    """Rows scaled by their largest value: found in one launch, used in the next."""
+    return lk.make_kernel(
+        "{ [i, j, k, r]: 0 <= i, r < n and 0 <= j, k < m }",
+        """
+        <> top[i] = max(k, fabs(x[i, k])) {id=find}
+        ... gbarrier {id=found}
+        y[r, j] = x[r, j] / top[r] {id=scale}
+        """,
+        name="normalise",
+        dtypes={"x": "float32"},
+        assumptions="n, m >= 0",
+    )
+
+
+def normalised() -> lk.Kernel:
+    """A thread for each row, then one for each element."""
+    return (
+        normalise()
+        .split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("j", 16, outer_tag="g.0", inner_tag="l.0")
+        .tag_inames("r: g.1")
+    )
+
+
+def jacobi() -> lk.Kernel:
+    """Two sweeps in a loop over time, each a launch."""
+    return lk.make_kernel(
+        "{ [t, i, j]: 0 <= t < steps and 1 <= i, j < n - 1 }",
+        """
+        for t
+            u[i] = 0.5*(v[i - 1] + v[i + 1]) {id=there}
+            ... gbarrier
+            v[j] = 0.5*(u[j - 1] + u[j + 1]) {id=back}
+        end
+        """,
+        name="jacobi",
+        dtypes={"u, v": "float32"},
+        assumptions="n >= 3 and steps >= 0",
+    )
+
+
+def swept() -> lk.Kernel:
+    """A thread for each cell, in blocks of other lengths for each sweep."""
+    return (
+        jacobi()
+        .split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("j", 64, outer_tag="g.0", inner_tag="l.0")
+    )
+
+
+def eliminate() -> lk.Kernel:
+    """A launch for each step of an elimination, which has fewer rows each time."""
+    return lk.make_kernel(
+        ["{ [k]: 0 <= k < n - 1 }", "[k, n] -> { [i, j]: k < i < n and k < j < n }"],
+        """
+        for k
+            a[i, j] = a[i, j] - a[i, k]*a[k, j] {id=step}
+            ... gbarrier
+        end
+        """,
+        name="eliminate",
+        dtypes={"a": "float32"},
+        assumptions="n >= 1",
+    )
+
+
+def eliminated() -> lk.Kernel:
+    """A thread for each element of the rest."""
+    return eliminate().split_iname("i", 8, outer_tag="g.0", inner_tag="l.0").tag_inames("j: g.1")
+
+
+def in_turn(more: str = "") -> lk.Kernel:
+    """Two statements that each exchange neighbours, in one launch each."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < n - 1 }",
+        f"""
+        <> t[i] = 2*x[i] {{id=first}}
+        ... gbarrier {{id=gb{more}}}
+        y[j] = t[j] + t[j + 1] {{id=second}}
+        """,
+        name="in_turn",
+        dtypes={"x": "int32"},
+        assumptions="n >= 1",
+    )

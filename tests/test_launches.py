@@ -1,0 +1,329 @@
+"""Kernels of several launches: their text, order, checks, code, runs and proofs."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from launch_kernels import (
+    eliminate,
+    eliminated,
+    full_sum,
+    in_turn,
+    jacobi,
+    normalise,
+    normalised,
+    summed,
+    swept,
+)
+
+import loopkit as lk
+from loopkit._tree import LaunchBarrier, Loop, build, entries_of
+
+DOMAIN = "{ [i, j, t]: 0 <= i, j < n and 0 <= t < m }"
+ORDERS = ("ascending", "descending", "random")
+
+
+def made(text: str, **more) -> lk.Kernel:
+    return lk.make_kernel(DOMAIN, text, dtypes={"x": "int32"}, assumptions="n, m >= 0", **more)
+
+
+def barriers(knl: lk.Kernel) -> list[tuple[str, tuple[str, ...]]]:
+    """The barriers of a kernel, each with the loops around it."""
+    return [
+        (leaf.id, tuple(iname for iname, _ in path))
+        for leaf, path in entries_of(knl.tree)
+        if isinstance(leaf, LaunchBarrier)
+    ]
+
+
+# {{{ text and tree
+
+
+def test_a_barrier_parts_the_tree():
+    knl = made("<> t_[i] = x[i]\n... gbarrier {id=here, tags=a:b}\ny[j] = t_[j]")
+    assert barriers(knl) == [("here", ())]
+    first, barrier, second = knl.tree
+    assert isinstance(first, Loop) and isinstance(second, Loop)
+    assert barrier == LaunchBarrier("here", frozenset(("a", "b")))
+    assert build(entries_of(knl.tree)) == knl.tree
+
+
+def test_a_barrier_parts_a_loop_that_both_sides_share():
+    knl = made("<> t_[i] = x[i]\n... gbarrier\ny[i] = t_[i]")
+    assert [type(node) for node in knl.tree] == [Loop, LaunchBarrier, Loop]
+
+
+def test_a_barrier_stands_in_the_loops_of_its_blocks():
+    knl = made("for t\nx[i] = x[i] + t\n... gbarrier\nend")
+    assert barriers(knl) == [("gbarrier", ("t",))]
+    also = made("x[i] = x[i] + t {inames=i:t}\n... gbarrier {inames=t}")
+    assert barriers(also) == [("gbarrier", ("t",))]
+
+
+def test_dependencies_move_statements_across_a_barrier():
+    text = "y[i] = x[i] {id=a, dep=b}\n... gbarrier {id=gb}\nz[j] = x[j] {id=b}"
+    knl = made(text)
+    assert [s.id for s in knl.statements] == ["b", "a"]
+    later = made("... gbarrier {id=gb, dep=a}\ny[i] = x[i] {id=a}\nz[j] = x[j] {id=b}")
+    assert [leaf if isinstance(leaf, str) else leaf.id for leaf, _ in entries_of(later.tree)] == [
+        "a",
+        "gb",
+        "b",
+    ]
+
+
+def test_barriers_within_a_block_are_read_and_change_nothing():
+    plain = made("<> t_[i] = x[i]\ny[j] = t_[j]")
+    also = made("<> t_[i] = x[i]\n... lbarrier {id=lb, mem_kind=local}\ny[j] = t_[j] {dep=lb}")
+    assert plain.tree == also.tree
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("if n > 3\n... gbarrier\nend\nx[i] = 1", "a launch ends under no condition"),
+        ("... gbarrier {if=n > 3}\nx[i] = 1", "a launch ends under no condition"),
+        ("... gbarriers\nx[i] = 1", "expected 'gbarrier', 'lbarrier' or 'nop'"),
+        ("... gbarrier now\nx[i] = 1", "nothing but options stands behind '... gbarrier'"),
+        ("x[i] = 1 {id=a}\n... gbarrier {id=a}", "there are two instructions 'a'"),
+        ("for k\n... gbarrier\nend\nx[i] = 1", "'k'"),
+    ],
+)
+def test_barriers_that_no_text_can_have(text, what):
+    with pytest.raises(lk.LoopkitError) as caught:
+        made(text)
+    assert what in str(caught.value)
+
+
+def test_loops_around_launches_have_bounds_of_sizes():
+    with pytest.raises(lk.LoopkitError) as caught:
+        lk.make_kernel(
+            ["{ [i]: 0 <= i < n }", "[end] -> { [t]: 0 <= t < end }"],
+            "<> end = x[0]\nfor t\n... gbarrier\ny[i] = y[i] + 1\nend",
+            dtypes={"x": "int32", "y": "int32"},
+        )
+    assert "its bounds cannot depend on 'end'" in str(caught.value)
+
+
+def test_kernels_with_barriers_are_values():
+    knl = swept()
+    assert pickle.loads(pickle.dumps(knl)) == knl
+    assert knl.key == swept().key
+    assert knl.key != lk.make_kernel("{ [i]: 0 <= i < n }", "x[i] = 1", dtypes={"x": "int8"}).key
+    other = in_turn(", tags=a")
+    assert in_turn() != other and in_turn().key != other.key
+    assert lk.replay(jacobi(), knl.history) == knl
+
+
+# }}}
+# {{{ what is shown
+
+
+@pytest.mark.parametrize("make", [summed, normalised, swept, eliminated])
+def test_nest_and_source(golden, make):
+    knl = make()
+    golden(f"launches_{knl.name}.txt", f"{knl}\n\n{knl.cuda()}")
+
+
+def test_launch_config_shows_all():
+    assert [(c.name, c.grid, c.block) for c in summed().launch_config(m=9)] == [
+        ("full_sum", (3, 1, 1), (4, 1, 1)),
+        ("full_sum_2", (1, 1, 1), (1, 1, 1)),
+    ]
+    assert [c.grid[0] for c in swept().launch_config(steps=2, n=100)] == [4, 2, 4, 2]
+    assert [c.grid for c in eliminated().launch_config(n=4)] == [(1, 3, 1)] * 3
+    assert [c.name for c in summed().launch_config(m=0)] == ["full_sum_2"]
+
+
+def test_launches_are_kernels_of_their_own():
+    first, second = normalised().launches()
+    assert (first.name, second.name) == ("normalise", "normalise_2")
+    assert [a.name for a in second.args] == ["n", "m", "x", "y", "top"]
+    assert second.costs(n=64, m=32).grid == (2, 64, 1)
+    with pytest.raises(lk.InvalidArgumentError, match="is of one launch"):
+        normalised().costs(n=64, m=32)
+    (step,) = eliminated().launches()
+    assert "k" in step.sizes
+
+
+# }}}
+# {{{ what is proven
+
+
+def test_blocks_of_different_launches_are_ordered():
+    tagged = in_turn().tag_inames("i: g.0, j: g.0")
+    assert [s.verdict for s in tagged.history] == ["proven"]
+    without = made("<> s[i] = x[i] {id=first}\ny[j] = s[n - 1 - j] {id=second}")
+    with pytest.raises(lk.RaceError) as caught:
+        without.tag_inames("i: g.0, j: g.0")
+    assert "nothing orders blocks within one launch" in str(caught.value)
+
+
+def test_a_loop_without_an_end_of_launches_orders_nothing():
+    """One barrier before a loop does not order the loop's iterations."""
+    text = "... gbarrier\nfor t\nx[i] = x[n - 1 - i] + t {id=s}\nend"
+    with pytest.raises(lk.RaceError):
+        made(text).tag_inames("i: g.0")
+
+
+def test_iterations_around_launches_are_ordered():
+    knl = lk.make_kernel(
+        "{ [t, i]: 0 <= t < m and 0 <= i < n }",
+        "for t\n... gbarrier\nx[t + 1, i] = x[t, n - 1 - i] {id=s}\nend",
+        dtypes={"x": "int32"},
+        assumptions="n, m >= 1",
+    )
+    assert knl.tag_inames("i: g.0").history[-1].verdict == "proven"
+    with pytest.raises(lk.RaceError):
+        knl.tag_inames("t: g.0, i: l.0")
+
+
+@pytest.mark.parametrize("space", ["private", "local"])
+def test_private_and_shared_values_do_not_outlive_a_launch(space):
+    knl = in_turn()
+    with pytest.raises(lk.IllegalTransformError) as caught:
+        knl.set_temporary_address_space("t", space)
+    assert "each launch has its own 't'" in str(caught.value)
+    witness = caught.value.witness
+    assert witness is not None and witness.array == "t"
+    assert witness.source.statement == "first" and witness.sink.statement == "second"
+
+
+def test_private_values_do_not_outlive_an_iteration_around_launches():
+    knl = made("<> s = 0 {id=start}\nfor t\ns = s + t {id=add}\n... gbarrier\nend\nx[0] = s")
+    with pytest.raises(lk.IllegalTransformError, match="each launch has its own 's'"):
+        knl.set_temporary_address_space("s", "private")
+
+
+def test_temporaries_within_launches_stay_in_registers():
+    knl = made(
+        "for i\n<> a = x[i]\ny[i] = a + 1\nend\n... gbarrier\nfor j\n<> b = y[j]\nz[j] = b\nend"
+    )
+    assert "global" not in str(knl)
+    assert knl.prove().ok
+
+
+def test_axes_of_launches_have_lengths_of_their_own():
+    knl = swept()
+    assert [p.block for p in knl.program().parts] == [(32, 1, 1), (64, 1, 1)]
+    one = made("x[i] = 1\n... gbarrier\ny[j] = 2\nz[t] = 3")
+    with pytest.raises(lk.IllegalTransformError, match="cannot both be tagged"):
+        one.tag_inames("i: g.0, j: g.0, t: g.0")
+    assert one.tag_inames("i: g.0, j: g.0").prove().ok
+
+
+def test_loops_around_launches_have_no_tags():
+    with pytest.raises(lk.LoopkitError, match="stands around launches"):
+        jacobi().fix_parameters(steps=4).tag_inames("t: unr")
+    with pytest.raises(lk.RaceError):
+        jacobi().tag_inames("t: g.0")
+
+
+def test_barriers_follow_their_loops():
+    assert barriers(swept().split_iname("t", 4)) == [("gbarrier", ("t_outer", "t_inner"))]
+    assert barriers(swept().rename_iname("t", "time")) == [("gbarrier", ("time",))]
+    assert barriers(eliminated().untag_inames("j")) == [("gbarrier", ("k",))]
+
+
+def test_a_staged_copy_belongs_to_one_launch():
+    knl = normalised()
+    both = made("y[i] = x[0] {id=a}\n... gbarrier\nz[j] = x[0] {id=b}")
+    assert "global" in str(both.add_prefetch("x", [], default_tag=None))
+    with pytest.raises(lk.IllegalTransformError, match="would read x_r, which nothing has"):
+        both.add_prefetch("x", [], default_tag=None, temporary_address_space="private")
+    staged = knl.add_prefetch("top", [], within="id:scale", temporary_address_space="private")
+    assert staged.prove().ok
+
+
+# }}}
+# {{{ what runs
+
+CASES = {
+    "full_sum": (full_sum, summed, [{"m": m} for m in (0, 1, 4, 5, 9)]),
+    "normalise": (normalise, normalised, [{"n": n, "m": m} for n, m in ((1, 1), (33, 17), (0, 5))]),
+    "jacobi": (jacobi, swept, [{"n": n, "steps": s} for n, s in ((3, 0), (3, 1), (70, 3))]),
+    "eliminate": (eliminate, eliminated, [{"n": n} for n in (1, 2, 9, 12)]),
+}
+
+
+def data(knl: lk.Kernel, sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(7)
+    found = {}
+    for a in knl.args:
+        if isinstance(a, lk.ArrayArg) and a.is_input:
+            shape = [eval(str(e), dict(sizes)) for e in a.shape]
+            found[a.name] = rng.integers(-8, 8, shape).astype(a.dtype)
+    return found
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("name", "order"), [*itertools.product(CASES, ORDERS)])
+def test_runs_are_right_at_ragged_sizes(name, order):
+    plain, scheduled, cases = CASES[name]
+    for sizes in cases:
+        arrays = data(plain(), sizes)
+        due = plain().executor("reference")(**{n: a.copy() for n, a in arrays.items()}, **sizes)
+        for knl in (plain(), scheduled()):
+            run = knl.executor("host", order=order, seed=3)
+            found = run(**{n: a.copy() for n, a in arrays.items()}, **sizes)
+            for one, other in zip(np.atleast_1d(due), np.atleast_1d(found), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@pytest.mark.host
+def test_bound_calls_run_all_launches():
+    knl = swept().executor("host")
+    u, v = np.zeros(20, "float32"), np.arange(20, dtype="float32") ** 2
+    bound = knl.bind(u=u, v=v, steps=2)
+    due = [a.copy() for a in (u, v)]
+    bound()
+    swept().executor("reference")(u=due[0], v=due[1], steps=2)
+    np.testing.assert_allclose(u, due[0], rtol=1e-6)
+    np.testing.assert_allclose(v, due[1], rtol=1e-6)
+
+
+@pytest.mark.host
+def test_arrays_with_strides():
+    x = np.random.default_rng(1).random((17, 60), dtype="float32")[:, ::2]
+    y = normalised().executor("host")(x=x)
+    np.testing.assert_allclose(y, x / np.abs(x).max(axis=1, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+def test_one_binary_holds_all_launches(arch):
+    knl = swept()
+    ptx = knl.ptx(arch)
+    assert ".entry jacobi(" in ptx and ".entry jacobi_2(" in ptx
+    assert [r.threads for r in knl.resources(arch)] == [32, 64]
+
+
+# }}}
+# {{{ proofs of programs
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("make", [*(c[0] for c in CASES.values()), *(c[1] for c in CASES.values())])
+def test_programs_are_proven(make, text):
+    proof = make().prove(text=text)
+    assert proof.ok, proof
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))
+def test_any_lengths(first, second, steps):
+    knl = (
+        jacobi()
+        .split_iname("i", first, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("j", second, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("t", steps)
+    )
+    assert knl.prove().ok
+
+
+# }}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -14,7 +15,7 @@ from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses, to_text, variable_names
-from loopkit._footprint import Axis, Use
+from loopkit._footprint import Axis, Range, Use
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
 from loopkit._kernel import Kernel, Statement
@@ -105,11 +106,19 @@ def reads_of(kernel: Kernel, statement: Statement, name: str) -> list[Use]:
 
 
 def find_box(
-    kernel: Kernel, uses: Sequence[Use], swept: Sequence[str], what: str
+    kernel: Kernel,
+    uses: Sequence[Use],
+    swept: Sequence[str],
+    what: str,
+    more: Mapping[str, Range] = MappingProxyType({}),
 ) -> tuple[Axis, ...]:
-    """The box that ``uses`` touch; errors say what to do about them."""
+    """The box that ``uses`` touch; errors say what to do about them.
+
+    ``more`` are names beside inames that run, and how far.
+    """
     try:
-        return _footprint.bounding_box(uses, _footprint.iname_ranges(kernel, swept))
+        ranges = _footprint.iname_ranges(kernel, swept)
+        return _footprint.bounding_box(uses, {**ranges, **more})
     except _footprint.FootprintError as error:
         raise IllegalTransformError(
             f"{what} has no footprint of constant size: {error.why}", instead=error.instead

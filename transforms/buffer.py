@@ -23,7 +23,7 @@ from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
-from loopkit.transforms import _staging
+from loopkit.transforms import _partial, _staging
 from loopkit.transforms._common import inames_in, with_statements
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -42,6 +42,7 @@ def buffer_array(
     temporary_scope: kind.Space = None,
     fetch_bounding_box: kind.Flag = False,
     *,
+    partial: kind.Flag = False,
     unchecked: bool = False,
 ) -> Change:
     """Let all accesses of ``var_name`` in a tile use a copy.
@@ -77,6 +78,27 @@ def buffer_array(
     :func:`add_prefetch`; ``fetch_bounding_box`` loads all of the box that is in
     the array.
 
+    With ``partial``, the buffer holds partial results of updates (``{atomic}`` ones, or those of
+    a reduction): it starts at the operation's neutral element, and what it holds is combined with
+    the array at the end, inside of all loops around that are not among ``buffer_inames``.
+    All other statements use the array itself.  An axis whose cells data choose is buffered whole.
+
+    Before::
+
+        for b
+            for i
+                h[c[b, i]] += 1                 atomic
+
+    After ``buffer_array("h", ["i"], default_tag=None, partial=True)``, with 16 cells in ``h``::
+
+        for b
+            for h_init_dim_0 in [0, 16)
+                h_buf[h_init_dim_0] = 0
+            for i
+                h_buf[c[b, i]] += 1             atomic
+            for h_store_dim_0 in [0, 16)
+                h[h_store_dim_0] += h_buf[h_store_dim_0]        atomic
+
     :raises IllegalTransformError: where the footprint has no constant size, no place is
         before all users, or another statement would miss what is in the buffer.
     """
@@ -93,8 +115,18 @@ def buffer_array(
             instead=f"'{var_name}' is used by {others}" if others else "",
         )
     what = f"the buffer of '{var_name}'"
-    box = _staging.find_box(expanded, [*reads, *writes], swept, what)
     users = list({use.statement.id: use.statement for use in (*reads, *writes)}.values())
+    ranges, outer, operation = {}, None, ""
+    if partial:
+        _partial.check_expressions(init_expression, store_expression)
+        users = _partial.updates_among(var_name, users)
+        operation = _partial.operation_of(var_name, users)
+        writes = [use for use in writes if use.statement in users]
+        writes, ranges = _partial.whole_where_data_choose(expanded, var_name, writes)
+        reads, outer = writes, _partial.loops_around(expanded, users, swept)
+    # Of loops that no subscript knows of, the length does not matter to partial results.
+    lengths = [i for i in swept if not partial or i in _partial.names_in_indices(writes)]
+    box = _staging.find_box(expanded, [*reads, *writes], lengths, what, ranges)
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(expanded, [var_name]))
@@ -118,9 +150,12 @@ def buffer_array(
         tags=_staging.axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
         sources=[var_name],
         array=array,
+        outer=outer,
         whole_box=fetch_bounding_box,
     )
     place = staging.place(expanded, users, [s for s in touching if s not in users])
+    if partial:
+        return _partial.collect(expanded, staging, place, writes, operation)
     result = expanded.with_(temporaries=(*expanded.temporaries, staging.temporary))
     result = with_statements(result, {s.id: _on_copy(s, var_name, staging) for s in users})
     moves = []

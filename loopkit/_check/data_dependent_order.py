@@ -146,12 +146,15 @@ class DataDependentOrder:
         return [left for piece in before if not (left := piece - replaced).is_empty()]
 
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
-        writing = self.check.images_writing(origin, now)
-        if writing != self.check.lineage.images_from[origin]:
-            raise Undecided(
-                f"'{array}' is written where data decide, and its values move to another array"
-            )
-        return writing
+        found: list[Image] = []
+        for image in self.check.lineage.images_from[origin]:
+            reaching = self.check.reaching(image, now)
+            if not reaching:
+                raise Undecided(
+                    f"'{array}' is written where data decide, and its values move to another array"
+                )
+            found += reaching
+        return tuple(found)
 
     def ordered(self, meeting: Meeting, written: Cell) -> None:
         """Report a read that does not come after what it may see, or before what overwrites it."""
@@ -216,6 +219,6 @@ class DataDependentOrder:
                 for tied in parts_in(pairs, self.root.order.before(*origins)):
                     for how, bad in nonempty(tied, self.new.not_before(one, two, array)):
                         sink = self.check.origin_side(second, two)
-                        source = self.check.origin_side(first, one)
+                        source = self.check.origin_side(first, one, READER)
                         found = Violation("rewritten", bad, sink, source, how=how)
                         self.check.report(self.judged(found, its, cell))

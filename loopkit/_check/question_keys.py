@@ -99,7 +99,7 @@ class QuestionKeys:
         """The arrays that values of an array may come through, and the statements that write it."""
         arrays: set[str] = set()
         members = {w.id for w in self.new.writers(name)}
-        for copy in self.check.copy_statements(name):
+        for copy in self.check.moves(name):
             arrays |= _reads(copy, self.new.data)
         for writer in self.root.writers(name):
             images = self.check.lineage.images_from[writer.id]

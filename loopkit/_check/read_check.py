@@ -74,16 +74,18 @@ class ReadCheck:
             if related.is_empty():
                 continue
             images = self.check.lineage.images_from[origin]
-            writing = self.check.images_writing(origin, cell.array)
             for image in images:
-                at = Instance(image.statement, _hidden.SOURCE)
-                pairs = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
-                if image in writing:
+                reaching = self.check.reaching(image, cell.array)
+                for one in reaching:
+                    at = Instance(one.statement, _hidden.SOURCE)
+                    pairs = related & self.check.instances(one, _hidden.SOURCE, _hidden.WRITER)
                     pairs = self.with_facts(pairs, event, at)
                     equal = self.equal_loops(pairs, at, event.time)
-                    found.append(SourceImage(image, at, pairs, equal))
+                    found.append(SourceImage(one, at, pairs, equal))
                     self.check_source(event, found[-1], cell)
-                elif not pairs.is_empty():
+                at = Instance(image.statement, _hidden.SOURCE)
+                pairs = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
+                if not reaching and not pairs.is_empty():
                     side = self.check.origin_side(image, at)
                     self.check.report(event.violation("missing", pairs, cell, source=side))
             if not images:
@@ -314,11 +316,32 @@ class ReadCheck:
         ``{ names of the event, inames·OTHER of the writer }``, as exact as the sources are.
         """
         image = self.check.lineage.image_of.get(writer.id)
+        if image is not None:
+            return self.family_of(event, sources, image)
+        nobody = event.where - event.where
+        carried = self.check.partial.carried_by(writer)
+        if not carried:
+            return nobody
+        # All that a flush carries is of the family, or it is not.
+        result = event.where & self.new.domain(Instance(writer.id, _hidden.OTHER))
+        for one in carried:
+            update = self.check.partial.update_of(one)
+            paths = self.check.partial.between(one, _hidden.UPDATE, _hidden.OTHER)
+            every = event.where & paths
+            mine = self.family_of(event, sources, update, _hidden.UPDATE)
+            result = result - without(every - mine, _hidden.UPDATE)
+        return result
+
+    def family_of(
+        self, event: ReadEvent, sources: Sources, image: Image, label: str = _hidden.OTHER
+    ) -> isl.Set:
+        """Where an image is a source of the event, or a sibling update of it.
+
+        ``{ names of the event, inames·label of the image }``.
+        """
         result = event.where - event.where
-        if image is None:
-            return result
         if image.origin in sources.writes:
-            itself = self.check.image_relation(image, _hidden.OTHER, _hidden.WRITER)
+            itself = self.check.image_relation(image, label, _hidden.WRITER)
             related = event.bound & sources.writes[image.origin] & itself
             result = result | without(related, *_TEXT)
         origin = self.root.statement[image.origin]
@@ -340,7 +363,7 @@ class ReadCheck:
         ]
         for mine, its in (*before, (sources.untouched, theirs.untouched)):
             both = event.bound & mine & _sets.rename(its, siblings)
-            both = both & self.check.image_relation(image, _hidden.OTHER, _hidden.SIBLING)
+            both = both & self.check.image_relation(image, label, _hidden.SIBLING)
             result = result | without(both, *_TEXT)
         return result
 

@@ -14,10 +14,11 @@ from loopkit import _sets
 from loopkit._assertions.values import Increasing
 from loopkit._cached import cached_property, memoised
 from loopkit._check.instance_maps import Image, Lineage
+from loopkit._check.partial_sums import Carried, PartialSums
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import Access, substitute
 from loopkit._frozen import dataclass
-from loopkit._hidden import READER, plain, variable
+from loopkit._hidden import READER, WRITER, plain, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Sources, dataflow_of
@@ -127,8 +128,16 @@ class Check:
             violation = replace(violation, exact=False, settling=tuple(map(Increasing, arrays)))
         self.found.append(violation)
 
-    def origin_side(self, image: Image, at: Instance) -> Side:
-        """A schedule's instance as the text knows it."""
+    @cached_property
+    def partial(self) -> PartialSums:
+        """The updates that go by way of temporaries."""
+        return PartialSums(self)
+
+    def origin_side(self, image: Image, at: Instance, root_label: str = WRITER) -> Side:
+        """A schedule's instance as the text knows it, which is labelled ``root_label`` there."""
+        if isinstance(image, Carried):
+            inames = self.root.statement[image.origin].inames
+            return Side(at, image.origin, {i: variable(i, root_label) for i in inames})
         values = {i: self.new.named(e, at.label) for i, e in image.values}
         return Side(at, image.origin, values)
 
@@ -149,6 +158,8 @@ class Check:
     @memoised
     def instances(self, image: Image, label: str, root_label: str) -> isl.Set:
         """:meth:`image_relation` within the domain of the image's statement (a superset, too)."""
+        if isinstance(image, Carried):
+            return self.partial.relation(image, label, root_label)
         domain = self.new.domain(Instance(image.statement, label))
         return domain & self.image_relation(image, label, root_label)
 
@@ -166,14 +177,24 @@ class Check:
         images = self.lineage.images_from[origin]
         return tuple(i for i in images if self.new.statement[i.statement].written == array)
 
+    def reaching(self, image: Image, array: str) -> tuple[Image, ...]:
+        """An image that writes ``array``, or the flushes that bring there what it adds."""
+        if self.new.statement[image.statement].written == array:
+            return (image,)
+        return self.partial.carried(image, array)
+
     def onto(self, where: isl.Set, like: isl.Set) -> isl.Set:
         """``where`` projected onto the names of ``like``, and the sizes."""
         sizes = (*self.new.kernel.sizes, *self.root.kernel.sizes)
         return _sets.project_onto(where, {*_sets.names_of(like), *sizes})
 
-    def copy_statements(self, array: str) -> tuple[Statement, ...]:
-        """The statements that fill ``array`` but stand for nothing in the text."""
+    def moves(self, array: str) -> tuple[Statement, ...]:
+        """The statements that write ``array`` but stand for nothing in the text."""
         return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)
+
+    def copy_statements(self, array: str) -> tuple[Statement, ...]:
+        """Those of :meth:`moves` that fill ``array``, and flush no partial sums to it."""
+        return tuple(w for w in self.moves(array) if self.partial.flushed(w) is None)
 
     def is_copy(self, array: str) -> bool:
         """Whether only such statements write ``array``."""

@@ -61,9 +61,15 @@ class StatementCheck(ExpressionCheck):
             self.same(a, b, event)
         for name in self.root.bounds_from_data(image.origin):
             self.read(event, (name, ()), (name, ()))
-        if new.operation is not None:
+        carried = self.check.partial.carried(image, old.written)
+        if carried:
+            self.check.partial.check_image(image)
+            for one in carried:
+                flush = self.new.statement[one.statement]
+                self.read(self.check.partial.at_flush(event, one), old.write, flush.write)
+        elif new.operation is not None:
             self.read(event, old.write, new.write)
-        if old.written == new.written:
+        if old.written == new.written or carried:
             for a, b in zip(old.write[1], new.write[1], strict=False):
                 if variable_names(a) & self.root.data:
                     self.same(a, b, event)
@@ -95,6 +101,9 @@ class StatementCheck(ExpressionCheck):
     def ends(self, array: str) -> None:
         """Check what is left in an argument that the text writes."""
         access_of = {s.id: s.write for s in self.root.writers(array)}
+        for move in self.check.moves(array):
+            if move.operation is not None:
+                self.check.partial.check_flush(move)
         if self.order.matters(array):
             self.order.writes(array)
         if self.order.is_scattered(array):

@@ -27,8 +27,10 @@ _MEETING = "{sink} {reads} {cell}, which {%s} {writes}, and nothing orders the t
 # By kind of violation and by variant: see :meth:`_Words.said`.
 _SENTENCES = {
     ("updates", ""): "{other} and {sink} would both add to {cell} at the same time",
+    ("dropped", "partial"): "what {sink} adds up would not go where it belongs",
     ("dropped", ""): "{sink} would not be executed",
     ("extra", ""): "{sink} would be executed, which is no instance of the kernel",
+    ("repeated", "partial"): "what {sink} adds up would be added more than once",
     ("repeated", ""): "{sink} would be executed more than once",
     ("bounds", ""): "{sink} would access {cell}, {detail}",
     ("expression", ""): "{sink} would compute something else{why}",
@@ -41,6 +43,7 @@ _SENTENCES = {
     ("overwritten", "unordered"): _MEETING % "other",
     ("overwritten", "stale"): "{sink} {would} read from {cell} what {other} wrote",
     ("overwritten", ""): "{other} {would} overwrite {cell} before {sink} has read it",
+    ("rewritten", "partial"): "{sink} would add to {cell} what {source} adds to another cell",
     ("rewritten", "unordered"): "{source} and {sink} {both} {cell}, and nothing orders the two",
     ("rewritten", ""): "{source} and {sink} {would} write {cell} in another order",
     ("place", "copies"): "{sink} would not see what {source} writes to '{array}': "
@@ -177,6 +180,7 @@ class _Words:
             "at end": self.sink.place is None,
             "unordered": self.violation.how in _ON_DIFFERENT,
             "stale": self.violation.detail == "stale",
+            "partial": self.violation.detail == "partial",
             "written": True,
             "": True,
         }

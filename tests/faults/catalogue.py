@@ -24,6 +24,7 @@ PARTS = (
     "values",
     "rooms",
     "naming",
+    "atomics",
 )
 
 

@@ -239,7 +239,13 @@ class Machine:
         found = sorted(self.events, key=key)
         if not self.axes:
             return [[e] for e in found]
-        return [list(group) for _, group in itertools.groupby(found, key)]
+        groups = [list(group) for _, group in itertools.groupby(found, key)]
+        # What is atomic reads and writes at once.
+        return [
+            part
+            for group in groups
+            for part in ([[e] for e in group] if group[0].statement.is_atomic else [group])
+        ]
 
     def results(self) -> list[dict[tuple[str, Cell], Any]]:
         """What may be left in the arguments, by order."""
@@ -284,6 +290,8 @@ def _update(operation: str, old: Any, new: Any) -> Any:
         return ("never written", operation, ())
     if operation == "sum":
         return old + new
+    if operation == "product":
+        return old * new
     return {"max": max, "min": min}[operation](old, new)
 
 

@@ -1,0 +1,348 @@
+"""Partial sums: updates that reach their cell by way of temporaries.
+
+An update of the text may go to a temporary instead, where that starts at the operation's neutral
+element, and is *flushed* to the cell that is meant: a statement that stands for nothing in the
+text updates that cell, by the same operation, with what the temporary holds.  Since updates of one
+cell are a set without order, nothing else is asked than that each of them is in that set once:
+
+- what is flushed are the neutral element and updates, all of which come before, in some order;
+- each update is in what exactly one flush adds, and that adds to the cell that the text updates;
+- a flush is where the text's update is: after what the cell starts from, before who reads it.
+
+A flush may go to another temporary, which is flushed in turn.  None of this knows of any transform;
+it is the same for histograms of blocks and for the stages of a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._cached import cached_property, memoised
+from loopkit._check.instance_maps import Image
+from loopkit._check.violation import Side, Violation
+from loopkit._expression import Access, access_of, is_constant, variable_names
+from loopkit._frozen import dataclass
+from loopkit._hidden import FLUSH, ONE, READER, TWO, UPDATE, WRITER, hidden, instance, variable
+from loopkit._kernel import Domain, Statement
+from loopkit._make.reduction_operations import operations_of
+from loopkit._nodes import Expression
+from loopkit._poly.dataflow import Sources, commute, dataflow_of
+from loopkit._poly.in_bounds import inside
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance, Undecided, nonempty, without
+
+if TYPE_CHECKING:
+    from loopkit._check.schedule_check import Check, ReadEvent
+
+
+@dataclass(frozen=True)
+class Carried(Image):
+    """A flush as the image of an update: ``statement`` carries what ``via`` added on the way.
+
+    ``values`` are empty: one flush carries many instances (:meth:`PartialSums.relation`).
+    """
+
+    via: Image | None = None
+
+
+class PartialSums:
+    """The partial sums of one schedule."""
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.new = check.new
+        self.images = check.lineage.image_of
+        self._checked: set[str] = set()
+
+    def flushed(self, statement: Statement) -> Access | None:
+        """What a flush reads: one temporary; None for any other statement."""
+        if statement.operation is None or statement.id in self.images:
+            return None
+        read = access_of(statement.rhs, self.new.data)
+        return read if read is not None and read[0] in self.new.kernel.temporary_by_name else None
+
+    @memoised
+    def flushes(self, array: str) -> tuple[Statement, ...]:
+        """The statements that add what ``array`` holds to something else."""
+        found = [(s, self.flushed(s)) for s in self.new.kernel.readers.get(array, ())]
+        return tuple(s for s, read in found if read is not None and read[0] == array)
+
+    @memoised
+    def carried(self, image: Image, array: str) -> tuple[Carried, ...]:
+        """The flushes that bring the updates of an image to ``array``; none if it goes there."""
+        statement = self.new.statement[image.statement]
+        if statement.operation is None or statement.written == array:
+            return ()
+        found: list[Carried] = []
+        for flush in self.flushes(statement.written):
+            if commute(flush, statement):
+                one = Carried(flush.id, image.origin, (), image)
+                found += [one] if flush.written == array else self.carried(one, array)
+        return tuple(found)
+
+    def carried_by(self, flush: Statement) -> tuple[Carried, ...]:
+        """All images whose updates a flush carries to what it writes."""
+        if self.flushed(flush) is None:
+            return ()
+        found = (
+            c for image in self.check.lineage.images for c in self.carried(image, flush.written)
+        )
+        return tuple(c for c in found if c.statement == flush.id)
+
+    # {{{ which update goes where
+
+    @cached_property
+    def model(self) -> Model:
+        """The schedule, where an update of a cell that data choose is one of any cell there is.
+
+        Such an update has an iname more for each axis on which data choose.
+        """
+        kernel = self.new.kernel
+        domains: dict[str, Domain] = {}
+        changed: dict[str, Statement] = {}
+        for statement in kernel.statements:
+            name, indices = statement.write
+            shape = self.new.array(name).shape
+            if statement.operation is None or not shape or not self.flushes(name):
+                continue
+            cell = list(indices)
+            for axis, index in enumerate(indices):
+                if variable_names(index) & self.new.data or not _sets.is_affine(index):
+                    iname = hidden("cell", name, axis)
+                    cell[axis] = prim.Variable(iname)
+                    domains[iname] = Domain((iname,), inside(cell[axis], shape[axis]))
+            if cell != list(indices):
+                more = variable_names(tuple(cell)) - statement.inames & domains.keys()
+                lhs = prim.Subscript(prim.Variable(name), tuple(cell))
+                changed[statement.id] = replace(statement, lhs=lhs, inames=statement.inames | more)
+        if not changed:
+            return self.new
+        statements = tuple(changed.get(s.id, s) for s in kernel.statements)
+        domains_now = (*kernel.domains, *domains.values())
+        return model_of(kernel.with_(statements=statements, domains=domains_now))
+
+    @memoised
+    def sources(self, flush: Statement) -> Sources:
+        """What a flush adds comes from: inames of its own have the label ``READER``."""
+        read = self.flushed(flush)
+        assert read is not None
+        return dataflow_of(self.model.kernel).of_read(flush.id, read)
+
+    def added(self, writer: str, flush: Statement, one: str, two: str) -> isl.Set:
+        """``{ inames·one of an update, inames·two : the flush adds what the update added }``."""
+        sources = self.sources(flush).writes
+        if writer not in sources:
+            return _sets.universe() - _sets.universe()
+        names = _sets.names_of(sources[writer])
+        labels = {WRITER: one, READER: two}
+        inames = self.model.kernel.all_inames
+        renamed = {
+            instance(i, old): instance(i, new) for i in inames for old, new in labels.items()
+        }
+        return _sets.rename(sources[writer], {n: renamed[n] for n in names if n in renamed})
+
+    @memoised
+    def paths(self, carried: Carried) -> isl.Set:
+        """``{ inames·UPDATE of the update, inames·FLUSH of the last flush that carries it }``."""
+        via, flush = carried.via, self.new.statement[carried.statement]
+        assert via is not None
+        if not isinstance(via, Carried):
+            return self.added(via.statement, flush, UPDATE, FLUSH)
+        first = self.paths(via)
+        names = {instance(i, FLUSH): instance(i, ONE) for i in self.model.kernel.all_inames}
+        names = {old: new for old, new in names.items() if old in _sets.names_of(first)}
+        both = _sets.rename(first, names) & self.added(via.statement, flush, ONE, FLUSH)
+        return without(both, ONE)
+
+    def between(self, carried: Carried, one: str, two: str) -> isl.Set:
+        """:meth:`paths`, with these labels in the place of ``UPDATE`` and ``FLUSH``."""
+        labels = {UPDATE: one, FLUSH: two}
+        inames = self.model.kernel.all_inames
+        names = {instance(i, old): instance(i, new) for old, new in labels.items() for i in inames}
+        paths = self.paths(carried)
+        mine = set(_sets.names_of(paths))
+        return _sets.rename(paths, {old: new for old, new in names.items() if old in mine})
+
+    def update_of(self, carried: Carried) -> Image:
+        """The image of the update itself."""
+        image: Image = carried
+        while isinstance(image, Carried) and image.via is not None:
+            image = image.via
+        return image
+
+    @memoised
+    def relation(self, carried: Carried, label: str, root_label: str) -> isl.Set:
+        """``{ inames·label of the flush, inames·root_label of the origin : it carries that }``."""
+        image = self.update_of(carried)
+        pairs = self.paths(carried) & self.check.image_relation(image, UPDATE, root_label)
+        pairs = without(pairs, UPDATE)
+        inames = self.new.statement[carried.statement].inames
+        return _sets.rename(pairs, {instance(i, FLUSH): instance(i, label) for i in inames})
+
+    # }}}
+
+    def at_flush(self, event: ReadEvent, carried: Carried) -> ReadEvent:
+        """An event of an update, at the time of the flush that carries it."""
+        at = Instance(carried.statement, FLUSH)
+        bounds, everywhere = self.new.everywhere(at)
+        where = event.where & self.between(carried, event.time.label, FLUSH) & bounds
+        return replace(event, where=where, time=at, everywhere=everywhere)
+
+    # {{{ what must hold
+
+    def check_image(self, image: Image) -> None:
+        """Report updates of an image that do not reach the cell of the text, each once."""
+        origin = self.check.root.statement[image.origin]
+        own, array = self.new.statement[image.statement], origin.written
+        seen: set[str] = set()
+        left = [own]
+        while left:
+            writer = left.pop()
+            if writer.written == array or writer.written in seen:
+                continue
+            seen.add(writer.written)
+            self.check_array(writer.written)
+            left += self.flushes(writer.written)
+        if {self.new.array(name).dtype for name in (*seen, array)} != {self.new.array(array).dtype}:
+            raise Undecided(f"partial sums of '{array}' are kept in another type")
+        cell = self.check.root.write_cell(Instance(origin.id, READER))
+        for carried in self.carried(image, array):
+            self.check_place(carried, cell.indices)
+
+    def check_place(self, carried: Carried, indices: tuple[Expression, ...]) -> None:
+        """Report a flush that adds to another cell than the text's update changes."""
+        image = self.update_of(carried)
+        mine = self.model.statement[image.statement].write[1]
+        written = self.new.write_cell(Instance(carried.statement, FLUSH))
+        pairs = self.paths(carried) & self.check.image_relation(image, UPDATE, READER)
+        pairs = pairs & self.check.lineage.sizes
+        for axis, (due, its) in enumerate(zip(indices, written.indices, strict=True)):
+            cell = due
+            if variable_names(due) & self.check.root.data or not _sets.is_affine(due):
+                name = hidden("cell", self.new.statement[image.statement].written, axis)
+                if axis >= len(mine) or mine[axis] != prim.Variable(name):
+                    raise Undecided(f"which cell of '{written.array}' is meant, data decide")
+                cell = variable(name, UPDATE)
+            differ = _sets.pw_affine(cell).ne_set(_sets.pw_affine(its))
+            bad = pairs & differ
+            if not bad.is_empty():
+                side = self.check.origin_side(image, Instance(image.statement, UPDATE))
+                sink = Side(Instance(carried.statement, FLUSH), None)
+                found = Violation("rewritten", bad, sink, side, array=written.array)
+                self.check.report(replace(found, cell=written.indices, detail="partial"))
+
+    def check_array(self, array: str) -> None:
+        """Report what is wrong with a temporary of partial sums, whoever flushes it, once."""
+        if array in self._checked:
+            return
+        self._checked.add(array)
+        flushes = self.flushes(array)
+        updates = [w for w in self.new.writers(array) if w.operation is not None]
+        if not flushes:
+            raise Undecided(
+                f"'{array}' holds sums of the text, and nothing adds them where they go"
+            )
+        for flush in flushes:
+            self.check_flush(flush)
+        for update in updates:
+            self.check_once(update, flushes)
+            self.check_order(update, array)
+
+    def check_flush(self, flush: Statement) -> None:
+        """Report a flush of what is more than updates on top of the neutral element, once."""
+        if flush.id in self._checked:
+            return
+        self._checked.add(flush.id)
+        read = self.flushed(flush)
+        if read is None or not self.new.is_exact(flush):
+            raise Undecided(f"'{flush.id}' adds to '{flush.written}', and stands for no statement")
+        at = Instance(flush.id, READER)
+        sources, side = self.sources(flush), Side(at, None)
+        cell = self.model.cell(read[0], self.model.indices(at, read[1]), at)
+        if not sources.untouched.is_empty():
+            found = Violation("missing", sources.untouched, side, array=read[0], cell=cell.indices)
+            self.check.report(found)
+        for name, relation in sources.writes.items():
+            writer = self.new.statement[name]
+            if writer.operation is None and not self.is_neutral(writer, flush):
+                other = Side(Instance(name, WRITER), None)
+                found = Violation("overwritten", relation, side, None, other, array=read[0])
+                self.check.report(replace(found, cell=cell.indices, detail="stale"))
+            if writer.operation is not None and not commute(writer, flush):
+                raise Undecided(f"'{read[0]}' is updated in several ways, and flushed")
+        self.check_order(flush, read[0])
+        self.check_order(flush, flush.written)
+
+    def is_neutral(self, writer: Statement, flush: Statement) -> bool:
+        """Whether a statement sets the neutral element of a flush's operation."""
+        dtype = self.new.array(writer.written).dtype
+        if dtype is None or writer.id in self.images or not is_constant(writer.rhs):
+            return False
+        operation = operations_of(self.new.kernel.reductions)[flush.operation or ""]
+        return bool(operation.neutral(dtype) == writer.rhs)
+
+    def check_once(self, update: Statement, flushes: tuple[Statement, ...]) -> None:
+        """Report updates of a temporary that no flush adds, or several."""
+        at = Instance(update.id, ONE)
+        left = self.model.domain(at) & self.check.lineage.sizes
+        pieces = [(flush, self.added(update.id, flush, ONE, TWO)) for flush in flushes]
+        for _, added in pieces:
+            left = left - without(added, TWO)
+        side = self.check.side_of(at)
+        if not left.is_empty():
+            self.check.report(Violation("dropped", left, side, detail="partial"))
+        for number, (flush, added) in enumerate(pieces):
+            for other, again in pieces[number:]:
+                twice = _sets.rename(again, self._renamed(other, TWO, FLUSH)) & added
+                apart = [twice]
+                if flush is other:
+                    inames = sorted(flush.inames)
+                    less = (
+                        prim.Comparison(variable(i, TWO), "<", variable(i, FLUSH)) for i in inames
+                    )
+                    apart = [twice & _sets.condition_set(one) for one in less]
+                for bad in apart:
+                    if not bad.is_empty():
+                        self.check.report(Violation("repeated", bad, side, detail="partial"))
+
+    def _renamed(self, statement: Statement, old: str, new: str) -> Mapping[str, str]:
+        return {instance(i, old): instance(i, new) for i in statement.inames}
+
+    def check_order(self, statement: Statement, array: str) -> None:
+        """Report writes of ``array`` that nothing orders with what a statement does there.
+
+        Atomic updates by one operation need no order.
+        """
+        at = Instance(statement.id, ONE)
+        is_own = statement.written == array
+        read = statement.write if is_own else self.flushed(statement)
+        assert read is not None
+        model = self.model
+        own = model.statement[statement.id].write if is_own else read
+        runs = model.domain(at) & model.everywhere(at)[0] & self.check.lineage.sizes
+        cell = model.cell(array, model.indices(at, own[1]), at, dict(model.everywhere(at)[1]))
+        for writer in model.writers(array):
+            free = is_own and commute(writer, statement)
+            if free and writer.is_atomic and statement.is_atomic:
+                continue
+            if is_own and not free and not self.flushes(array):
+                continue  # the order of another statement of the text: that is asked for each
+            other = Instance(writer.id, TWO)
+            pieces = model.unordered(at, other, array)
+            if not pieces:
+                continue
+            both = runs & model.writing(other, cell)
+            for how, bad in nonempty(both, pieces):
+                side, its = self.check.side_of(at), self.check.side_of(other)
+                kind = "updates" if free else "order"
+                sides = (side, None, its) if free else (side, its, None)
+                found = Violation(kind, bad, *sides, how, array, cell.indices)
+                self.check.report(found)
+
+    # }}}

@@ -154,6 +154,17 @@ def test_loops_of_any_length() -> None:
         assert found == x.sum()
 
 
+def test_types_that_come_later() -> None:
+    """The neutral element is that of a type."""
+    kernel = lk.make_kernel("{ [i]: 0 <= i < n }", "s[0] = max(s[0], x[i]) {atomic}")
+    kernel = kernel.split_iname("i", 64, outer_tag="g.0")
+    with pytest.raises(lk.IllegalTransformError, match="the type of 's' is not known"):
+        kernel.buffer_array("s", "i_inner", default_tag=None, partial=True)
+    typed = kernel.add_dtypes({"s, x": "int32"})
+    fast = typed.buffer_array("s", "i_inner", default_tag=None, partial=True)
+    assert "s_buf = -2147483647 - 1;" in fast.cuda()
+
+
 def test_cells_that_loops_choose() -> None:
     """Only what a tile touches is kept, and added."""
     kernel = lk.make_kernel(

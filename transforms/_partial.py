@@ -18,7 +18,6 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear
 from loopkit._make.reduction_operations import operations_of
 from loopkit._poly.in_bounds import inside
-from loopkit._promotion import FLOAT64
 from loopkit._tree import common_prefix, flatten, path_inames
 from loopkit.transforms._common import with_statements
 from loopkit.transforms._placement import Place
@@ -121,6 +120,11 @@ def collect(
 ) -> Change:
     """The change in which updates go to a buffer of partial results, ``kernel`` being expanded."""
     name, box = staging.base, staging.box
+    if staging.dtype is None:
+        raise IllegalTransformError(
+            f"the type of '{name}' is not known, and so not what a partial result starts with",
+            instead=f"add_dtypes({{'{name}': ...}}) first",
+        )
     users = {use.statement.id: use.statement for use in uses}
     temporary = replace(staging.temporary, accumulates=operation)
     result = kernel.with_(temporaries=(*kernel.temporaries, temporary))
@@ -137,9 +141,7 @@ def collect(
             atomic = all(s.is_atomic for s in users.values())
             parts = (base, buffer, "atomic" if atomic else "update")
         else:
-            neutral = operations_of(kernel.reductions)[operation].neutral(
-                FLOAT64 if staging.dtype is None else staging.dtype
-            )
+            neutral = operations_of(kernel.reductions)[operation].start(staging.dtype)
             parts = (buffer, neutral, "init")
         result = staging.transfer(result, place, loops, id_, *parts, after=storing)
         if storing:

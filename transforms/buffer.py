@@ -14,7 +14,7 @@ from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, variable_names
-from loopkit._footprint import Use, outer_names
+from loopkit._footprint import Range, Use, outer_names
 from loopkit._hidden import READER, WRITER
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import matching
@@ -116,7 +116,8 @@ def buffer_array(
         )
     what = f"the buffer of '{var_name}'"
     users = list({use.statement.id: use.statement for use in (*reads, *writes)}.values())
-    ranges, outer, operation = {}, None, ""
+    ranges: dict[str, Range] = {}
+    outer, operation = None, ""
     if partial:
         _partial.check_expressions(init_expression, store_expression)
         users = _partial.updates_among(var_name, users)

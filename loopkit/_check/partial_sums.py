@@ -284,8 +284,8 @@ class PartialSums:
         dtype = self.new.array(writer.written).dtype
         if dtype is None or writer.id in self.images or not is_constant(writer.rhs):
             return False
-        operation = operations_of(self.new.kernel.reductions)[flush.operation or ""]
-        return bool(operation.neutral(dtype) == writer.rhs)
+        start = operations_of(self.new.kernel.reductions)[flush.operation or ""].start(dtype)
+        return is_constant(start) and bool(start == writer.rhs)
 
     def check_once(self, update: Statement, flushes: tuple[Statement, ...]) -> None:
         """Report updates of a temporary that no flush adds, or several."""
@@ -340,9 +340,9 @@ class PartialSums:
             both = runs & model.writing(other, cell)
             for how, bad in nonempty(both, pieces):
                 side, its = self.check.side_of(at), self.check.side_of(other)
+                first, second = (None, its) if free else (its, None)
                 kind = "updates" if free else "order"
-                sides = (side, None, its) if free else (side, its, None)
-                found = Violation(kind, bad, *sides, how, array, cell.indices)
+                found = Violation(kind, bad, side, first, second, how, array, cell.indices)
                 self.check.report(found)
 
     # }}}

@@ -20,6 +20,7 @@ sys.path.insert(0, str(EXAMPLES))
 
 # Sizes for each example: the smallest, some that fill tiles, some that do not.
 SIZES: dict[str, list[dict[str, int]]] = {
+    "argmin": [{"n": 1, "m": 1}, {"n": 128, "m": 64}, {"n": 133, "m": 37}],
     "axpy": [{"n": 1}, {"n": 1024}, {"n": 3001}],
     "batched_4x4": [{"count": 1}, {"count": 64}, {"count": 131}],
     "convolution": [
@@ -147,6 +148,11 @@ def test_script(example: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.host
 def test_sums_of_three_segments() -> None:
     assert load("segmented_sum").small() == [10, 26, 42]
+
+
+@pytest.mark.host
+def test_places_of_the_smallest_numbers() -> None:
+    assert load("argmin").small() == [1, 0]
 
 
 @pytest.mark.host

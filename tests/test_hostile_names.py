@@ -19,7 +19,16 @@ from loopkit import _hidden
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 EXAMPLES = (
-    *("axpy", "batched_4x4", "convolution", "dg_gradient", "matmul", "matmul_fused", "n_body"),
+    *(
+        "argmin",
+        "axpy",
+        "batched_4x4",
+        "convolution",
+        "dg_gradient",
+        "matmul",
+        "matmul_fused",
+        "n_body",
+    ),
     *("segmented_sum", "stencil_5", "transpose", "triangular_solve", "vector_add", "wavefront"),
 )
 

@@ -75,6 +75,13 @@ def test_the_statements_of_an_argmin() -> None:
     assert pickle.loads(pickle.dumps(kernel)) == kernel
 
 
+@pytest.mark.parametrize("name", ["argmin", "welford"])
+def test_the_nest_and_the_source(name: str, golden: Any) -> None:
+    kernel = least() if name == "argmin" else moments()
+    kernel = kernel.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").split_iname("j", 4)
+    golden(f"records_{name}.txt", f"{kernel}\n\n{kernel.cuda()}")
+
+
 def test_targets_are_declared_dropped_and_typed() -> None:
     kernel = lk.make_kernel(
         ROWS,
@@ -154,18 +161,23 @@ def test_an_empty_range_leaves_the_neutral_element() -> None:
     assert value.tolist() == [-(2**15)] * 2
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-def test_welford(dtype: str) -> None:
-    kernel = lk.make_kernel(
+def moments(dtype: str = "float32") -> lk.Kernel:
+    """The mean and the variance of each row."""
+    return lk.make_kernel(
         ROWS,
         """
         <> count, mean[i], <> square = welford(j, 1, x[i, j], 0)
-        variance[i] = square / count
+        variance[i] = square / float32(count)
         """,
         dtypes={"x": dtype},
         assumptions="n, m >= 1",
         reductions=[welford()],
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_welford(dtype: str) -> None:
+    kernel = moments(dtype)
     x = np.random.default_rng(0).normal(size=(5, 7), scale=9).astype(dtype)
     kernel = kernel.split_iname("i", 4, outer_tag="g.0", inner_tag="l.0").split_iname("j", 3)
     mean, variance = both(kernel, x=x)

@@ -89,7 +89,7 @@ class SignatureCheck(Check):
         if own.is_pointer != is_array:
             kind = "an array" if is_array else "a value"
             self.wrong(f"'{own.name}' is passed as {kind}, but the text takes another")
-        elif TYPES.get(own.ctype) != np.dtype(given.dtype):
+        elif TYPES[own.ctype] != np.dtype(given.dtype):
             self.wrong(
                 f"'{own.name}' is passed as {dtype_name(np.dtype(given.dtype))}, "
                 f"but the text takes {own.ctype}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
@@ -19,11 +20,35 @@ from loopkit._arguments import normal
 from loopkit._change import Change
 from loopkit._expression import index_tuple
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import TypeCast
+from loopkit._make.operation import operands
+from loopkit._nodes import Component, Record, TypeCast
+from loopkit._promotion import FLOAT64
 from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree
 
 Point = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The value of a record."""
+
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    def of(self, name: str) -> Any:
+        """One component."""
+        return self.values[self.names.index(name)]
+
+
+def joined(operation: Any, old: Parts, new: Parts) -> Parts:
+    """What an operation makes of two records."""
+    if operation.name in ("argmin", "argmax"):
+        sign = 1 if operation.name == "argmin" else -1
+        return min(old, new, key=lambda one: (sign * one.values[0], one.values[1]))
+    names = (v.name for side in operands(old.names) for v in side)
+    env = dict(zip(names, (*old.values, *new.values), strict=True))
+    return Parts(old.names, tuple(value(e, env, {}) for e in operation.joined(FLOAT64)))
 
 
 def points(domain: isl.Set, sizes: Point, names: list[str]) -> list[Point]:
@@ -71,6 +96,10 @@ def value(expr: Any, env: Point, memory: dict[str, dict[tuple[int, ...], Any]]) 
         return (min if isinstance(expr, prim.Min) else max)(map(rec, expr.children))
     if isinstance(expr, TypeCast):
         return rec(expr.operand)
+    if isinstance(expr, Record):
+        return Parts(expr.names, tuple(map(rec, expr.parts)))
+    if isinstance(expr, Component):
+        return rec(expr.operand).of(expr.name)
     if isinstance(expr, prim.LogicalAnd):
         return all(map(rec, expr.children))
     if isinstance(expr, prim.LogicalOr):

@@ -21,14 +21,17 @@ Cell = tuple[str, int]
 _PLAIN = (1.5, -2.0, 3.0, 0.5, -1.25, 4.0, 2.5, -0.75)
 _WHOLE = (2, -3, 5, 7, -1, 4, 11, -6)
 SEEDS = range(12)
-_COMPARED, _TIED, _ENDS = range(2, 6), range(6, 9), range(9, 12)
+_COMPARED, _ENDS = range(2, 6), range(9, 12)
+TIED = range(12, 100)
+"""What seeds give values that are often equal."""
 
 
 class Sample:
     """Values of names and of the cells that are read, made up as they are asked for.
 
     ``translate`` makes terms of subscripts: of the text's where its second
-    argument is true, else of the kernel's.  ``numbers`` are worth trying.
+    argument is true, else of the kernel's.  ``numbers`` are worth trying.  What is computed of
+    records asks which comes first: values that are equal, or none at all, tell more of that.
     """
 
     def __init__(
@@ -38,7 +41,10 @@ class Sample:
         translate: Callable[[Any, bool], Term],
         seed: int,
         numbers: Sequence[float] = (),
+        *,
+        has_ties: bool = False,
     ) -> None:
+        self.has_ties = has_ties
         self.subject = subject
         self.names = names
         self.translate = translate
@@ -103,10 +109,11 @@ class Sample:
         """A value of some type: plain ones first, then those compared with, random ones, ends."""
         if components_of(dtype):
             return tuple(self.invented(kind) for kind in components_of(dtype).values())
-        if self.seed in _TIED and self.cells:
-            known = self.random.choice([x for v in self.cells.values() for x in _parts(v)])
-            if known.dtype == dtype:
-                return known
+        if self.has_ties and self.seed in TIED:
+            if dtype in INTEGERS:
+                near = self.random.choice((0, self.random.choice((0, *self.names.values()))))
+                return _scalar(near + self.random.randint(-2, 2), dtype)
+            return _scalar(self.random.choice((math.nan, 1)), dtype)
         number = len(self.cells) + 3 * self.seed
         if dtype == BOOL:
             return np.bool_((number + self.seed) % 2)
@@ -138,10 +145,6 @@ class Sample:
         if self._compares():
             return self.random.choice(self.numbers)
         return _PLAIN[number % 8] if self.seed < 2 else self.random.uniform(-4, 4)
-
-
-def _parts(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def numbers_of(term: Term) -> list[float]:

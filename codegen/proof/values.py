@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
-from loopkit._promotion import INT32
+from loopkit._promotion import INT32, components_of
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import Assign, CExpression, If
 from loopkit.codegen.proof.conditions import Condition
@@ -25,7 +25,7 @@ from loopkit.codegen.proof.terms import Term
 from loopkit.codegen.proof.tree import Leaf, and_parts, split
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_functions import as_term
-from loopkit.codegen.proof.value_sample import SEEDS, Sample, differ, numbers_of
+from loopkit.codegen.proof.value_sample import SEEDS, TIED, Sample, differ, numbers_of
 
 _GUARD = "the guard"
 
@@ -105,12 +105,13 @@ class ValueCheck(Check):
                 return text.value(expr)
             return as_term(self.subject.meaning.values.value(expr), INT32)
 
-        for seed in SEEDS:
+        has_ties = bool(components_of(found.dtype))
+        for seed in (*SEEDS, *TIED) if has_ties else SEEDS:
             where = _spread_out(scope, (*subject.sizes, *names), seed // 2)
             if where.is_empty():
                 return False
             point = self.point(where, *names)
-            sample = Sample(subject, point, translate, seed, numbers)
+            sample = Sample(subject, point, translate, seed, numbers, has_ties=has_ties)
             try:
                 with np.errstate(all="ignore"):
                     if not all(sample.value(text.condition(g)) for g in guards):
@@ -233,6 +234,8 @@ def _spread_out(scope: Scope, names: Iterable[str], least: int) -> isl.Set:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
     if isinstance(value, np.bool_):
         return "true" if value else "false"
     return str(value)

@@ -42,6 +42,8 @@ def broken_declaration(before: Kernel, change: Change) -> str:
             return f"'{its.name}' would hold {its.dtype} instead of {temporary.dtype}"
     if after.options != before.options:
         return "the options would be others"
+    if after.reductions != before.reductions:
+        return "the operations of its reductions would be others"
     if change.assumes:
         return ""
     known = before.assumptions.set

@@ -22,6 +22,7 @@ PARTS = (
     "memory",
     "printing",
     "values",
+    "records",
     "rooms",
     "naming",
     "atomics",

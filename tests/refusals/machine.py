@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pymbolic.primitives as prim
-from loop_instances import places, points, value
+from loop_instances import Parts, joined, places, points, value
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable, ValueArg, strides_of
 from loopkit._errors import Instance
 from loopkit._expression import evaluate, variable_names
 from loopkit._kernel import Kernel, Statement
+from loopkit._make.reduction_operations import operations_of
 from loopkit._rules import expand_rules
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 
@@ -212,10 +213,21 @@ class Machine:
         new = _computed(statement.rhs, env, reader)
         if statement.operation is not None:
             old = _View(self, event, name, memory)[cell]
-            new = _update(statement.operation, old, new)
+            new = self._update(statement.operation, old, new)
         place = self.place_of(name, cell, event)
         event.touches.append(Touch(name, cell, place, True))
         return name, cell, place, new
+
+    def _update(self, operation: str, old: Any, new: Any) -> Any:
+        if isinstance(old, tuple) or isinstance(new, tuple):
+            return ("never written", operation, ())
+        if operation == "sum":
+            return old + new
+        if operation == "product":
+            return old * new
+        if isinstance(new, Parts):
+            return joined(operations_of(self.kernel.reductions)[operation], old, new)
+        return {"max": max, "min": min}[operation](old, new)
 
     # }}}
 
@@ -283,16 +295,6 @@ def _computed(expr: Any, env: Point, memory: Any) -> Any:
         return value(expr, env, memory)
     except NeverWrittenError as error:
         return error.args[0]
-
-
-def _update(operation: str, old: Any, new: Any) -> Any:
-    if isinstance(old, tuple) or isinstance(new, tuple):
-        return ("never written", operation, ())
-    if operation == "sum":
-        return old + new
-    if operation == "product":
-        return old * new
-    return {"max": max, "min": min}[operation](old, new)
 
 
 def _with_spaces(kernel: Kernel) -> Kernel:

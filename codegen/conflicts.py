@@ -25,7 +25,7 @@ from loopkit._guarded import Guards, decided, guarded_reads, where_all_hold
 from loopkit._hidden import ONE, TWO, hidden, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._places import runs_once_along
+from loopkit._places import runs_once_along, shared_storage
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
@@ -110,6 +110,10 @@ class Conflicts:
         """Whether all blocks share ``array``."""
         temporary = self.kernel.temporary_by_name.get(array)
         return temporary is None or temporary.address_space is AddressSpace.GLOBAL
+
+    def storage_of(self, access: Access) -> str:
+        """What names the memory of an access: the first array that lies there."""
+        return shared_storage(self.kernel).get(access.array, (access.array,))[0]
 
     def crosses_threads(self, name: str) -> bool:
         """Whether several threads share ``name``, and the kernel writes it."""
@@ -245,6 +249,10 @@ class Conflicts:
             if order.adjacent:
                 ordered = _sets.affine_equality(later, prim.Sum((earlier, 1)))
             both = both & ordered
+        if first.array != second.array:
+            # One storage: any cell may lie in the place of any other one.
+            yield first.cells[0], second.cells[0], both
+            return
         for cell in first.cells:
             for other in second.cells:
                 found = both & self._same_cell(one, cell, two, other)
@@ -253,7 +261,7 @@ class Conflicts:
 
     def reach(self, first: Access, second: Access, order: Order) -> Reach:
         """How far apart threads are that the accesses meet on, in one block (memoised)."""
-        if self.single_thread or first.array != second.array:
+        if self.single_thread or self.storage_of(first) != self.storage_of(second):
             return Reach.NOWHERE
         if not (first.is_write or second.is_write) or first.commutes(second):
             return Reach.NOWHERE
@@ -301,6 +309,8 @@ class Conflicts:
         Only the indices that all accesses share are looked at, which is quick
         also where there are many accesses; in doubt, the answer is False.
         """
+        if array in shared_storage(self.kernel):
+            return False
         found = self.by_array[array]
         statements = [self.kernel.statement_by_id[a.statement] for a in found]
         parallel = self.hardware.local_inames | self.hardware.group_inames

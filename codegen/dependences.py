@@ -84,9 +84,9 @@ class Dependences:
         self.found += own
 
     def _uses(self, body: Body) -> dict[str, tuple[_Use, ...]]:
-        """The accesses below a body by array, where threads may meet at all."""
+        """The accesses below a body by array, or storage, where threads may meet at all."""
         found = grouped(
-            (access.array, _Use(position, access))
+            (self.conflicts.storage_of(access), _Use(position, access))
             for position, node in enumerate(body.nodes)
             for statement in statements_in(node)
             for access in self.conflicts.accesses[statement]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -12,6 +13,7 @@ from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._places import shared_storage
 from loopkit._target import CUDA
 
 ALIGNMENT = 16
@@ -87,12 +89,19 @@ def lay_out(kernel: Kernel, reserved: int = 0) -> Storage:
         if t.address_space in (AddressSpace.PRIVATE, AddressSpace.LOCAL)
     }
     shared = [d for d in declared.values() if d.temporary.address_space is AddressSpace.LOCAL]
+    together = shared_storage(kernel)
+    for names in together.values():
+        _check_together(kernel, names)
     offset = 0
+    begins: dict[object, int] = {}
     placed = []
     for declaration in shared:
-        offset = -(-offset // ALIGNMENT) * ALIGNMENT
-        placed.append(replace(declaration, offset=offset))
-        offset += declaration.size
+        name = declaration.temporary.name
+        storage = together.get(name, name)
+        if storage not in begins:
+            begins[storage] = offset = -(-offset // ALIGNMENT) * ALIGNMENT
+            offset += max(declared[other].size for other in together.get(name, (name,)))
+        placed.append(replace(declaration, offset=begins[storage]))
     if offset + reserved > CUDA.shared:
         listed = ", ".join(
             f"{d.temporary.name} {'x'.join(map(str, d.dimensions))} "
@@ -104,10 +113,23 @@ def lay_out(kernel: Kernel, reserved: int = 0) -> Storage:
             f"more than {CUDA.shared // 1024} KiB a block: {listed}",
             instead="make the tiles smaller, or keep some of the data in private memory",
         )
-    if offset + reserved <= CUDA.static_shared:
+    # Arrays that C declares have places of their own.
+    if offset + reserved <= CUDA.static_shared and not together:
         return Storage(declared, offset + reserved, 0)
     declared.update({d.temporary.name: d for d in placed})
     return Storage(declared, reserved, offset)
+
+
+def _check_together(kernel: Kernel, names: Sequence[str]) -> None:
+    """Refuse storage that is not shared memory: no other has a place that could be said."""
+    for temporary in (kernel.temporary_by_name[name] for name in names):
+        if temporary.address_space is not AddressSpace.LOCAL:
+            others = ", ".join(f"'{name}'" for name in names if name != temporary.name)
+            raise IllegalTransformError(
+                f"'{temporary.name}' shares its storage with {others}, but is in "
+                f"{temporary.address_space.word} memory",
+                instead=f"set_temporary_address_space('{temporary.name}', 'shared')",
+            )
 
 
 def global_temporaries(kernel: Kernel) -> list[TemporaryVariable]:

@@ -119,7 +119,8 @@ class TemporaryVariable(Exact):
     ``accumulates`` names the reduction whose accumulator loopkit made it to be:
     such a temporary may be expanded by the transforms that need it.  ``combined_by`` says how
     threads combine their partial results of it: by ``"shuffle"``, ``"shared"`` or ``"atomic"``;
-    None for what suits the block.
+    None for what suits the block.  Temporaries of one ``base_storage``
+    begin at the same byte of shared memory.
     """
 
     name: str
@@ -132,6 +133,7 @@ class TemporaryVariable(Exact):
     accumulates: str | None = None
     made_by: str | None = None
     combined_by: str | None = None
+    base_storage: str | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name, "the name of a temporary")
@@ -145,6 +147,8 @@ class TemporaryVariable(Exact):
                 f"threads do not combine their partial results by {shown(self.combined_by)}",
                 instead=f"by is {', '.join(map(repr, COMBINED_BY))}, or None",
             )
+        if self.base_storage is not None:
+            check_name(self.base_storage, "a base storage")
 
 
 COMBINED_BY = ("shuffle", "shared", "atomic")

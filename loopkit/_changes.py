@@ -96,7 +96,9 @@ def _array(kernel: Kernel, array: ArrayArg | TemporaryVariable) -> str:
     tags = f"dim_tags='{','.join(map(str, array.dim_tags))}'" if array.dim_tags else ""
     text = swizzled_text(array)
     swizzled = f"swizzled to {text}" if text else ""
-    words = (f"[{shape}]", space.word, str(array.dtype or ""), tags, swizzled)
+    base = getattr(array, "base_storage", None)
+    storage = f"base_storage='{base}'" if base else ""
+    words = (f"[{shape}]", space.word, str(array.dtype or ""), tags, swizzled, storage)
     return " ".join(filter(None, words))
 
 

@@ -149,7 +149,8 @@ class UnknownNameError(LoopkitError):
         instead = f"this kernel has no {kind} at all"
         if self.known:
             shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
-            instead = nearest(name, self.known, f"{kind}s that exist: {shown}")
+            several = f"{kind[:-1]}ies" if kind.endswith("ry") else f"{kind}s"
+            instead = nearest(name, self.known, f"{several} that exist: {shown}")
         why = f"there is no {kind} '{name}'"
         super().__init__(why, position=position, asked=asked, instead=instead)
 

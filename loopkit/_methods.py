@@ -60,6 +60,7 @@ class Methods:
         add_padding = transforms.add_padding
         add_prefetch = transforms.add_prefetch
         affine_map_inames = transforms.affine_map_inames
+        alias_temporaries = transforms.alias_temporaries
         assignment_to_subst = transforms.assignment_to_subst
         assume = transforms.assume
         assume_disjoint = transforms.assume_disjoint

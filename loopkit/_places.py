@@ -111,6 +111,14 @@ def outlives_launch(kernel: Kernel, name: str) -> bool:
 
 
 @memoised
+def shared_storage(kernel: Kernel) -> Mapping[str, tuple[str, ...]]:
+    """For each temporary that shares its storage with others all that do, itself among them."""
+    named = [(t.base_storage, t.name) for t in kernel.temporaries if t.base_storage is not None]
+    groups = grouped(named).values()
+    return {name: names for names in groups if len(names) > 1 for name in names}
+
+
+@memoised
 def first_block_alone(kernel: Kernel) -> Mapping[str, frozenset[int]]:
     """The block axes along which only block 0 looks at what a temporary holds (memoised).
 

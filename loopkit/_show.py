@@ -24,7 +24,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
-from loopkit._places import decide_address_spaces
+from loopkit._places import decide_address_spaces, shared_storage
 from loopkit._promotion import dtype_name
 from loopkit._tree import LaunchBarrier, Loop, Tree
 from loopkit.codegen.bounds import Bounds
@@ -108,13 +108,20 @@ def _temporaries(kernel: Kernel) -> Iterator[Line]:
                 "array",
                 _array(t.name, storage_shape(t)),
                 f"{t.address_space.word} {dtype_name(t.dtype) if t.dtype else ''}".rstrip()
-                + _swizzled(t),
+                + _swizzled(t)
+                + _over(kernel, t),
             )
 
 
 def _swizzled(temporary: TemporaryVariable) -> str:
     text = swizzled_text(temporary)
     return f", swizzled {text}" if text else ""
+
+
+def _over(kernel: Kernel, temporary: TemporaryVariable) -> str:
+    """What else lies where a temporary does, above it in the list."""
+    names = shared_storage(kernel).get(temporary.name, (temporary.name,))
+    return "" if names[0] == temporary.name else f", in the place of {names[0]}"
 
 
 def _rules(kernel: Kernel) -> Iterator[Line]:

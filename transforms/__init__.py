@@ -18,6 +18,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.affine_maps import affine_map_inames as affine_map_inames
     from loopkit.transforms.affine_maps import join_inames as join_inames
     from loopkit.transforms.affine_maps import map_domain as map_domain
+    from loopkit.transforms.alias import alias_temporaries as alias_temporaries
     from loopkit.transforms.assertions import assume_disjoint as assume_disjoint
     from loopkit.transforms.assertions import assume_increasing as assume_increasing
     from loopkit.transforms.assertions import assume_injective as assume_injective
@@ -55,6 +56,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.tag import untag_inames as untag_inames
 
 _FAMILIES = {
+    "alias": "alias_temporaries",
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
     "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
     "buffer": "buffer_array",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 
 import islpy as isl
 
 from loopkit._cached import cached_property, memoised
+from loopkit._places import shared_storage
 from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
@@ -44,6 +45,19 @@ class ConflictCheck(Check):
                 alike = grouped(((self._key(t), t.is_write, t.atomic), t) for t in touches)
                 for first, second in combinations_with_replacement(alike.values(), 2):
                     self.groups(array, first, second)
+        for names in dict.fromkeys(shared_storage(subject.kernel).values()):
+            for one, two in combinations(names, 2):
+                self.storage(one, two)
+
+    def storage(self, one: str, two: str) -> None:
+        """Check two arrays of one storage: any cell of one may lie in the place of any other."""
+        by_array = grouped((t.array, t) for t in self.subject.touches if t.array in (one, two))
+        alike = [
+            grouped(((id(t.scope), t.is_write), t) for t in by_array.get(name, ())).values()
+            for name in (one, two)
+        ]
+        for first, second in product(*alike):
+            self.groups(one, first, second)
 
     def groups(self, array: str, first: tuple[Touch, ...], second: tuple[Touch, ...]) -> None:
         """Check accesses of one array; those of one list agree in cells and guards."""
@@ -137,6 +151,8 @@ class ConflictCheck(Check):
     def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses touch one cell, or may: what data decides is not excluded."""
         known = space.everything
+        if first.array != second.array:
+            return known
         if is_open(first.cell) or is_open(second.cell):
             known = self.data.one_cell(space, first, second)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):

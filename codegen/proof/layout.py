@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from math import prod
 
 import numpy as np
 
 from loopkit._arrays import TemporaryVariable, storage_shape, strides_of, swizzles_of
 from loopkit._nodes import Expression
+from loopkit._places import shared_storage
 from loopkit._program import ArrayParam
 from loopkit._promotion import dtype_name
 from loopkit.codegen.c.tree import Declaration
@@ -71,7 +73,11 @@ _MOST_CELLS = 1 << 22
 
 
 def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:
-    """No two arrays in dynamic shared memory overlap, and none ends beyond it."""
+    """No two arrays in dynamic shared memory overlap, and none ends beyond it.
+
+    Those of one storage may.
+    """
+    together = shared_storage(subject.kernel)
     placed = []
     for one in arrays:
         bytes_ = _bytes(subject, one)
@@ -85,18 +91,16 @@ def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration
             what += f"{subject.function.alignment}: {one.ctype} must lie at multiples of {item}"
             recorder.wrong("memory", what, one.line, array=one.name)
     placed.sort(key=lambda p: p[:2])
-    end, last = 0, None
-    for start, stop, one in placed:
-        if start < end and last is not None and stop > start:
+    for (_, end, last), (start, stop, one) in combinations(placed, 2):
+        if start < end and stop > start and one.name not in together.get(last.name, ()):
             what = f"'{one.name}' begins at byte {start} of shared memory, but '{last.name}' ends "
             what += f"at byte {end}"
             recorder.wrong("memory", what, one.line, array=one.name)
+    for _, stop, one in placed:
         if stop > subject.program.dynamic_shared:
             what = f"'{one.name}' ends at byte {stop} of shared memory, but a launch asks for "
             what += str(subject.program.dynamic_shared)
             recorder.wrong("memory", what, one.line, array=one.name)
-        if stop > end:
-            end, last = stop, one
 
 
 def _static(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:

@@ -16,6 +16,7 @@ from loopkit._check.step_proof import Obligations, StepProof
 from loopkit._check.violation import Violation
 from loopkit._collectives import with_combinations
 from loopkit._errors import IllegalTransformError, UndecidedError
+from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 
@@ -81,7 +82,7 @@ def _examined(
     known = lineage_of(before)
     lineage = descend(known, before, change)
     obligations = obligations_of(before, change, lineage)
-    if obligations is not None and obligations.is_empty:
+    if obligations is not None and obligations.is_empty and not shared_storage(change.kernel):
         return lineage, []
     from loopkit._check import schedule_proof as whole
 

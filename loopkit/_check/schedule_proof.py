@@ -16,6 +16,7 @@ import islpy as isl
 from loopkit import _budget
 from loopkit._budget import SpentError, is_over
 from loopkit._cached import memoised
+from loopkit._check.alias_check import check_aliases
 from loopkit._check.array_check import check_bounds, check_storage
 from loopkit._check.instance_check import check_axes, check_instances
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
@@ -25,6 +26,7 @@ from loopkit._check.schedule_check import Check
 from loopkit._check.statement_check import StatementCheck
 from loopkit._check.step_proof import Obligations
 from loopkit._check.violation import Violation
+from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 
@@ -55,6 +57,7 @@ def check_obligations(
         check_carriers(check, array)
     for name in sorted(obligations.statements & lineage.image_of.keys()):
         expressions.statement(lineage.image_of[name], obligations.unchanged)
+    check_aliases(check)
     return check.found
 
 
@@ -146,6 +149,9 @@ def questions(
         yield keys.of_races(array), partial(check_races, check, array)
     for image in check.lineage.images:
         yield keys.of_statement(image.statement), partial(expressions.statement, image)
+    if shared_storage(kernel):
+        # Nearly all that a step may change bears on it.
+        yield (object(),), partial(check_aliases, check)
     for array in dict.fromkeys((*check.root.kernel.writers, *kernel.writers)):
         if array in kernel.arg_by_name:
             yield keys.of_end(array), partial(expressions.ends, array)

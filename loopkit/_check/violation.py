@@ -58,7 +58,8 @@ class Violation:
     - ``"dropped"``, ``"extra"``, ``"repeated"``: instances that are not executed, or too often;
     - ``"expression"``: ``sink`` computes something else;
     - ``"bounds"``: ``sink`` leaves the array;
-    - ``"overlap"``: two cells have one place in memory; ``"outside"``: one has none.
+    - ``"overlap"``: two cells have one place in memory; ``"outside"``: one has none;
+    - ``"aliased"``: ``other`` writes a cell of the array ``detail`` over what ``sink`` reads.
 
     ``how`` is ``"after"``, ``"together"`` or ``"blocks"``: the other order, none
     because both run on different threads at once, none because of blocks.

@@ -36,6 +36,8 @@ _SENTENCES = {
     ("expression", ""): "{sink} would compute something else{why}",
     ("overlap", ""): "{here} and {there} would lie in the same place",
     ("outside", ""): "{here} would have no place: {detail}",
+    ("aliased", ""): "{other} {would} write {there}, which lies in the place of {here}, before "
+    "{sink} has read that",
     ("order", "at end"): "what {source} leaves in {cell} {would} not be there at the end",
     ("order", "unordered"): _MEETING % "source",
     ("order", ""): "{sink} {would} read {cell} before {source} has written it",
@@ -100,7 +102,8 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     numbers = [i for i in words.indices if isinstance(i, int)]
     is_race = violation.kind in _ORDERED and violation.how in _ON_DIFFERENT
     # What comes first in the text, or what writes.
-    first = case.other if violation.kind in ("overwritten", "updates") else case.source
+    is_other = violation.kind in ("overwritten", "updates", "aliased")
+    first = case.other if is_other else case.source
     witness = Witness(
         kind="race" if is_race else violation.kind,
         array=words.array,
@@ -149,13 +152,14 @@ class _Words:
         self.indices = case.cell if meant is None else case.meant
         self.cell = cell_text(self.array or "", self.indices)
         array, exact = violation.array or "", violation.exact
+        is_aliased = violation.kind == "aliased"
         self.words: dict[str, object] = {
             "sink": case.sink,
             "source": case.source,
             "other": case.other,
             "cell": cell_text(self.array or "", self.indices),
             "here": cell_text(array, case.cell),
-            "there": cell_text(array, case.written),
+            "there": cell_text(violation.detail if is_aliased else array, case.written),
             "array": array,
             "owner": self._owner(),
             "detail": violation.detail,

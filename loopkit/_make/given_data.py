@@ -219,6 +219,12 @@ def normal_argument(given: _arrays.Argument) -> _arrays.Argument:
 
 def normal_temporary(given: _arrays.TemporaryVariable) -> _arrays.TemporaryVariable:
     """A temporary in the form that kernels hold; without axes where its shape is to be inferred."""
+    if given.base_storage is not None:
+        raise InvalidArgumentError(
+            f"'{given.name}' cannot be made in the storage '{given.base_storage}': it must be "
+            "proven that no value is overwritten there",
+            instead="alias_temporaries lays temporaries of a kernel over each other",
+        )
     return replace(
         given,
         dtype=None if given.dtype is None else as_dtype(given.dtype),

@@ -23,7 +23,7 @@ from loopkit._hidden import instances, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
-from loopkit._poly.pairs import Instance, equal, unequal
+from loopkit._poly.pairs import Instance, equal, intersection, unequal
 from loopkit._poly.parallel_axes import Axis, ParallelAxes
 from loopkit._poly.program_order import ProgramOrder
 from loopkit._rules import expand_rules
@@ -174,6 +174,10 @@ class Model(ParallelAxes):
             if one != two:
                 result = result & equal(one, two)
         return result
+
+    def same_copy(self, a: Cell, b: Cell) -> isl.Set:
+        """``{ names of both cells : they are of one copy }``, of arrays with as many copies."""
+        return intersection(equal(one, two) for one, two in _on_shared_axes(a, b) if one != two)
 
     def other_cell(self, a: Cell, b: Cell) -> tuple[isl.Set, ...]:
         """The complement of :meth:`same_cell`, as a union; exact for cells that no data decide."""

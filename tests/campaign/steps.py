@@ -401,6 +401,13 @@ def swizzle_array(r: random.Random, knl: Kernel) -> Arguments:
     return found | {"pad": r.random() < 0.7}
 
 
+def alias_temporaries(r: random.Random, knl: Kernel) -> Arguments:
+    names = [t.name for t in knl.temporaries if t.shape]
+    if len(names) < 2:
+        return None
+    return {"names": r.sample(names, r.randint(2, min(3, len(names))))}
+
+
 def add_padding(r: random.Random, knl: Kernel) -> Arguments:
     shaped = [t for t in knl.temporaries if len(t.shape) > 1]
     if not shaped:
@@ -517,6 +524,7 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "untag_inames": (untag_inames, 2),
     "pad_temporary": (pad_temporary, 2),
     "swizzle_array": (swizzle_array, 3),
+    "alias_temporaries": (alias_temporaries, 3),
     "add_padding": (add_padding, 1),
     "fix_parameters": (fix_parameters, 2),
     "assume": (assume, 3),

@@ -599,3 +599,25 @@ def half_updated() -> lk.Kernel:
         "a, c",
         assumptions="n >= 1",
     )
+
+
+def stages(wide: str = "float32") -> lk.Kernel:
+    """Three arrays, each filled from the one before, in the other direction."""
+    return lk.make_kernel(
+        "{ [b, k, i, j, p, q]: 0 <= b < n and 0 <= k < 4 and 0 <= i, j, p, q < 128 }",
+        f"""
+        for b, k
+            <float32> t[i] = x[b, k, i]                 {{id=t}}
+            <{wide}> r[j] = {wide}(t[127 - j])*2        {{id=r}}
+            <{wide}> s[p] = r[127 - p] + 1              {{id=s}}
+            y[b, k, q] = s[127 - q]                     {{id=y}}
+        end
+        """,
+        [
+            lk.GlobalArg("x", "float32", shape="n, 4, 128"),
+            lk.GlobalArg("y", wide, shape="n, 4, 128"),
+            ...,
+        ],
+        assumptions="n >= 1",
+        name="stages",
+    )

@@ -1,0 +1,152 @@
+"""Whether temporaries that share storage leave each other alone while their values are needed.
+
+A schedule that was proven stays right when arrays are laid over each other if no read sees what
+was written to another one of them: each write that lies in the place of the cell comes after
+the read, or a write of the cell itself comes after it, and before the read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import strides_of
+from loopkit._cached import memoised
+from loopkit._check.instance_maps import own_lineage
+from loopkit._check.schedule_check import Check
+from loopkit._check.violation import Violation
+from loopkit._expression import Access
+from loopkit._frozen import dataclass
+from loopkit._guarded import Guards, guarded_reads
+from loopkit._hidden import BASE, OTHER, SURE
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._places import shared_storage
+from loopkit._poly.model import Cell, Model, model_of
+from loopkit._poly.pairs import Instance
+from loopkit._poly.places import places_of
+
+
+def check_aliases(check: Check) -> None:
+    """Report reads that see what was written to another array of the same storage.
+
+    Arrays that are wrong in the text already, of which somebody took that on trust, are left out.
+    """
+    for array, other in _pairs(check.new.kernel):
+        if (array, other) not in _wrong_in_text(check.lineage.root):
+            _check_arrays(check, array, other)
+
+
+def _pairs(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    for names in dict.fromkeys(shared_storage(kernel).values()):
+        yield from permutations(names, 2)
+
+
+@memoised
+def _wrong_in_text(text: Kernel) -> frozenset[tuple[str, str]]:
+    found = set()
+    for pair in _pairs(text):
+        check = Check(own_lineage(text), model_of(text))
+        _check_arrays(check, *pair)
+        if check.found:
+            found.add(pair)
+    return frozenset(found)
+
+
+def _check_arrays(check: Check, array: str, other: str) -> None:
+    for reader in check.new.kernel.readers.get(array, ()):
+        for access, guards in _reads(reader, array):
+            for writer in check.new.writers(other):
+                _check_pair(check, reader, access, guards, writer)
+
+
+def _reads(statement: Statement, array: str) -> dict[tuple[Access, Guards], None]:
+    """What a statement reads of an array, its own cell too where it updates that."""
+    found = {((n, i), guards): None for n, i, guards in guarded_reads(statement) if n == array}
+    if statement.operation is not None and statement.written == array:
+        found[statement.write, ()] = None
+    return found
+
+
+def _check_pair(
+    check: Check, reader: Statement, access: Access, guards: Guards, writer: Statement
+) -> None:
+    new, array = check.new, access[0]
+    read, at = Instance(reader.id, BASE), Instance(writer.id, OTHER)
+    bounds, everywhere = new.everywhere(read)
+    cell = new.cell(array, new.indices(read, access[1]), read, everywhere)
+    written = new.write_cell(at)
+    both = new.domain(read) & bounds & new.where_evaluated(guards, BASE) & check.lineage.sizes
+    both = both & new.domain(at) & _in_one_place(new, cell, written)
+    pieces = [] if both.is_empty() else new.not_before(read, at, array, itself=False)
+    bad = both - both
+    for _, piece in pieces:
+        bad = bad | (both & piece)
+    for own in new.writers(array):
+        if bad.is_empty():
+            return
+        if new.is_exact(own):
+            bad = bad - _replaced(new, bad, at, Instance(own.id, SURE), read, cell)
+    if bad.is_empty():
+        return
+    is_exact = new.is_exact(writer) and not (cell.by_data or new.depends_on_data(reader))
+    check.report(
+        Violation(
+            "aliased",
+            bad,
+            check.side_of(read),
+            other=check.side_of(at),
+            array=array,
+            cell=cell.indices,
+            written=written.indices,
+            detail=written.array,
+            exact=is_exact,
+        )
+    )
+
+
+def _replaced(
+    new: Model, bad: isl.Set, at: Instance, own: Instance, read: Instance, cell: Cell
+) -> isl.Set:
+    """The cases of ``bad`` in which ``own`` writes the cell after ``at``, and before the read."""
+    found = bad & new.writing(own, cell)
+    for _, piece in (*new.not_before(at, own, cell.array), *new.not_before(own, read, cell.array)):
+        found = found - piece
+    return _sets.project_onto(found, {*_sets.names_of(bad)})
+
+
+def _in_one_place(new: Model, a: Cell, b: Cell) -> isl.Set:
+    """``{ names of both cells : they have bytes in common }``; a superset where data decide."""
+    result = new.same_copy(a, b)
+    if not all(map(_sets.is_affine, (*a.indices, *b.indices))):
+        return result
+    first, second = _bytes(new, a, BASE), _bytes(new, b, OTHER)
+    for one, two in ((first, second), (second, first)):
+        result = result & _sets.condition_set(
+            prim.Comparison(one.begin, "<", prim.Sum((two.begin, two.size)))
+        )
+    result = result & first.tied & second.tied
+    return _sets.project_out(result, [*first.digits, *second.digits])
+
+
+@dataclass(frozen=True, eq=False)
+class _Bytes:
+    """Where a cell begins in the storage, over digits that are tied to its indices; its size."""
+
+    begin: Expression
+    size: int
+    digits: tuple[str, ...]
+    tied: isl.Set
+
+
+def _bytes(new: Model, cell: Cell, label: str) -> _Bytes:
+    array = new.array(cell.array)
+    size = 4 if array.dtype is None else array.dtype.itemsize
+    places = places_of(array, cell.indices, label)
+    steps = zip(strides_of(array), places.along, strict=True)
+    begin = prim.Sum((0, *(prim.Product((size, stride, index)) for stride, index in steps)))
+    return _Bytes(begin, size, places.digits, places.tied)

@@ -9,6 +9,9 @@ ICPP 1985).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
 
 from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError
@@ -18,6 +21,8 @@ from loopkit._spelling import shown
 
 MOST_BITS = 30
 """No array in 32-bit indices has more to permute."""
+
+Whole = TypeVar("Whole", int, "np.ndarray[Any, np.dtype[np.int64]]")
 
 
 @fitting_type
@@ -49,13 +54,21 @@ class Swizzle:
                 instead=f"1 to {MOST_BITS} bits, counted from the lowest, can change",
             )
 
-    def changed(self, index: int) -> int:
-        """The bits that index ``i`` changes, as a number."""
+    def changed(self, index: Whole) -> Whole:
+        """The bits that index ``i`` changes, as a number; of a table, of each entry."""
         return (index >> self.skip) % (1 << self.bits) << self.base
 
     def takes_all(self, extent: Expression) -> bool:
         """Whether indices from 0 have no bits above those that count."""
         return isinstance(extent, int) and extent <= 1 << (self.bits + self.skip)
+
+    def arguments(self, shape: Sequence[int]) -> dict[str, int]:
+        """What ``swizzle_array`` is told to make it, without what it takes if nothing is said."""
+        last, rank = len(shape) - 1, len(shape)
+        usual = {"axis": last, "by": default_by(self.axis, rank), "base": 0, "skip": 0}
+        usual["bits"] = default_bits(shape[self.axis], shape[self.by], self.base, self.skip)
+        names = ("axis", "by", "bits", "base", "skip")
+        return {n: getattr(self, n) for n in names if getattr(self, n) != usual[n]}
 
     def text(self, names: Sequence[str], shape: Sequence[Expression]) -> str:
         """How it reads, given a name for the index of each axis: ``j ^ 4*(i % 8)``."""
@@ -63,3 +76,13 @@ class Swizzle:
         if not self.takes_all(shape[self.by]):
             by = f"({by} % {1 << self.bits})"
         return f"{names[self.axis]} ^ " + (f"{1 << self.base}*{by}" if self.base else by)
+
+
+def default_by(axis: int, rank: int) -> int:
+    """The axis in front of one, and for the first one the last."""
+    return (axis or rank) - 1
+
+
+def default_bits(extent: int, other: int, base: int, skip: int) -> int:
+    """As many bits as the indices of both axes have, those left out that stay or do not count."""
+    return min(max(extent - 1, 0).bit_length() - base, max(other - 1, 0).bit_length() - skip)

@@ -57,7 +57,7 @@ def test_some_sizes_are_given() -> None:
     assert costs.sizes == (("m", 32),)
     assert str(dict(costs.operations)["add", "float32"]) == "32*n**2"
     with pytest.raises(lk.InvalidArgumentError, match="left open"):
-        _ = costs.paddings
+        _ = costs.layouts
 
 
 def test_what_a_polynomial_says_nothing_of() -> None:

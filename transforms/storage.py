@@ -28,7 +28,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._places import space_of
-from loopkit._swizzle import Swizzle
+from loopkit._swizzle import Swizzle, default_bits, default_by
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.tokens import split_outside_brackets
 from loopkit._transform import transform
@@ -254,14 +254,15 @@ def swizzle_array(
     temporary = kernel.temporary_by_name[array]
     rank = len(temporary.shape)
     position = _checked_axis(axis, rank, array)
-    other = _checked_axis((position or rank) - 1 if by is None else by, rank, array)
+    other = _checked_axis(default_by(position, rank) if by is None else by, rank, array)
     if space_of(kernel, temporary) is AddressSpace.GLOBAL:
         raise IllegalTransformError(
             f"'{array}' lies in global memory, which has no banks",
             instead="set_temporary_address_space puts it into shared memory",
         )
     if bits is None:
-        bits = min(_bits_of(temporary, other) - skip, _bits_of(temporary, position) - base)
+        lengths = (_number(temporary, temporary.shape[a], a) for a in (position, other))
+        bits = default_bits(*lengths, base, skip)
         if bits < 1:
             raise InvalidArgumentError(
                 f"no bits are left: of the indices of axes {position} and {other} of '{array}' "
@@ -276,11 +277,6 @@ def swizzle_array(
     if changed == temporary:
         raise IllegalTransformError(f"'{array}' would stay as it is")
     return Change(with_arrays(kernel, {array: changed}))
-
-
-def _bits_of(temporary: TemporaryVariable, axis: int) -> int:
-    """How many bits hold all indices of an axis."""
-    return max(_number(temporary, temporary.shape[axis], axis) - 1, 0).bit_length()
 
 
 def _number(temporary: TemporaryVariable, extent: Expression, axis: int) -> int:

@@ -14,9 +14,9 @@ from loopkit._costs.accesses import accesses_of
 from loopkit._costs.barriers import BarrierCosts, barriers_of
 from loopkit._costs.counting import Counting
 from loopkit._costs.devices import Device, chosen
+from loopkit._costs.layouts import Layouts, layouts_of
 from loopkit._costs.on_device import OnDevice
 from loopkit._costs.operations import Operation, operations_of
-from loopkit._costs.paddings import Padding, paddings_of
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR
@@ -77,12 +77,12 @@ class Costs(OnDevice):
         return barriers_of(self.source, dict(self.sizes), self.grid, self.block)
 
     @cached_property
-    def paddings(self) -> tuple[Padding, ...]:
+    def layouts(self) -> tuple[Layouts, ...]:
         """What would remove bank conflicts, for each shared array that has them.
 
         Tried, and counted anew, when first asked for.
         """
-        return paddings_of(self)
+        return layouts_of(self)
 
     @cached_property
     def moved(self) -> Mapping[str, int | None]:

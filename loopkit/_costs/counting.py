@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 
 from loopkit._arrays import TemporaryVariable
 from loopkit._costs.accesses import Access, AddressMap, address_map, space_of, text_of
 from loopkit._costs.reuse import Reuse, cells_of, reuse
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
-from loopkit._costs.warps import Lanes, WarpCosts, lanes_of, memory_of, moves, warp_costs
-from loopkit._linear import Linear, NotAffineError
-from loopkit._poly.integer_points import EndlessError, System, TooManyPointsError, systems
+from loopkit._costs.warps import (
+    Lanes,
+    Memory,
+    Requests,
+    WarpCosts,
+    lanes_of,
+    memory_of,
+    moves,
+    requests_of,
+    warp_costs,
+)
+from loopkit._frozen import dataclass
+from loopkit._linear import Linear, NotAffineError, total
+from loopkit._poly.integer_points import EndlessError, Rows, System, TooManyPointsError, systems
 from loopkit._poly.model import Model
 from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
 
 UNCOUNTED = (NotAffineError, TooManyPointsError, EndlessError)
+
+
+@dataclass(frozen=True, eq=False)
+class CellRequests:
+    """Requests, and the index along each axis of the cell that each thread touches."""
+
+    cells: tuple[Rows, ...]
+    requests: Requests
+    memory: Memory
+    itemsize: int
+
+    def pieces(self, elements: Rows) -> int:
+        """What all take if cells lay so many elements from the first one."""
+        addresses, found = elements * self.itemsize, self.requests
+        return found.total(self.memory.pieces(addresses, found.runs, self.itemsize)[0])
 
 
 class Counting:
@@ -91,11 +119,25 @@ class Counting:
             self._warps[key] = warp_costs(lanes, moved, start, itemsize, CUDA.warp, memory)
         return self._warps[key]
 
-    def wavefronts(self, access: Access, array: TemporaryVariable) -> int:
-        """What an access to shared memory takes if its array were laid out like another."""
-        where = address_map(self.model, access, self.sizes, array)
-        itemsize = self.itemsize(access)
-        return self.requests(where, itemsize, "shared", is_write=access.is_write).pieces
+    def cells(self, access: Access, array: TemporaryVariable, shape: Sequence[int]) -> CellRequests:
+        """The requests of an access, with the cells of an array of that shape that they touch.
+
+        Raises what :data:`UNCOUNTED` lists.
+        """
+        where = address_map(self.model, access, self.sizes, replace(array, swizzles=()))
+        # An address that tells the cell: each index has digits of its own.
+        steps = [1]
+        for extent in reversed(shape):
+            steps.insert(0, steps[0] << (extent - 1).bit_length())
+        period, *strides = steps
+        parts = [form * stride for form, stride in zip(where.cell, strides, strict=True)]
+        where = replace(where, address=total(parts))
+        moved = moves(where, 1)
+        lanes = lanes_of(where, self.systems(where), self.block, CUDA.warp, moved, period)
+        found = requests_of(lanes, moved, where.address.constant, CUDA.warp)
+        cells = (found.addresses % above // step for above, step in pairwise(steps))
+        memory = memory_of("shared", is_write=access.is_write)
+        return CellRequests(tuple(cells), found, memory, self.itemsize(access))
 
     def reuse(self, where: AddressMap, times: int) -> Reuse:
         """Who touches cells again; those of accesses that differ by constants are alike."""

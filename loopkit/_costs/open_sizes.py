@@ -14,7 +14,7 @@ from loopkit._costs.barriers import BarrierCosts
 from loopkit._costs.costs import Costs, costs
 from loopkit._costs.devices import Device
 from loopkit._costs.interpolation import Lattice, NoLaunchError, NotPolynomialError, interpolated
-from loopkit._costs.paddings import Padding
+from loopkit._costs.layouts import Layouts
 from loopkit._costs.polynomial import QuasiPolynomial
 from loopkit._costs.reuse import Reuse
 from loopkit._costs.sizes import check_names
@@ -39,7 +39,7 @@ class OpenCosts(Costs):
     """What a launch does, by sizes: where :class:`Costs` has a count, a
     :class:`~loopkit._costs.polynomial.QuasiPolynomial`.
 
-    ``sizes`` are those that were given; ``open_sizes`` the others.  Which padding would help, and
+    ``sizes`` are those that were given; ``open_sizes`` the others.  Which layout would help, and
     what a device makes of it, is only known of numbers.
     """
 
@@ -57,12 +57,12 @@ class OpenCosts(Costs):
         return self.waits
 
     @property
-    def paddings(self) -> tuple[Padding, ...]:
+    def layouts(self) -> tuple[Layouts, ...]:
         """What would remove bank conflicts: not known of open sizes."""
         raise InvalidArgumentError(
-            f"which padding helps is only known of numbers, and {', '.join(self.open_sizes)} "
+            f"which layout helps is only known of numbers, and {', '.join(self.open_sizes)} "
             "were left open",
-            instead=f"costs({', '.join(f'{n}=...' for n in self.source.sizes)}).paddings",
+            instead=f"costs({', '.join(f'{n}=...' for n in self.source.sizes)}).layouts",
         )
 
     def at(self, **sizes: int) -> dict[str, int]:

@@ -10,6 +10,7 @@ from loopkit._frozen import dataclass
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import AccessCosts, Costs
+    from loopkit._costs.layouts import Layouts
     from loopkit._costs.open_sizes import OpenCosts
 
 
@@ -60,7 +61,7 @@ def parts(costs: Costs) -> Iterator[Table | str]:
             statements = tuple(a.statement for a in mine)
             yield Table((f"{space} memory", "", *heads), tuple(map(_row, mine)), statements)
     yield from _touched_again(costs)
-    yield from _paddings(costs)
+    yield from _layouts(costs)
     yield from _barriers(costs)
     if costs.at_most:
         yield f"as if conditions on data held: {', '.join(costs.at_most)}"
@@ -138,17 +139,26 @@ def _touched_again(costs: Costs) -> Iterator[Table]:
         yield Table(("touched again by the", "", *columns), tuple(rows), statements)
 
 
-def _paddings(costs: Costs) -> Iterator[str]:
+def _layouts(costs: Costs) -> Iterator[str]:
     """What would remove bank conflicts."""
     lines = []
-    for padding in costs.paddings:
-        text = f"{padding.array}: {padding.wavefronts:,} wavefronts, {padding.least:,} at best; "
-        if padding.call:
-            left = "" if padding.removes_all else f", to {padding.with_it:,}"
-            text += f"{padding.call} removes {'the conflicts' if not left else 'some'}{left}"
-        lines.append(text + padding.why)
+    for found in costs.layouts:
+        text = f"{found.array}: {found.wavefronts:,} wavefronts, {found.least:,} at best; "
+        lines.append(text + found.why + "; ".join(_better(found)))
     if lines:
         yield "\n".join(lines)
+
+
+def _better(found: Layouts) -> Iterator[str]:
+    """What the best layouts of an array do, the one that takes less memory first."""
+    for layout in found.better:
+        if layout.wavefronts > found.with_it:
+            continue
+        left = layout.wavefronts - found.least
+        text = f"{layout.call} removes " + (f"all but {left:,}" if left else "the conflicts")
+        yield text + (f" for {layout.bytes:,} bytes" if layout.bytes else "")
+    if found.better and not found.removes_all:
+        yield "no padding or swizzle of one axis removes all"
 
 
 def _barriers(costs: Costs) -> Iterator[Table]:

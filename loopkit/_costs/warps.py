@@ -133,16 +133,22 @@ def lanes_of(
     return Lanes(classes, runs, tuple(names), tuple(values))
 
 
-def warp_costs(
-    lanes: Lanes, moved: Mapping[str, int], start: int, itemsize: int, warp: int, memory: Memory
-) -> WarpCosts:
-    """What an access costs whose address begins at ``start`` and is ``moved`` by names, in bytes.
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """Requests that are alike, a row each: addresses of threads, which of them run, how often."""
 
-    Raises :class:`TooManyPointsError` where that would take too long.
-    """
+    addresses: Rows
+    runs: Flags
+    times: Any
+
+    def total(self, pieces: Rows) -> int:
+        """The sum of what each takes."""
+        return _total(pieces, self.times)
+
+
+def requests_of(lanes: Lanes, moved: Mapping[str, int], start: int, warp: int) -> Requests:
+    """The requests of an access whose address begins at ``start`` and is ``moved`` by names."""
     classes = lanes.classes
-    if not len(classes.case):
-        return WarpCosts(alignment=memory.period)
     apart = np.zeros(lanes.runs.shape, np.int64)
     for names, (case, thread, values) in zip(lanes.names, lanes.values, strict=True):
         apart[case, thread] = values @ np.array([moved.get(n, 0) for n in names], np.int64)
@@ -151,7 +157,20 @@ def warp_costs(
     times = np.repeat(classes.times, runs.shape[1] // warp)
     runs, addresses = runs.reshape(-1, warp), addresses.reshape(-1, warp)
     active = runs.any(axis=1)
-    runs, addresses, times = runs[active], addresses[active], times[active]
+    return Requests(addresses[active], runs[active], times[active])
+
+
+def warp_costs(
+    lanes: Lanes, moved: Mapping[str, int], start: int, itemsize: int, warp: int, memory: Memory
+) -> WarpCosts:
+    """What an access costs whose address begins at ``start`` and is ``moved`` by names, in bytes.
+
+    Raises :class:`TooManyPointsError` where that would take too long.
+    """
+    if not len(lanes.classes.case):
+        return WarpCosts(alignment=memory.period)
+    found = requests_of(lanes, moved, start, warp)
+    addresses, runs, times = found.addresses, found.runs, found.times
     pieces, least = memory.pieces(addresses, runs, itemsize)
     lowest = np.where(runs, addresses, np.iinfo(np.int64).max).min(axis=1)
     together = int(np.bitwise_or.reduce(lowest, initial=memory.period))

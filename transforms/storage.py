@@ -261,8 +261,8 @@ def swizzle_array(
             instead="set_temporary_address_space puts it into shared memory",
         )
     if bits is None:
-        lengths = (_number(temporary, temporary.shape[a], a) for a in (position, other))
-        bits = default_bits(*lengths, base, skip)
+        mine, its = (_number(temporary, temporary.shape[a], a) for a in (position, other))
+        bits = default_bits(mine, its, base, skip)
         if bits < 1:
             raise InvalidArgumentError(
                 f"no bits are left: of the indices of axes {position} and {other} of '{array}' "

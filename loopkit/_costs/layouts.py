@@ -178,8 +178,9 @@ class _Trial:
 
     def bytes(self, array: TemporaryVariable) -> int:
         """The memory that the array takes."""
-        ends = zip(*map(self._values, (storage_shape(array), strides_of(array))), strict=True)
-        return (1 + sum((extent - 1) * stride for extent, stride in ends)) * self.itemsize
+        shape, strides = map(self._values, (storage_shape(array), strides_of(array)))
+        last = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+        return (last + 1) * self.itemsize
 
     def _values(self, expressions: Sequence[Expression]) -> tuple[int, ...]:
         return tuple(_sets.value_at(expr, self.sizes) for expr in expressions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import sys
 from pathlib import Path
@@ -177,18 +178,42 @@ def test_where_data_decide_there_is_none() -> None:
     assert "no roofline: how many bytes of 'a'" in str(costs)
 
 
-def test_where_data_decide_whether_something_happens_that_is_told() -> None:
-    knl = lk.make_kernel(
-        "{ [i]: 0 <= i < n }",
-        "b[i] = a[i] {if=m[i] > 0}",
-        dtypes={"a, b": "float32", "m": "int32"},
+CASES = {
+    "b[i] = a[i] {if=i % 3 == 0}": (4 * 34, 4 * 34, ()),
+    "b[i] = a[i] {if=m[i] > 0}": (4 * 200, 4 * 100, ("insn",)),
+    "b[i] = if(m[i] > 0, a[i], 0)": (4 * 200, 4 * 100, ("insn",)),
+    "b[i] = b[i] + a[i] {if=m[i] > 0}": (4 * 300, 4 * 100, ("insn",)),
+    "b[i] = if(i < 50, a[i], 0)": (4 * 50, 4 * 100, ()),
+    "if m[i] > 0 and i < 10\n b[i] = a[i]\nend": (4 * 20, 4 * 10, ("insn",)),
+    "b[i] = a[i] {if=i*i < n}": (4 * 100, 4 * 100, ("insn",)),
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_masks_have_a_roofline(text: str) -> None:
+    """Exact where conditions are affine; where data decide, what moves if they hold."""
+    read, written, at_most = CASES[text]
+    names = ", ".join(name for name in "abm" if f"{name}[" in text)
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes={names: "float32"})
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    costs = knl.costs(n=100, device="H100")
+    assert sum(f.read or 0 for f in costs.footprints) == read
+    assert sum(f.written or 0 for f in costs.footprints) == written
+    assert costs.at_most == at_most
+    assert costs.roofline.moved == read + written
+    assert ("if all conditions on data hold" in str(costs)) == bool(at_most)
+    masked = {f.array for f in costs.footprints if f.at_most}
+    assert masked == {a.array for a in costs.accesses if a.at_most} and bool(masked) == bool(
+        at_most
     )
-    found = knl.costs(n=10, device="H100")
-    if any(f.read is None or f.written is None for f in found.footprints):
-        with pytest.raises(lk.InvalidArgumentError, match="data decide"):
-            found.roofline  # noqa: B018
-    else:
-        assert "as if conditions on data held" in str(found.roofline)
+    assert "m" not in masked  # what a condition reads is read for all
+
+
+def test_a_halo_that_is_staged_is_known() -> None:
+    knl = importlib.import_module("stencil_5").make()["scheduled"]
+    costs = knl.costs(n=4096, m=4096, device="H100")
+    assert {f.array: f.read for f in costs.footprints} == {"u": 4 * 4098**2, "v": 0}
+    assert costs.roofline.moved == 4 * (4098**2 + 4096**2)
 
 
 def test_no_block_at_all() -> None:

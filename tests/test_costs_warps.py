@@ -279,6 +279,9 @@ def test_where_data_decide() -> None:
     assert costs.at_most == ("insn",)
     assert "as if conditions on data held: insn" in str(costs)
     assert {f.array: f.read for f in costs.footprints}["a"] is None
+    mask, written = by_array["mask"], by_array["b"]
+    assert mask.counts is not None and mask.counts.threads == 100 and not mask.at_most
+    assert written.counts is not None and written.counts.threads == 100 and written.at_most
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ class AddressMap:
     blocks: tuple[tuple[str, int] | None, ...]
     cell: tuple[Linear, ...]
     address: Linear
+    at_most: bool = False
+    """Whether data decide where in the domain the access is made."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -122,16 +124,20 @@ def address_map(
     access: Access,
     sizes: Mapping[str, int],
     array: ArrayArg | TemporaryVariable | None = None,
+    *,
+    as_if: bool = False,
 ) -> AddressMap:
     """Which threads make an access to which addresses, at these sizes, as the code runs.
 
-    ``array`` is the accessed one, laid out in another way.  Raises :class:`NotAffineError` where
-    data decide that.
+    ``array`` is the accessed one, laid out in another way.  ``as_if`` takes conditions on data to
+    hold: threads make it at most where the map says so.  Raises :class:`NotAffineError` where data
+    decide that, or, with ``as_if``, the address.
     """
     statement = model.statement[access.statement]
-    if model.depends_on_data(statement) or model.bounds_from_data(access.statement):
-        raise NotAffineError
-    if any(model.condition(guard) is None for guard in access.guards):
+    at_most = _is_at_most(model, statement, access)
+    if model.bounds_from_data(access.statement) or (
+        not as_if and (at_most or model.depends_on_data(statement))
+    ):
         raise NotAffineError
     at = Instance(access.statement, "")
     bounds, everywhere = model.everywhere(at)
@@ -159,7 +165,20 @@ def address_map(
         blocks,
         cell,
         total([linear(p) * stride for p, stride in zip(places.along, strides, strict=True)]),
+        at_most,
     )
+
+
+def _is_at_most(model: Model, statement: Statement, access: Access) -> bool:
+    """Whether data decide if an access is made where its statement's domain says so.
+
+    What the first condition on data reads itself is read for all instances.
+    """
+    is_target = access.is_write or (
+        is_update(statement) and key_of(statement.write) == key_of((access.array, access.indices))
+    )
+    guards = (*access.guards, *(statement.predicates if is_target else ()))
+    return any(model.condition(guard) is None for guard in guards)
 
 
 def _executed(model: Model, statement: Statement) -> isl.Set:

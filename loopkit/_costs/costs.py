@@ -41,7 +41,8 @@ class Costs(OnDevice):
 
     ``operations`` counts by kind and type, such as ``("add", "float32")``; ``instances`` says how
     often each statement runs.  All numbers are exact, but where ``at_most`` says for which
-    statements data decide: they are counted as if conditions on data held.
+    statements data decide: they, or some of their accesses, are counted as if conditions on data
+    held.
 
     ``resources``, ``occupancy``, ``tail`` and ``roofline`` are of ``device``, and are found when
     they are first asked for: see :class:`OnDevice`.
@@ -148,6 +149,8 @@ def costs(
     statements = {s.id: instances_at(model, s.id, sizes) for s in model.kernel.statements}
     counter = Counting(model, sizes, launch.block)
     accesses = [a for a in accesses_of(model.kernel) if counter.space(a) in SPACES.values()]
+    found = tuple(map(counter.costs, accesses))
+    by_data = {a.statement for a in found if a.at_most}
     return Costs(
         kernel=kernel.name,
         sizes=tuple(sorted(sizes.items())),
@@ -156,10 +159,10 @@ def costs(
         shared_bytes=made.static_shared + made.dynamic_shared,
         instances=tuple((name, counted) for name, (counted, _) in statements.items()),
         operations=operations_at(model, {n: c for n, (c, _) in statements.items()}, sizes),
-        accesses=tuple(map(counter.costs, accesses)),
+        accesses=found,
         footprints=tuple(counter.footprints(accesses)),
         source=kernel,
-        at_most=tuple(name for name, (_, exact) in statements.items() if not exact),
+        at_most=tuple(n for n, (_, exact) in statements.items() if not exact or n in by_data),
         asked=None if device is None else chosen(device),
         arch=arch,
     )

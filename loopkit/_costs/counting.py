@@ -78,9 +78,10 @@ class Counting:
     def costs(self, access: Access) -> AccessCosts:
         """What an access costs."""
         space, itemsize = self.space(access), self.itemsize(access)
-        counts, touched, why = None, None, ""
+        counts, touched, why, at_most = None, None, "", False
         try:
-            where = address_map(self.model, access, self.sizes)
+            where = address_map(self.model, access, self.sizes, as_if=True)
+            at_most = where.at_most
             counts = self.requests(where, itemsize, space, is_write=access.is_write)
         except NotAffineError:
             why = "data decide"
@@ -99,6 +100,7 @@ class Counting:
             counts,
             why,
             touched,
+            at_most,
         )
 
     def requests(
@@ -124,7 +126,7 @@ class Counting:
 
         Raises what :data:`UNCOUNTED` lists.
         """
-        where = address_map(self.model, access, self.sizes, replace(array, swizzles=()))
+        where = address_map(self.model, access, self.sizes, replace(array, swizzles=()), as_if=True)
         # An address that tells the cell: each index has digits of its own.
         steps = [1]
         for extent in reversed(shape):
@@ -153,23 +155,30 @@ class Counting:
             if self.space(access) == "global":
                 by_array.setdefault(access.array, ([], []))[access.is_write].append(access)
         for name, both in by_array.items():
-            read, written = map(self._bytes, both)
-            yield Footprint(name, read, written)
+            (read, once), (written, too) = map(self._bytes, both)
+            yield Footprint(name, read, written, once or too)
 
-    def _bytes(self, accesses: list[Access]) -> int | None:
-        """The bytes of the elements that accesses touch, each once; None where not known."""
+    def _bytes(self, accesses: list[Access]) -> tuple[int | None, bool]:
+        """The bytes of the elements that accesses touch, each once; None where not known.
+
+        And whether they are so many at most.
+        """
         if not accesses:
-            return 0
+            return 0, False
         found: list[System] = []
+        surely: list[System] = []
         names: tuple[str, ...] = ()
         try:
             for access in accesses:
-                where = address_map(self.model, access, self.sizes)
+                where = address_map(self.model, access, self.sizes, as_if=True)
                 names, touched = cells_of(where, self.systems(where))
                 found += touched
-            return distinct(found, names) * self.itemsize(accesses[0])
+                surely += [] if where.at_most else touched
+            many = distinct(found, names)
+            at_most = len(surely) < len(found) and many > (distinct(surely, names) if surely else 0)
+            return many * self.itemsize(accesses[0]), at_most
         except UNCOUNTED:
-            return None
+            return None, False
 
 
 def _key(form: Linear) -> object:

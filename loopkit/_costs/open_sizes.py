@@ -18,7 +18,7 @@ from loopkit._costs.layouts import Layouts
 from loopkit._costs.polynomial import QuasiPolynomial
 from loopkit._costs.reuse import Reuse
 from loopkit._costs.sizes import check_names
-from loopkit._costs.values import AccessCosts, Footprint
+from loopkit._costs.values import AccessCosts
 from loopkit._costs.warps import LINE, WarpCosts
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import variable_names
@@ -201,10 +201,10 @@ def _changed(costs: Costs, change: Change) -> Costs:
         ),
         accesses=tuple(_changed_access(a, change) for a in costs.accesses),
         footprints=tuple(
-            Footprint(
-                f.array,
-                change(f"bytes read of {f.array}", f.read),
-                change(f"bytes written of {f.array}", f.written),
+            replace(
+                f,
+                read=change(f"bytes read of {f.array}", f.read),
+                written=change(f"bytes written of {f.array}", f.written),
             )
             for f in costs.footprints
         ),

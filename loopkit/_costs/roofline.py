@@ -131,7 +131,8 @@ class Roofline(Printed):
             )
         if not all(t.is_floor for t in self.terms):
             lines.append("  * as the text asks: what stays in registers or in L1 needs less")
-        bound = f"at least {seconds_text(self.seconds)}, set by {self.bound.name}"
+        held = " if all conditions on data hold" if self.at_most else ""
+        bound = f"at least {seconds_text(self.seconds)}{held}, set by {self.bound.name}"
         if self.intensity is not None:
             bound += f"; {self.intensity:.3g} operations a byte"
         lines.append(bound)

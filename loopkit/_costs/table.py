@@ -46,7 +46,12 @@ def parts(costs: Costs) -> Iterator[Table | str]:
     if costs.footprints:
         moved = costs.moved
         rows = tuple(
-            (f.array, _number(f.read), _number(f.written), _number(moved.get(f.array)))
+            (
+                f"{f.array}, at most" if f.at_most else f.array,
+                _number(f.read),
+                _number(f.written),
+                _number(moved.get(f.array)),
+            )
             for f in costs.footprints
         )
         yield Table(
@@ -121,7 +126,8 @@ def _row(access: AccessCosts) -> tuple[str, ...]:
 
 
 def _where(access: AccessCosts) -> str:
-    return f"{'write' if access.is_write else 'read'}, {access.statement}"
+    verb = "write" if access.is_write else "read"
+    return f"{verb}{' at most' if access.at_most else ''}, {access.statement}"
 
 
 def _touched_again(costs: Costs) -> Iterator[Table]:

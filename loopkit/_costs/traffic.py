@@ -20,8 +20,8 @@ from loopkit._linear import NotAffineError
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.integer_points import (
     EndlessError,
+    System,
     TooManyPointsError,
-    count,
     systems,
 )
 from loopkit._poly.model import Model, model_of
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def bytes_to_move(costs: Costs) -> int:
     """Bytes of cells that are written, and of those whose value from before the launch is read.
 
-    Each once; a value that the launch itself writes before it reads it need not come from memory.
-    Raises :class:`InvalidArgumentError` where that is not known.
+    Each once, as if conditions on data held; a value that the launch itself writes before it reads
+    it need not come from memory.  Raises :class:`InvalidArgumentError` where that is not known.
     """
     from loopkit.codegen.prepare import prepare
 
@@ -51,7 +51,7 @@ def bytes_to_move(costs: Costs) -> int:
                 f"how many bytes of '{footprint.array}' a launch moves is not known: {why}",
                 asked=f"the roofline of {costs.kernel}",
             )
-        if read and written:
+        if read and written and not footprint.at_most:
             model = model_of(prepare(costs.source))
             read = _from_before(model, footprint.array, dict(costs.sizes))
         total += read + written
@@ -60,8 +60,9 @@ def bytes_to_move(costs: Costs) -> int:
 
 def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
     """Bytes of an array's cells that are read before the launch has written them."""
-    flow, cells = dataflow_of(model.kernel), None
+    flow = dataflow_of(model.kernel)
     names: tuple[str, ...] = ()
+    found: list[System] = []
     for access in accesses_of(model.kernel):
         if access.array != array or access.is_write:
             continue
@@ -69,14 +70,12 @@ def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
         if where is None:
             continue
         names = tuple(hidden("cell", n) for n in range(len(access.indices)))
-        for name, value in sizes.items():
-            where = where & _sets.equality(name, value)
         for name, index in zip(names, access.indices, strict=True):
             value = substitute(index, sizes)
             where = where & _sets.affine_equality(prim.Variable(name), value)
-        touched = _sets.project_onto(where, names)
-        cells = touched if cells is None else (cells | touched).coalesce()
-    return 0 if cells is None else count(cells, names, {}) * _itemsize(model, array)
+        others = sorted(_sets.involved_names(where) - sizes.keys() - {*names})
+        found += systems(where, (*others, *names), sizes)
+    return distinct(found, names) * _itemsize(model, array) if found else 0
 
 
 def wavefronts_at_least(costs: Costs) -> int | None:
@@ -95,7 +94,7 @@ def wavefronts_at_least(costs: Costs) -> int | None:
         for number, access in enumerate(accesses_of(kernel)):
             if space_of(kernel, access.array) is not AddressSpace.LOCAL:
                 continue
-            where = address_map(model, access, sizes)
+            where = address_map(model, access, sizes, as_if=True)
             changing = {i for writer in kernel.writers[access.array] for i in writer.inames}
             kept = {*where.blocks, *(where.requests if access.is_write else changing)}
             kept &= {*where.requests}

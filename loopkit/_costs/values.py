@@ -19,7 +19,8 @@ class AccessCosts:
     ``least_pieces`` would do if the elements of each request lay beside each other.
     ``bytes_used`` are those of different elements in each request.  ``reuse`` says how often cells
     of global memory are touched again, and by whom.  Where data decide, or there are too many
-    cases, they are None, and ``why`` says so.
+    cases, they are None, and ``why`` says so.  ``at_most`` says that they are counted as if
+    conditions on data held.
     """
 
     statement: str
@@ -31,6 +32,7 @@ class AccessCosts:
     counts: WarpCosts | None
     why: str = ""
     reuse: Reuse | None = None
+    at_most: bool = False
 
     @property
     def used(self) -> float | None:
@@ -61,8 +63,12 @@ class AccessCosts:
 
 @dataclass(frozen=True)
 class Footprint:
-    """The bytes of an array that a launch touches at all: so many must be moved."""
+    """The bytes of an array that a launch touches at all: so many must be moved.
+
+    ``at_most`` says that these are the bytes if conditions on data hold, and may be fewer.
+    """
 
     array: str
     read: int | None
     written: int | None
+    at_most: bool = False

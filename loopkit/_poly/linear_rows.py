@@ -78,5 +78,18 @@ def unlinked(
     return [(*key, constant) for key, constant in tightest.items()]
 
 
+def narrowed(inequalities: Iterable[Row], low: Bounds, high: Bounds) -> tuple[list[int], list[int]]:
+    """The bounds of names, with what inequalities say of single ones."""
+    lower, upper = list(low), list(high)
+    for row in inequalities:
+        if names_in(row) == 1:
+            column, c = next((n, c) for n, c in enumerate(row[:-1]) if c)
+            if c > 0:
+                lower[column] = max(lower[column], -(row[-1] // c))
+            else:
+                upper[column] = min(upper[column], row[-1] // -c)
+    return lower, upper
+
+
 def _bound(column: int, sign: int, constant: int, width: int) -> Row:
     return (*(sign if n == column else 0 for n in range(width)), constant)

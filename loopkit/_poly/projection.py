@@ -29,6 +29,7 @@ from loopkit._poly.linear_rows import (
     Row,
     least,
     names_in,
+    narrowed,
     plus,
     tidy,
     tightened,
@@ -161,17 +162,34 @@ def image(system: System, keep: Collection[str], *, in_full: bool = True) -> Sys
     if system.box is None:
         return system
     kept = {n for n, name in enumerate(system.names) if name in keep}
-    left = set(range(len(system.names))) - kept
-    rows = _Rows(system)
-    while several := left - (set() if in_full else rows.determined(kept, left)):
-        column = rows.eliminate(several)
-        if column is None:
-            break
-        left.remove(column)
-    if left - rows.determined(kept, left):
-        raise InexactError
-    names = [name if n in kept else "" for n, name in enumerate(system.names)]
-    return rows.over(sorted(left | kept), names)
+    everything = set(range(len(system.names)))
+    # The cheapest name first; where that leads nowhere, the one that is farthest from kept ones.
+    for groups in ([everything - kept], _by_distance(system, kept)):
+        left, rows = everything - kept, _Rows(system)
+        while several := left - (set() if in_full else rows.determined(kept, left)):
+            tried = (rows.eliminate(several & group) for group in groups)
+            column = next((c for c in tried if c is not None), None)
+            if column is None:
+                break
+            left.remove(column)
+        if not left - rows.determined(kept, left):
+            names = [name if n in kept else "" for n, name in enumerate(system.names)]
+            return rows.over(sorted(left | kept), names)
+    raise InexactError
+
+
+def _by_distance(system: System, kept: set[int]) -> list[set[int]]:
+    """Columns by how many constraints lie between them and those kept, the farthest first."""
+    links = [
+        set(np.flatnonzero(row[:-1]).tolist()) for row in (*system.equalities, *system.inequalities)
+    ]
+    groups = [set(kept)]
+    seen = set(kept)
+    while near := set().union(*(link for link in links if link & groups[-1])) - seen:
+        groups.append(near)
+        seen |= near
+    rest = set(range(len(system.names))) - seen
+    return [rest, *reversed(groups[1:])]
 
 
 def _with_fewer_names(system: System) -> System:
@@ -194,11 +212,12 @@ class _Rows:
 
     def __init__(self, system: System) -> None:
         assert system.box is not None
-        self.box = system.box
+        self.box: Box = system.box
         self.domain = system.domain
         self.equalities: list[Row] = [tuple(row) for row in system.equalities.tolist()]
         rows = map(tuple, system.inequalities.tolist())
         self.inequalities = tidy(self.equalities, rows, *self.box)
+        self.box = narrowed(self.inequalities, *self.box)
 
     def over(self, columns: Sequence[int], names: Sequence[str]) -> System:
         """The system over columns, which others are eliminated from."""

@@ -20,7 +20,7 @@ PASSES = (
     ("nest", "find_hardware", "hardware"),
     ("nest", "executed_instances", "instances"),
     ("nest", "place_barriers", "barriers"),
-    ("lower", "make_nest", "nest"),
+    ("nest", "make_nest", "nest"),
     ("lower", "lay_out", "storage"),
     ("lower", "Ranges", "widths"),
 )

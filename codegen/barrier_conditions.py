@@ -84,9 +84,7 @@ class BarrierConditions:
         differ = conflicts.other_warp if reach is Reach.BLOCK else conflicts.other_thread
         result = isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
         for pairs in found:
-            inside = pairs & conflicts.kernel.assumptions.set
-            if reach is Reach.WARP:
-                inside = inside & conflicts.same_warp
+            inside = pairs & conflicts.same_warp if reach is Reach.WARP else pairs
             for condition in differ:
                 result = result | (inside & condition)
         return result.coalesce()

@@ -103,6 +103,7 @@ class Conflicts:
         self.single_thread = hardware.block == (1, 1, 1)
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
+        self._pairs: dict[tuple[object, ...], isl.Set] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
         self.by_array = grouped((a.array, a) for found in self.accesses.values() for a in found)
 
@@ -190,7 +191,7 @@ class Conflicts:
 
     def _make_side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         statement = self.kernel.statement_by_id[access.statement]
-        domain = self.instances.of[access.statement]
+        domain = self.instances.of[access.statement] & self.kernel.assumptions.set
         for condition in self.conditions(statement):
             domain = domain & _sets.condition_set(condition)
         domain = domain & where_all_hold(access.guards, self.kernel.integers)
@@ -238,11 +239,12 @@ class Conflicts:
     ) -> Iterator[tuple[Cell, Cell, isl.Set]]:
         """For each two of their cells the pairs of instances in which these are the same one.
 
-        They may be on one thread, and break the assumptions.
+        They may be on one thread.
         """
         one = self.side(first, ONE, order.shared, blocks)
         two = self.side(second, TWO, order.shared, blocks)
-        both = one.domain & two.domain
+        key = (self.kind(first)[2:], self.kind(second)[2:], order.shared, blocks)
+        both = once(self._pairs, key, lambda: one.domain & two.domain)
         if order.carried is not None:
             times = steps([order.carried], ONE, TWO)
             [(earlier, later)], [ordered] = times, before(times)
@@ -288,7 +290,7 @@ class Conflicts:
         return found
 
     def _any(self, pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
-        return any(self.happens(pairs & condition) for condition in conditions)
+        return any(not (pairs & condition).is_empty() for condition in conditions)
 
     def meet_across_blocks(self, first: Access, second: Access) -> bool:
         """Whether two accesses touch one cell in different blocks, whenever they run."""
@@ -297,10 +299,6 @@ class Conflicts:
             self._any(pairs, self.other_block[::step])
             for _, _, pairs in self.pairs(first, second, ANY_ORDER, blocks=True)
         )
-
-    def happens(self, pairs: isl.Set) -> bool:
-        """Whether a set has a point under the kernel's assumptions."""
-        return not (pairs.is_empty() or (pairs & self.kernel.assumptions.set).is_empty())
 
     @memoised
     def keeps_apart(self, array: str) -> bool:
@@ -379,15 +377,21 @@ class Conflicts:
         return _sets.condition_set(prim.Comparison(one, "==", two))
 
     def _warp(self, label: str) -> Expression:
-        """The number of a thread's warp: threads are numbered x first, and dealt out in turn."""
+        """The number of a thread's warp: threads are numbered x first, and dealt out in turn.
+
+        Axes that a warp is a whole number of rows of tell nothing of it.
+        """
         terms: list[Expression] = []
-        stride = 1
+        stride, warp = 1, CUDA.warp
         for axis, extent in enumerate(self.hardware.block):
-            if extent != 1:
+            if not terms and warp % extent == 0:
+                warp //= extent
+            elif extent != 1:
                 word = prim.Variable(thread_word("l", axis, label, True))
                 terms.append(word if stride == 1 else prim.Product((stride, word)))
-            stride *= extent
-        return prim.FloorDiv(terms[0] if len(terms) == 1 else prim.Sum(tuple(terms)), CUDA.warp)
+                stride *= extent
+        number = terms[0] if len(terms) == 1 else prim.Sum(tuple(terms))
+        return number if warp == 1 else prim.FloorDiv(number, warp)
 
 
 def thread_word(kind: str, axis: int, label: str, blocks: bool) -> str:

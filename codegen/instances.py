@@ -93,7 +93,7 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
         if number not in known:
             domain = kernel.statement_domain(statement)
             if locations:
-                domain = enlarger.enlarged(domain, locations)
+                domain = enlarger.enlarged(statement.inames, locations)
             condition, rest = split_predicates(kernel, statement)
             has_conditions = len(rest) < len(statement.predicates)
             known[number] = domain & condition if has_conditions else domain
@@ -177,8 +177,10 @@ class _Enlarger:
         low, high = self.kernel.range_of(iname)
         return None if low is None or high is None else (low, high)
 
-    def enlarged(self, domain: isl.Set, locations: frozenset[str]) -> isl.Set:
-        """``domain`` for all locations of the launch, not only those of the domain."""
+    @memoised
+    def enlarged(self, inames: frozenset[str], locations: frozenset[str]) -> isl.Set:
+        """The domain around inames for all locations of the launch, not only its own."""
+        domain = self.kernel.domain_around(inames)
         places = _sets.project_out(domain, sorted(set(self.kernel.all_inames) - locations))
         others = sorted(locations - self.hardware.group_inames)
         launched = _sets.project_out(places, others)
@@ -213,7 +215,7 @@ class _Enlarger:
                 return False
             for index, extent in zip(indices, array.shape, strict=False):
                 if domain is None:
-                    domain = self.enlarged(kernel.statement_domain(statement), locations)
+                    domain = self.enlarged(statement.inames, locations)
                     domain = domain & kernel.assumptions.set
                 if not is_inside(domain, index, extent):
                     return False

@@ -10,11 +10,11 @@ from math import prod
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _budget, _sets
+from loopkit import _sets
 from loopkit._arrays import ArrayArg, Strided, ValueArg
-from loopkit._budget import SpentError, in_turn, within
+from loopkit._budget import in_turn
 from loopkit._cached import memoised
-from loopkit._errors import CompileError, UndecidedError
+from loopkit._errors import CompileError
 from loopkit._expression import to_text
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel
@@ -38,7 +38,7 @@ from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters
 from loopkit.codegen.joined import joined
 from loopkit.codegen.joins import joins_of
 from loopkit.codegen.launches import Part, Parts, parts_of
-from loopkit.codegen.nest import make_nest
+from loopkit.codegen.nest import Nest, in_time, nest_of
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
 from loopkit.codegen.storage import ALIGNMENT, global_temporaries, lay_out
@@ -65,23 +65,21 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     constants where they must be; :class:`~loopkit.UndecidedError` where isl does
     not work out bounds, guards and barriers within its budget.
     """
-    allowed = _budget.LOWERING * len(kernel.statements)
-    try:
-        return within(allowed, partial(_lowered, kernel, strided))
-    except SpentError:
-        raise UndecidedError(
-            f"isl did not work out the loops of '{kernel.name}' within {allowed:,} operations",
-            instead="fewer conditions on one iname, or splits by constants that divide each "
-            "other, leave simpler bounds",
-        ) from None
+    notes = unproven(kernel)
+    if is_one_launch(kernel):
+        return _lowered(kernel, strided, notes)
+    return _sequence(kernel, strided, notes)
 
 
-def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
-    if not is_one_launch(kernel):
-        return _sequence(kernel, strided)
+def _lowered(kernel: Kernel, strided: frozenset[str], notes: Iterable[str] = ()) -> Program:
+    """The program of one launch."""
     kernel = prepare(kernel)
+    nest = nest_of(kernel)
+    return in_time(kernel, partial(_made, kernel, nest, strided, notes))
+
+
+def _made(kernel: Kernel, nest: Nest, strided: frozenset[str], notes: Iterable[str]) -> Program:
     kernel, strides = _with_strides(kernel, strided)
-    nest = make_nest(kernel)
     storage = lay_out(kernel, scratch_bytes(kernel, nest.hardware.block))
     scratch = global_temporaries(kernel)
     ranges = Ranges(kernel, nest.hardware)
@@ -98,7 +96,7 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
             alignment=ALIGNMENT if storage.dynamic_shared else None,
             joins=joins_of(kernel),
         ),
-        unproven(kernel),
+        notes,
     )
     return Program(
         name=kernel.name,
@@ -116,11 +114,10 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     )
 
 
-def _sequence(kernel: Kernel, strided: frozenset[str]) -> Program:
+def _sequence(kernel: Kernel, strided: frozenset[str], notes: Iterable[str]) -> Program:
     """One program for all launches of a kernel."""
-    parts = parts_of(kernel)
+    parts = in_time(kernel, partial(parts_of, kernel))
     launches = _launches(parts, strided)
-    notes = unproven(kernel)
     whole, strides = _with_strides(prepare(kernel), strided)
     params: list[ValueParam | ArrayParam] = parameters(whole, global_temporaries(whole))
     made = Program(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import TypeVar
 
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _budget, _sets
+from loopkit._budget import SpentError, in_turn, within
 from loopkit._cached import memoised
 from loopkit._collectives import COMBINE, is_collective
-from loopkit._errors import IllegalTransformError
+from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
@@ -38,6 +41,8 @@ from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, of_whole_numbers
 from loopkit.codegen.meetings import check_meetings
 from loopkit.codegen.races import check_races
 
+R = TypeVar("R")
+
 
 @dataclass(frozen=True)
 class Nest:
@@ -47,6 +52,30 @@ class Nest:
     hardware: Hardware
     instances: Instances
     has_barrier: bool
+
+
+@in_turn
+@memoised
+def nest_of(kernel: Kernel) -> Nest:
+    """The nest of a kernel that is prepared (memoised), for whoever shows, lowers or counts it.
+
+    Raises :class:`~loopkit.UndecidedError` where isl does not work out bounds, guards and
+    barriers within its budget.
+    """
+    return in_time(kernel, partial(make_nest, kernel))
+
+
+def in_time(kernel: Kernel, work: Callable[[], R]) -> R:
+    """What a part of lowering gives, within the budget of all such parts."""
+    allowed = _budget.LOWERING * len(kernel.statements)
+    try:
+        return within(allowed, work)
+    except SpentError:
+        raise UndecidedError(
+            f"isl did not work out the loops of '{kernel.name}' within {allowed:,} operations",
+            instead="fewer conditions on one iname, or splits by constants that divide each "
+            "other, leave simpler bounds",
+        ) from None
 
 
 def make_nest(kernel: Kernel) -> Nest:
@@ -197,8 +226,8 @@ class _Walker:
                 return False, ()
             let = Let(node.iname, alone.value, body, (inner,))
             return of_whole_numbers(condition), (let,)
-        known_before = context if data else context & alone.enforced
-        condition, inner, bounds = self.entry(node, reach, where, context, known_before)
+        runs = context if data else context & alone.enforced
+        condition, inner, bounds = self.entry(node, reach, where, context, runs, alone)
         if condition is False:
             return False, ()
         body = self.sequence(node.body, inner & bounds.enforced, known | {node.iname})
@@ -228,17 +257,25 @@ class _Walker:
         return bounds if bounds is not None and reach.is_subset(bounds.enforced) else None
 
     def entry(
-        self, node: GuardedLoop, reach: isl.Set, where: isl.Set, context: isl.Set, known: isl.Set
+        self,
+        node: GuardedLoop,
+        reach: isl.Set,
+        where: isl.Set,
+        context: isl.Set,
+        known: isl.Set,
+        alone: Bounds,
     ) -> tuple[Expression, isl.Set, Bounds]:
         """The guard of a loop, what holds behind it, and the loop's bounds there.
 
-        What is ``known`` needs no guard: it fails only where the loop is empty.
+        What is ``known`` needs no guard: it fails only where the loop is empty.  ``alone`` are
+        the bounds without one.
         """
         condition, enforced = guard(where, known)
+        if condition is True:
+            return True, context, alone
         if node.iname in variable_names(condition):
             # Said shorter with the loop's own iname, which has no value out here.
-            runs = _sets.project_out(known, [node.iname])
-            condition, enforced = guard(where, runs)
+            condition, enforced = guard(where, _sets.project_out(known, [node.iname]))
         inner = context & enforced
         bounds = self.bounds(node, reach, inner)
         if not (inner & bounds.enforced).is_subset(where):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._cached import memoised
 from loopkit._collectives import with_combinations
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, variable_names
@@ -20,8 +21,12 @@ from loopkit._spelling import check_names
 from loopkit._tags import InstructionParallel
 
 
+@memoised
 def prepare(kernel: Kernel) -> Kernel:
-    """The kernel with all that lowering needs decided: types, address spaces, copies."""
+    """The kernel with all that lowering needs decided: types, address spaces, copies (memoised).
+
+    Its history is that of whoever asked first.
+    """
     kernel = expand_rules(kernel)
     kernel = infer_types(kernel)
     kernel = realize_instruction_parallel(kernel)

@@ -130,7 +130,7 @@ def _witnesses(
                 one, two = (thread_word("g", axis, label, True) for label in (ONE, TWO))
                 pairs = pairs & _sets.equality(one, prim.Variable(two))
         for condition in differ:
-            point = smallest_point(pairs & condition & kernel.assumptions.set, listed)
+            point = smallest_point(pairs & condition, listed)
             if point is None:
                 continue
             sizes = {n: point[n] for n in kernel.sizes if n in point}

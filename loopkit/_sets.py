@@ -78,7 +78,8 @@ def involves(domain: isl.Set, name: str) -> bool:
 
 def involved_names(domain: isl.Set) -> frozenset[str]:
     """The names that constraints of ``domain`` mention."""
-    return frozenset(n for n in names_of(domain) if involves(domain, n))
+    involved = (i for i in range(domain.dim(PARAM)) if domain.involves_dims(PARAM, i, 1))
+    return frozenset(domain.get_dim_name(PARAM, i) for i in involved)
 
 
 def rename(domain: isl.Set, names: Mapping[str, str]) -> isl.Set:

@@ -18,7 +18,7 @@ from loopkit._arrays import (
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
 from loopkit._collectives import COMBINE, with_combinations
-from loopkit._errors import LoopkitError
+from loopkit._errors import LoopkitError, TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
@@ -30,8 +30,9 @@ from loopkit._tree import LaunchBarrier, Loop, Tree
 from loopkit.codegen.bounds import Bounds
 from loopkit.codegen.combinations import combination_note
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
-from loopkit.codegen.launches import PartLoop, Parts, parted
-from loopkit.codegen.nest import make_nest
+from loopkit.codegen.launches import PartLoop, Parts, parted, parts_of
+from loopkit.codegen.nest import nest_of
+from loopkit.codegen.prepare import prepare
 
 _SYMBOLS = {"sum": "+=", "product": "*="}
 _COLUMN = 80
@@ -74,9 +75,15 @@ def _texts(lines: Iterable[Line], pad: str) -> Iterator[str]:
 def outline(kernel: Kernel) -> Line:
     """The loop nest as data: the line of the signature, and all others inside of it."""
     head, note = _signature(kernel)
-    decided = decide_address_spaces(kernel)
-    inside = (*_temporaries(decided), *_rules(kernel), *_assumptions(kernel), *_nest(decided))
-    return Line("signature", head, note, inside)
+    placed = decide_address_spaces(kernel)
+    places = {s.id: number for number, s in enumerate(kernel.statements)}
+    try:
+        spelled, nest = _nest(placed, places)
+    except LoopkitError as error:
+        spelled, nest = placed, [*_plain(placed, placed.tree, places)]
+        nest.append(Line("remark", f"(no code can be made of this: {error.why})"))
+    above = (*_temporaries(spelled), *_rules(kernel), *_assumptions(kernel))
+    return Line("signature", head, note, (*above, *nest))
 
 
 def _array(name: str, shape: tuple[Expression, ...] | None) -> str:
@@ -156,40 +163,49 @@ def statement_text(statement: Statement) -> str:
     return f"{to_text(statement.lhs)} {symbol} {to_text(statement.rhs)}"
 
 
-def _nest(kernel: Kernel) -> Iterator[Line]:
-    places = {s.id: number for number, s in enumerate(kernel.statements)}
+def _nest(kernel: Kernel, places: Mapping[str, int]) -> tuple[Kernel, list[Line]]:
+    """What is lowered, as a kernel whose statements and arrays are shown, and as lines."""
+    if not is_one_launch(kernel):
+        try:
+            parts = parts_of(kernel)
+        except TypeInferenceError:
+            parts = parted(kernel)
+        return kernel, [*_launches(parts, kernel, places)]
+    made = _prepared(kernel)
+    # Rules stand in the nest as they are called.
+    spelled = kernel if kernel.substitutions else made
+    return spelled, [*_launch(made, spelled, places)]
+
+
+def _prepared(kernel: Kernel) -> Kernel:
+    """What is lowered; a nest needs no types."""
     try:
-        if is_one_launch(kernel):
-            yield from [*_launch(kernel, places)]
-        else:
-            yield from [*_launches(parted(kernel), places)]
-    except LoopkitError as error:
-        yield from _plain(kernel, kernel.tree, places)
-        yield Line("remark", f"(no code can be made of this: {error.why})")
+        return prepare(kernel)
+    except TypeInferenceError:
+        return with_combinations(decide_address_spaces(kernel))
 
 
-def _launches(parts: Parts, places: Mapping[str, int]) -> Iterator[Line]:
+def _launches(parts: Parts, whole: Kernel, places: Mapping[str, int]) -> Iterator[Line]:
     """Launches, one under the other, in the loops that a call runs around them."""
     for part in parts:
         if isinstance(part, PartLoop):
-            inside = tuple(_launches(part.body, places))
+            inside = tuple(_launches(part.body, whole, places))
             yield _loop(part.iname, part.bounds, "launches", inside)
             continue
         yield Line("launch", f"==== launch {part.launch.number + 1}: {part.kernel.name}")
-        yield from _launch(part.kernel, places)
+        yield from _launch(_prepared(part.kernel), whole, places)
 
 
-def _launch(kernel: Kernel, places: Mapping[str, int]) -> Iterator[Line]:
+def _launch(made: Kernel, spelled: Kernel, places: Mapping[str, int]) -> Iterator[Line]:
     """The nest of one launch, under its axes."""
-    combined = with_combinations(kernel)
-    nest = make_nest(combined)
+    nest = nest_of(made)
     axes = tuple(
         Line("axis", f"{c.iname} = {c.word}" + (f" + {c.lower}" if c.lower else ""), c.word)
         for c in nest.hardware.coordinates
     )
     if axes:
         yield Line("axes", "", inside=axes)
-    yield from _lines(combined, nest.code, (), places, nest.hardware.block)
+    yield from _lines(spelled, nest.code, (), places, nest.hardware.block)
 
 
 def _plain(kernel: Kernel, nodes: Tree, places: Mapping[str, int]) -> Iterator[Line]:
@@ -234,9 +250,10 @@ def _lines(
                 text = f"---- combine {to_text(code.statement.lhs)}: {note}"
                 yield Line("barrier", text)
                 continue
-            note = _if(conditions, _note(kernel, code.statement))
-            place = places[code.statement.id]
-            yield Line("statement", statement_text(code.statement), note, statement=place)
+            statement = kernel.statement_by_id[code.statement.id]
+            note = _if(conditions, _note(kernel, statement))
+            place = places[statement.id]
+            yield Line("statement", statement_text(statement), note, statement=place)
 
 
 def _loop(iname: str, bounds: Bounds | For, note: str, inside: tuple[Line, ...]) -> Line:

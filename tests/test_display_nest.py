@@ -21,6 +21,8 @@ from loopkit._display.nest import VISIBLE, kernel_html
 from loopkit._display.source import source_html
 from loopkit._display.words import roles_of
 from loopkit._kernel import Kernel
+from loopkit.codegen.nest import nest_of
+from loopkit.codegen.prepare import prepare
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -194,15 +196,61 @@ BUSY = bool(os.environ.get("CI") or os.environ.get("PYTEST_XDIST_WORKER")) or (
 
 @pytest.mark.parametrize("example", NAMES)
 def test_showing_a_kernel_is_quick(example: str) -> None:
-    """A tenth of a second is the promise, for a kernel of which nothing is known yet."""
+    """A tenth of a second is the promise, for a kernel of which nothing is known yet.
+
+    Time of the processor is counted: where others share its caches that is up to twice as much.
+    """
+    limit = 0.2 if BUSY else 0.1
     for name, kernel in gallery(example).items():
-        best = []
-        for _ in range(3):
-            fresh = pickle.loads(pickle.dumps(kernel))
-            start = time.process_time()
-            fresh._repr_mimebundle_()
-            best.append(time.process_time() - start)
-        assert min(best) < (0.4 if BUSY else 0.1), name
+        stored = pickle.dumps(kernel)
+        assert any(seconds_to_show(pickle.loads(stored)) < limit for _ in range(8)), name
+
+
+def seconds_to_show(kernel: Kernel) -> float:
+    start = time.process_time()
+    kernel._repr_mimebundle_()
+    return time.process_time() - start
+
+
+def test_nests_are_made_once() -> None:
+    """What shows a kernel, lowers it and counts its costs asks for one nest."""
+    kernel = pickle.loads(pickle.dumps(gallery("matmul")["tiled"]))
+    nest = nest_of(prepare(kernel))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("loopkit.codegen.nest.make_nest", None)
+        kernel._repr_mimebundle_()
+        kernel.cuda()
+        kernel.costs(n=64, m=64, l=64, device="H100")
+    assert nest is nest_of(prepare(kernel))
+
+
+def test_a_nest_shows_what_is_lowered() -> None:
+    """Barriers for what rules read, loops of instruction-level parallelism where they run."""
+    rules = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < 64 }",
+        """
+        near(x) := t[x] + t[63 - x]
+        for i
+            <> t[i] = a[i]
+        end
+        for j
+            b[j] = near(j)
+        end
+        """,
+        dtypes={"a, b": "float32"},
+    )
+    shown = str(rules.tag_inames("i: l.0, j: l.0"))
+    assert "near(j)" in shown and "---- barrier: t written above, read below" in shown
+    several = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 4 }",
+        """
+        <> t = a[i, k]
+        b[i, k] = t*t
+        """,
+        dtypes={"a, b": "float32"},
+    )
+    text = str(several.tag_inames("k: ilp"))
+    assert text.count("for k in [0, 4)") == 2 and "t[k] = a[i, k]" in text
 
 
 def test_drawing_is_quick() -> None:

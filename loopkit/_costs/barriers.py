@@ -19,7 +19,7 @@ from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
-from loopkit.codegen.nest import make_nest
+from loopkit.codegen.nest import nest_of
 from loopkit.codegen.prepare import prepare
 
 
@@ -73,7 +73,7 @@ class _Place:
 @memoised
 def _places(kernel: Kernel) -> tuple[Hardware, tuple[_Place, ...]]:
     """All barriers of a kernel's program (memoised)."""
-    nest = make_nest(prepare(kernel))
+    nest = nest_of(prepare(kernel))
     return nest.hardware, tuple(_found(nest.code, (), "", ""))
 
 

@@ -28,7 +28,7 @@ from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, 
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, walk
-from loopkit.codegen.nest import make_nest
+from loopkit.codegen.nest import nest_of
 from loopkit.codegen.prepare import prepare
 
 AHEAD = 2
@@ -232,7 +232,7 @@ def loop_picture(
     if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= 64:
         raise InvalidArgumentError(f"between 1 and 64 iterations can be shown, not {iterations!r}")
     model = model_of(prepare(kernel))
-    found = _find(make_nest(model.kernel).code, iname)
+    found = _find(nest_of(model.kernel).code, iname)
     if found is None:
         tag = kernel.iname_tags.get(iname)
         raise InvalidArgumentError(

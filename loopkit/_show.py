@@ -78,7 +78,7 @@ def outline(kernel: Kernel) -> Line:
     placed = decide_address_spaces(kernel)
     places = {s.id: number for number, s in enumerate(kernel.statements)}
     try:
-        spelled, nest = _nest(placed, places)
+        spelled, nest = _nest(kernel, placed, places)
     except LoopkitError as error:
         spelled, nest = placed, [*_plain(placed, placed.tree, places)]
         nest.append(Line("remark", f"(no code can be made of this: {error.why})"))
@@ -163,17 +163,17 @@ def statement_text(statement: Statement) -> str:
     return f"{to_text(statement.lhs)} {symbol} {to_text(statement.rhs)}"
 
 
-def _nest(kernel: Kernel, places: Mapping[str, int]) -> tuple[Kernel, list[Line]]:
+def _nest(kernel: Kernel, placed: Kernel, places: Mapping[str, int]) -> tuple[Kernel, list[Line]]:
     """What is lowered, as a kernel whose statements and arrays are shown, and as lines."""
     if not is_one_launch(kernel):
         try:
             parts = parts_of(kernel)
         except TypeInferenceError:
-            parts = parted(kernel)
-        return kernel, [*_launches(parts, kernel, places)]
+            parts = parted(placed)
+        return placed, [*_launches(parts, placed, places)]
     made = _prepared(kernel)
     # Rules stand in the nest as they are called.
-    spelled = kernel if kernel.substitutions else made
+    spelled = placed if kernel.substitutions else made
     return spelled, [*_launch(made, spelled, places)]
 
 

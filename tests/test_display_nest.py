@@ -172,9 +172,9 @@ import sys, time
 sys.path.insert(0, sys.argv[1])
 import loopkit, importlib
 kernel = importlib.import_module("axpy").make()["scheduled"]
-start = time.perf_counter()
+start = time.process_time()
 kernel._repr_mimebundle_()
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 
 
@@ -268,7 +268,7 @@ def test_drawing_is_quick() -> None:
     str(kernel)
     best = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         kernel._repr_mimebundle_()
-        best.append(time.perf_counter() - start)
+        best.append(time.process_time() - start)
     assert min(best) < 0.05

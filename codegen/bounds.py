@@ -44,7 +44,7 @@ def single_basic_set(domain: isl.Set) -> isl.BasicSet:
 def implied(context: isl.Set, constraint: isl.Constraint) -> bool:
     """Whether ``context`` has only points that satisfy ``constraint`` (decided over integers)."""
     basic = isl.BasicSet.from_constraint(constraint)
-    return context.is_subset(basic.to_set())
+    return bool(context.is_subset(basic.to_set()))
 
 
 def rounded_down(

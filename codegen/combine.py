@@ -25,7 +25,7 @@ from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import OPERATORS, function_of, operator_of
-from loopkit.codegen.c.types import C_TYPES
+from loopkit.codegen.c.types import C_TYPES, in_registers
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def way_of(group: Group, operation: Operation, by: str | None) -> str:
     Raises :class:`IllegalTransformError` for what cannot be had as it was asked for.
     """
     dtype = operation.dtype
-    is_shuffled = not dt.components_of(dtype) and dtype not in dt.COMPLEXES
+    is_shuffled = dt.COMPLEXES.isdisjoint((dtype, *dt.components_of(dtype).values()))
     if by == "atomic":
         if operation.atomic is None:
             raise IllegalTransformError(
@@ -202,6 +202,18 @@ class Combining:
         other = c.Name(self.other)
         return [self.stores(shuffle, other), self.takes(other)]
 
+    def shuffle(self, word: str, mask: c.CExpression, lane: c.CExpression) -> c.CExpression:
+        """What another lane has; of a record component by component."""
+        components = dt.components_of(self.operation.dtype)
+        function = f"__shfl{word}_sync"
+        if not components:
+            return c.Call(function, (mask, self.target, lane))
+        parts: list[c.CExpression] = []
+        for name, kind in components.items():
+            part = c.Call(function, (mask, c.Member(self.target, name), lane))
+            parts.append(part if in_registers(kind) == kind else c.Cast(C_TYPES[kind], part))
+        return c.Braces(self.ctype, tuple(parts))
+
     def stores(self, value: c.CExpression, place: c.Name | c.Element | None = None) -> c.Assign:
         """``target = value``."""
         return c.Assign(place or self.target, "=", value, None)
@@ -279,16 +291,12 @@ def _mask(group: Group, number: c.CExpression) -> c.CExpression:
     return c.Choice(_of("<", number, group.threads - rest), _ALL_LANES, some)
 
 
-def _shuffle(word: str, mask: c.CExpression, what: c.CExpression, lane: c.CExpression) -> c.Call:
-    return c.Call(f"__shfl{word}_sync", (mask, what, lane))
-
-
 def _exchange(combining: Combining, mask: c.CExpression, count: int, stride: int) -> list[c.Node]:
     """Lanes of groups of a power of two, all of which get the whole."""
     target, operation = combining.target, combining.operation.name
     if count == CUDA.warp and operation in ("any", "all"):
         return [combining.stores(c.Call(f"__{operation}_sync", (mask, target)))]
-    shuffles = (_shuffle("_xor", mask, target, _int(s * stride)) for s in _halves(count))
+    shuffles = (combining.shuffle("_xor", mask, _int(s * stride)) for s in _halves(count))
     return [node for shuffle in shuffles for node in combining.takes_from(shuffle)]
 
 
@@ -303,7 +311,7 @@ def _gather(
     other = c.Name(combining.other)
     found: list[c.Node] = []
     for step, lanes in steps:
-        shuffle = _shuffle("_down", mask, combining.target, _int(lanes))
+        shuffle = combining.shuffle("_down", mask, _int(lanes))
         found.append(combining.stores(shuffle, other))
         reaches = _of("<", _of("+", rank, step), count)
         found.append(c.If(reaches, (combining.takes(other),)))
@@ -324,7 +332,7 @@ def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.
     if group.count < group.threads:
         behind = rank if group.stride == 1 else c.Binary("*", _int(group.stride), rank)
         first = c.Binary("-", number, behind)
-    return [*found, combining.stores(_shuffle("", mask, combining.target, first))]
+    return [*found, combining.stores(combining.shuffle("", mask, first))]
 
 
 def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:

@@ -1,4 +1,4 @@
-"""The smallest number of each row and where it stands, a thread per row.
+"""The smallest number of each row and where it stands, by a thread or by a block for a row.
 
 ``[[3, 1, 2], [0, 5, 0]]`` gives ``[1, 0]`` at ``[1, 0]``: of equal numbers the first counts.
 """
@@ -37,9 +37,14 @@ def scheduled(threads: int = 128, piece: int = 32) -> lk.Kernel:
     )
 
 
+def by_blocks(threads: int = 256) -> lk.Kernel:
+    """The threads of a block share a row, and combine what each of them has found."""
+    return plain().split_iname("j", threads, inner_tag="l.0").tag_inames("i: g.0")
+
+
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {"plain": plain(), "scheduled": scheduled()}
+    return {"plain": plain(), "scheduled": scheduled(), "a block for a row": by_blocks()}
 
 
 def inputs(n: int = 300, m: int = 75, seed: int = 0) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from kernel_outline import outline
 import loopkit as lk
 from loopkit._promotion import DTYPES, FLOAT32, components_of, record_of
 from loopkit.codegen.c.types import C_TYPES, TYPES
+from loopkit.codegen.proof import prove_source
 
 ROWS = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
 
@@ -185,6 +186,66 @@ def test_welford(dtype: str) -> None:
     np.testing.assert_allclose(variance, x.var(1, dtype="d"), rtol=1e-5)
     for text in (False, True):
         assert kernel.prove(text=text).ok
+
+
+@pytest.mark.parametrize("length", [1, 5, 32, 113, 256])
+def test_threads_combine_records(length: int) -> None:
+    x = np.random.default_rng(length).integers(0, 9, (3, 170)).astype("f")
+    x[1, 20::31] = np.nan
+    kernel = least().split_iname("j", length, inner_tag="l.0").tag_inames("i: g.0")
+    by = [kernel, kernel.realize_reduction(by="shared")] if length > 1 else [kernel]
+    for one in by:
+        value, index = both(one, x=x)
+        assert index.tolist() == x.argmin(1).tolist()
+        np.testing.assert_array_equal(value, x.min(1))
+        assert one.prove(text=True).ok
+    if length > 1:
+        with pytest.raises(lk.IllegalTransformError, match="atomically"):
+            kernel.realize_reduction(by="atomic").cuda()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "bool", "float64"])
+def test_threads_exchange_components_of_any_type(dtype: str) -> None:
+    kernel = least("argmax", dtype).split_iname("j", 8, inner_tag="l.0")
+    kernel = kernel.split_iname("i", 4, outer_tag="g.0", inner_tag="l.1")
+    x = np.random.default_rng(0).integers(0, 5, (7, 21)).astype(dtype)
+    _, index = both(kernel, x=x)
+    assert index.tolist() == x.argmax(1).tolist()
+    assert "__shfl_xor_sync" in kernel.cuda()
+    assert kernel.prove(text=True).ok
+
+
+def test_threads_combine_means() -> None:
+    kernel = moments("float64").split_iname("j", 64, inner_tag="l.0").tag_inames("i: g.0")
+    x = np.random.default_rng(0).normal(size=(3, 201), scale=9)
+    for one in (kernel, kernel.realize_reduction(by="shared")):
+        for order in ("ascending", "random"):
+            mean, variance = one.executor("host", order=order)(x=x)
+            np.testing.assert_allclose(mean, x.mean(1))
+            np.testing.assert_allclose(variance, x.var(1), rtol=1e-6)
+        assert one.prove().ok
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("__shfl_xor_sync(~0u, acc.index, 8)", "acc.index"),
+        ("__shfl_xor_sync(~0u, acc.index, 8)", "__shfl_xor_sync(~0u, acc.index, 4)"),
+        ("__shfl_xor_sync(~0u, acc.index, 8)", "__shfl_down_sync(~0u, acc.index, 8)"),
+        ("__shfl_xor_sync(~0u, acc.value, 8)", "__shfl_xor_sync(~0u, (float)acc.index, 8)"),
+        (
+            "acc, lk_value_f32_index_i64{__shfl_xor_sync(~0u, acc.value, 8)",
+            "acc, lk_value_f32_index_i64{__shfl_xor_sync(~0u, acc.value, 4)",
+        ),
+        ("b.index < a.index", "b.index > a.index"),
+    ],
+)
+def test_faulty_exchanges_are_found(old: str, new: str) -> None:
+    kernel = least().split_iname("j", 32, inner_tag="l.0").tag_inames("i: g.0")
+    source = kernel.cuda()
+    assert old in source
+    assert prove_source(kernel, source).ok
+    assert prove_source(kernel, source.replace(old, new)).findings
 
 
 def test_pairs_of_ones_own_with_a_reference() -> None:

@@ -55,7 +55,7 @@ def _shuffle(name: str, args: list[dt.DType]) -> Result | None:
         return dt.BOOL, ()  # an int of CUDA's, which is 0 or 1
     if name not in SHUFFLES or len(args) != 3 or args[0] != dt.UINT32:
         return None
-    if args[2] not in WHOLE or args[1] in dt.COMPLEXES:
+    if args[2] not in WHOLE or args[1] in dt.COMPLEXES or dt.components_of(args[1]):
         return None
     return in_registers(args[1]), ()
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loopkit._promotion import UINT32
+from loopkit._promotion import UINT32, components_of
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import SHUFFLES, VOTES
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.names import Names
 
 Ints = npt.NDArray[np.int64]
@@ -222,6 +223,8 @@ class Lockstep:
         found: dict[c.CExpression, None] = {}
         if self.is_value(expr):
             return [expr]
+        if isinstance(expr, c.Braces) and any(map(self.is_exchange, c.walk(expr))):
+            raise self.wrong("a record is made of what different lanes have")
         for child in c.children(expr):
             found.update(dict.fromkeys(self.operands(child)))
         return [*found]
@@ -244,7 +247,8 @@ class Lockstep:
     @staticmethod
     def is_exchange(expr: c.CExpression) -> bool:
         """Whether lanes get something from others."""
-        return isinstance(expr, c.Call) and (expr.function in SHUFFLES or expr.function in VOTES)
+        is_vote = isinstance(expr, c.Call) and expr.function in VOTES
+        return is_vote or _shuffle(expr) is not None
 
     def value(self, expr: c.CExpression, active: Mask) -> Sums:
         """A partial result, for each thread."""
@@ -254,8 +258,9 @@ class Lockstep:
             return self.load(expr, active)
         if isinstance(expr, c.Call) and expr.function in VOTES:
             return self.voted(expr, active)
-        if isinstance(expr, c.Call) and expr.function in SHUFFLES:
-            return self.exchanged(expr, active)
+        shuffle = _shuffle(expr)
+        if shuffle is not None:
+            return self.exchanged(shuffle, active)
         if isinstance(expr, c.Choice):
             first = self.whole(expr.condition) != 0
             one = self.value(expr.then, active & first)
@@ -361,6 +366,26 @@ class Lockstep:
         last[several, 0] = self.threads
         last[mine, 1] = self.at_block
         last[mine, 2] = self.at_warp[active]
+
+
+def _shuffle(expr: c.CExpression) -> c.Call | None:
+    """An exchange of one value: a shuffle, or a record of shuffles of all components of one."""
+    if isinstance(expr, c.Call) and expr.function in SHUFFLES:
+        return expr
+    if not isinstance(expr, c.Braces):
+        return None
+    found = set()
+    kinds = components_of(TYPES[expr.ctype])
+    for part, (name, kind) in zip(expr.parts, kinds.items(), strict=False):
+        if isinstance(part, c.Cast) and TYPES[part.ctype] == kind:
+            part = part.operand
+        if not isinstance(part, c.Call) or part.function not in SHUFFLES:
+            return None
+        mask, value, lane = part.arguments
+        if not isinstance(value, c.Member) or value.name != name:
+            return None
+        found.add(c.Call(part.function, (mask, value.operand, lane)))
+    return found.pop() if len(found) == 1 else None
 
 
 def _skipped(expr: c.CExpression) -> Iterator[c.CExpression]:

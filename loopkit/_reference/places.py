@@ -75,13 +75,15 @@ def copies_of(
     writers = kernel.writers.get(temporary.name, ())
     indexing = {name for w in writers for index in w.write[1] for name in variable_names(index)}
     touching = (*writers, *kernel.readers.get(temporary.name, ()))
+    # Along the threads of its reduction an accumulator is one: they combine what each has.
+    reduced = [i for w in writers if w.kind == "update" for i in kernel.reduced_inames(w)]
     found = []
     for axis in axes.values():
         kind = axis.key[0]
         if space is AddressSpace.LOCAL and kind != "g":
             continue
         inside = [s for s in touching if axis.iname_of(s) is not None]
-        if not inside:
+        if not inside or (kind == "l" and not axis.first.keys().isdisjoint(reduced)):
             continue
         if kind == "ilp" and (len(inside) < len(touching) or not indexing.isdisjoint(axis.first)):
             continue

@@ -259,6 +259,23 @@ def test_loopy_spellings() -> None:
     assert [s.kind for s in kernel.statements] == ["user", "atomic"]
 
 
+def test_costs() -> None:
+    """An update is one access; those of one request to one cell wait for each other."""
+    kernel = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "s[i // 5 % 4] += x[i] {atomic}", dtypes={"s, x": "float32"}
+    )
+    costs = on_blocks(kernel, 64).costs(n=1000)
+    (update,) = [a for a in costs.accesses if a.array == "s"]
+    assert update.is_atomic and update.verb == "update"
+    warps = [range(start, min(start + 32, 1000)) for start in range(0, 1000, 32)]
+    assert update.counts is not None and update.counts.requests == len(warps)
+    assert update.collisions == sum(len(w) - len({i // 5 % 4 for i in w}) for w in warps)
+    assert costs.moved["s"] == 32 * len(warps)
+    (footprint,) = [f for f in costs.footprints if f.array == "s"]
+    assert footprint.read == footprint.written == 16
+    assert "update, insn" in str(costs)
+
+
 def test_verify_knows_them() -> None:
     kernel = histogram()
     assert lk.verify(kernel, on_blocks(kernel))

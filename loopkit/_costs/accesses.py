@@ -36,7 +36,8 @@ BLOCKS: tuple[Axis, ...] = (("g", 0), ("g", 1), ("g", 2))
 class Access:
     """One read or write of an array in a statement: of one element by each thread that runs it.
 
-    ``guards`` are the conditions of the statement's text under which it is made.
+    An atomic update is one write, which reads, too (``is_atomic``).  ``guards`` are the
+    conditions of the statement's text under which it is made.
     """
 
     statement: str
@@ -44,6 +45,7 @@ class Access:
     indices: tuple[Expression, ...]
     is_write: bool
     guards: Guards = ()
+    is_atomic: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,8 @@ def accesses_of(kernel: Kernel) -> Iterator[Access]:
         known: dict[object, Access] = {}
         name, indices = statement.write
         reads = guarded_reads(statement)
-        if is_update(statement):
+        is_atomic = statement.is_atomic and space_of(kernel, name) is not AddressSpace.PRIVATE
+        if is_update(statement) and not is_atomic:
             reads = [(name, indices, ()), *reads]
         for array, subscripts, guards in reads:
             if kernel.is_array(array) and subscripts:
@@ -103,7 +106,7 @@ def accesses_of(kernel: Kernel) -> Iterator[Access]:
                     known[key] = Access(statement.id, array, subscripts, False)
         yield from known.values()
         if indices:
-            yield Access(statement.id, name, indices, True)
+            yield Access(statement.id, name, indices, True, is_atomic=is_atomic)
 
 
 def text_of(access: Access) -> str:

@@ -101,6 +101,7 @@ class Counting:
             why,
             touched,
             at_most,
+            access.is_atomic,
         )
 
     def requests(
@@ -153,7 +154,10 @@ class Counting:
         by_array: dict[str, tuple[list[Access], list[Access]]] = {}
         for access in accesses:
             if self.space(access) == "global":
-                by_array.setdefault(access.array, ([], []))[access.is_write].append(access)
+                both = by_array.setdefault(access.array, ([], []))
+                both[access.is_write].append(access)
+                if access.is_atomic:
+                    both[False].append(access)
         for name, both in by_array.items():
             (read, once), (written, too) = map(self._bytes, both)
             yield Footprint(name, read, written, once or too)

@@ -212,7 +212,7 @@ def _changed(costs: Costs, change: Change) -> Costs:
 
 
 def _changed_access(access: AccessCosts, change: Change) -> AccessCosts:
-    where = f"{access.text} ({'write' if access.is_write else 'read'}, {access.statement})"
+    where = f"{access.text} ({access.verb}, {access.statement})"
     pieces = "sectors" if access.space == "global" else "wavefronts"
     words = {
         "pieces": pieces,

@@ -65,6 +65,7 @@ def parts(costs: Costs) -> Iterator[Table | str]:
         if mine:
             statements = tuple(a.statement for a in mine)
             yield Table((f"{space} memory", "", *heads), tuple(map(_row, mine)), statements)
+    yield from _collisions(costs)
     yield from _touched_again(costs)
     yield from _layouts(costs)
     yield from _barriers(costs)
@@ -126,8 +127,29 @@ def _row(access: AccessCosts) -> tuple[str, ...]:
 
 
 def _where(access: AccessCosts) -> str:
-    verb = "write" if access.is_write else "read"
-    return f"{verb}{' at most' if access.at_most else ''}, {access.statement}"
+    return f"{access.verb}{' at most' if access.at_most else ''}, {access.statement}"
+
+
+def _collisions(costs: Costs) -> Iterator[Table]:
+    """Atomic updates, and those that wait for another one of their warp."""
+    found = [a for a in costs.accesses if a.is_atomic]
+    rows = []
+    for access in found:
+        each = access.why
+        if access.counts is not None:
+            each = f"{access.counts.threads / max(access.counts.elements, 1):.4g}"
+        threads = "" if access.counts is None else f"{access.counts.threads:,}"
+        waiting = "" if access.collisions is None else f"{access.collisions:,}"
+        rows.append((access.text, _where(access), threads, waiting, each))
+    if rows:
+        columns = (
+            "atomic updates",
+            "",
+            "in all",
+            "behind another of the warp",
+            "a cell and request",
+        )
+        yield Table(columns, tuple(rows), tuple(a.statement for a in found))
 
 
 def _touched_again(costs: Costs) -> Iterator[Table]:

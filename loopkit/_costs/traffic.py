@@ -64,7 +64,7 @@ def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
     names: tuple[str, ...] = ()
     found: list[System] = []
     for access in accesses_of(model.kernel):
-        if access.array != array or access.is_write:
+        if access.array != array or (access.is_write and not access.is_atomic):
             continue
         where = flow.unwritten(access.statement, (array, access.indices), access.guards)
         if where is None:

@@ -18,7 +18,8 @@ class AccessCosts:
     bytes of global memory, or takes ``wavefronts`` of shared memory: ``pieces``, of which
     ``least_pieces`` would do if the elements of each request lay beside each other.
     ``bytes_used`` are those of different elements in each request.  ``reuse`` says how often cells
-    of global memory are touched again, and by whom.  Where data decide, or there are too many
+    of global memory are touched again, and by whom.  An atomic update (``is_atomic``) is one write:
+    the memory reads the cell and changes it.  Where data decide, or there are too many
     cases, they are None, and ``why`` says so.  ``at_most`` says that they are counted as if
     conditions on data held.
     """
@@ -33,6 +34,19 @@ class AccessCosts:
     why: str = ""
     reuse: Reuse | None = None
     at_most: bool = False
+    is_atomic: bool = False
+
+    @property
+    def verb(self) -> str:
+        """What is done to the element: ``"read"``, ``"write"`` or ``"update"``."""
+        return "update" if self.is_atomic else "write" if self.is_write else "read"
+
+    @property
+    def collisions(self) -> int | None:
+        """Atomic updates that must wait for another one of the same request to the same cell."""
+        if self.counts is None or not self.is_atomic:
+            return None
+        return self.counts.threads - self.counts.elements
 
     @property
     def used(self) -> float | None:

@@ -164,7 +164,7 @@ def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
     for access in costs.accesses:
         if access.counts is None or not access.counts.requests:
             continue
-        verb = "writes" if access.is_write else "reads"
+        verb = f"{access.verb}s"
         title = f"{access.statement} {verb} {access.text}"
         draw = kernel.plot_banks if access.space == "shared" else kernel.plot_access
         sizes: dict[str, Any] = dict(costs.sizes)

@@ -28,6 +28,7 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"images": 2, "filters": 11, "height": 20, "width": 35, "channels": 2},
     ],
     "dg_gradient": [{"ne": 1}, {"ne": 64}, {"ne": 77}],
+    "histogram": [{"n": 1}, {"n": 4096}, {"n": 10001}],
     "matmul": [{"n": 1, "m": 1, "l": 1}, {"n": 32, "m": 16, "l": 48}, {"n": 33, "m": 50, "l": 21}],
     "matmul_fused": [{"n": 1, "m": 1, "l": 1}, {"n": 33, "m": 50, "l": 21}],
     "matmul_registers": [
@@ -36,6 +37,11 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"n": 131, "m": 70, "l": 19},
     ],
     "n_body": [{"n": 1}, {"n": 256}, {"n": 301}],
+    "scatter": [
+        {"particles": 1, "n": 1, "m": 1},
+        {"particles": 256, "n": 3, "m": 2},
+        {"particles": 1001, "n": 20, "m": 35},
+    ],
     "segmented_sum": [
         {"segments": 1, "length": 1},
         {"segments": 128, "length": 64},

@@ -87,6 +87,8 @@ class Methods:
         set_temporary_address_space = transforms.set_temporary_address_space
         split_iname = transforms.split_iname
         swizzle_array = transforms.swizzle_array
+        split_reduction_inward = transforms.split_reduction_inward
+        split_reduction_outward = transforms.split_reduction_outward
         tag_array_axes = transforms.tag_array_axes
         tag_inames = transforms.tag_inames
         untag_inames = transforms.untag_inames

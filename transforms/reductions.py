@@ -1,15 +1,25 @@
-"""Reductions: how threads combine what each of them has."""
+"""Reductions: how threads combine what each of them has, and reductions of partial results."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
+from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
-from loopkit._kernel import Kernel
+from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel, Statement
 from loopkit._match import matching
 from loopkit._transform import transform
+from loopkit._tree import Entry, build, common_prefix, flatten
+from loopkit.transforms._common import inames_in
+from loopkit.transforms._loop_nests import check_nesting
 
 
 @transform
@@ -45,3 +55,120 @@ def realize_reduction(
             instead="statements that make or use a reduction",
         )
     return Change(kernel.with_(temporaries=temporaries))
+
+
+@transform
+def split_reduction_inward(
+    kernel: Kernel, inames: kind.Names, within: kind.Within = None, *, unchecked: bool = False
+) -> Change:
+    """Make a reduction of partial results, each of which is over ``inames``.
+
+    Before: ``sum((i, j), f)``        After ``split_reduction_inward("j")``:
+    ``sum(i, sum(j, f))``.
+
+    :arg inames: some of those that a reduction runs over.
+    :arg within: a match string; the reductions whose updates match.
+    :raises IllegalTransformError: where no reduction is over these and other inames, or its
+        loops cannot nest so.
+    """
+    return _split(kernel, inames, within, is_inward=True)
+
+
+@transform
+def split_reduction_outward(
+    kernel: Kernel, inames: kind.Names, within: kind.Within = None, *, unchecked: bool = False
+) -> Change:
+    """Make a reduction over ``inames`` of partial results, each of which is over the others.
+
+    Before: ``sum((i, j), f)``        After ``split_reduction_outward("j")``:
+    ``sum(j, sum(i, f))``.
+
+    :arg inames: some of those that a reduction runs over.
+    :arg within: a match string; the reductions whose updates match.
+    :raises IllegalTransformError: where no reduction is over these and other inames, or its
+        loops cannot nest so.
+    """
+    return _split(kernel, inames, within, is_inward=False)
+
+
+def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Change:
+    chosen = frozenset(inames_in(kernel, inames))
+    ids = matching(kernel, within)
+    parts: dict[str, _Partial] = {}
+    for update in kernel.statements:
+        reduced = frozenset(kernel.reduced_inames(update))
+        if update.id in ids and update.kind == "update" and chosen < reduced:
+            inner = chosen if is_inward else reduced - chosen
+            parts[update.id] = _partial(kernel, update, inner, parts)
+    if not parts:
+        listed = ", ".join(f"'{i}'" for i in sorted(chosen))
+        raise IllegalTransformError(
+            f"no reduction is over {listed} and other inames",
+            instead="some of the inames that one reduction runs over; split_iname makes two of one",
+        )
+    entries: list[Entry] = []
+    statements: list[Statement] = []
+    for number, (id_, path) in enumerate(flatten(kernel.tree)):
+        statement = kernel.statement_by_id[id_]
+        part = parts.get(id_)
+        if part is None:
+            entries.append((id_, path))
+            statements.append(statement)
+            continue
+        outer = tuple(key for key in path if key[0] not in part.inner)
+        inside = tuple((iname, -1 - number) for iname, _ in path if iname in part.inner)
+        if path[: len(outer)] != outer:
+            # In another order, they are other loops.
+            shared = common_prefix((outer, path))
+            outer = (*shared, *((i, -1 - number) for i, _ in outer[len(shared) :]))
+        entries += [(part.start.id, outer), (id_, (*outer, *inside)), (part.taking.id, outer)]
+        statements += [part.start, part.update, part.taking]
+    new = kernel.with_(
+        statements=tuple(statements),
+        tree=build(entries),
+        temporaries=(*kernel.temporaries, *(part.temporary for part in parts.values())),
+    )
+    check_nesting(new)
+    moves = (s.id for part in parts.values() for s in (part.start, part.taking))
+    return Change(new, moves=frozenset(moves))
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """The parts of a reduction of partial results, each of which is over the ``inner`` inames."""
+
+    inner: frozenset[str]
+    temporary: TemporaryVariable
+    start: Statement
+    update: Statement
+    taking: Statement
+
+
+def _partial(
+    kernel: Kernel, update: Statement, inner: frozenset[str], others: Mapping[str, _Partial]
+) -> _Partial:
+    accumulator = kernel.temporary_by_name[update.written]
+    taken = [n for p in others.values() for n in (p.temporary.name, p.start.id, p.taking.id)]
+
+    def fresh(base: str) -> str:
+        taken.append(kernel.fresh_name(base, taken))
+        return taken[-1]
+
+    temporary = replace(
+        accumulator,
+        name=fresh(f"{accumulator.name}_part"),
+        shape=(),
+        address_space=AddressSpace.PRIVATE,
+        dim_tags=None,
+        padding=(),
+        swizzles=(),
+    )
+    own = prim.Variable(temporary.name)
+    first = next(s for s in kernel.writers[accumulator.name] if s.kind == "init")
+    predicates = tuple(p for p in update.predicates if not variable_names(p) & inner)
+    outside = replace(update, inames=update.inames - inner, predicates=predicates)
+    start = replace(
+        outside, id=fresh(f"{update.id}_init"), lhs=own, rhs=first.rhs, kind="init", operation=None
+    )
+    taking = replace(outside, id=fresh(f"{update.id}_part"), rhs=own)
+    return _Partial(inner, temporary, start, replace(update, lhs=own), taking)

@@ -63,7 +63,7 @@ class CombinationCheck(Check):
         """Check each accumulator of which threads hold partial results."""
         touching = grouped((t.array, t.leaf) for t in self.subject.touches)
         for name, axes in combined_axes(self.subject.kernel).items():
-            lines = self.lines(tuple(dict.fromkeys(touching.get(name, ()))))
+            lines = self.lines(name, tuple(dict.fromkeys(touching.get(name, ()))))
             for start in lines.starts:
                 self.start(name, start)
             self.placed(name, lines)
@@ -79,16 +79,16 @@ class CombinationCheck(Check):
         place = leaf.line if line is None else line
         self.recorder.wrong("combination", what, place, leaf.statement)
 
-    def lines(self, leaves: tuple[Leaf, ...]) -> _Lines:
+    def lines(self, name: str, leaves: tuple[Leaf, ...]) -> _Lines:
         """What each line does to an accumulator."""
         found = _Lines([], [], [], [])
         for leaf in leaves:
             statement = self.subject.statement_of(leaf)
             if isinstance(leaf.node, c.Combine):
                 found.combinations.append(leaf)
-            elif statement is not None and statement.kind == "init":
+            elif statement is not None and statement.kind == "init" and statement.written == name:
                 found.starts.append(leaf)
-            elif statement is not None and statement.operation is not None:
+            elif statement is not None and _is_update(statement, name):
                 found.updates.append(leaf)
             else:
                 found.readers.append(leaf)
@@ -247,6 +247,10 @@ class _Operands(KernelValues):
         if expr is _FIRST or expr is _SECOND:
             return self.given[expr.name]
         return super().value(expr)
+
+
+def _is_update(statement: Statement, name: str) -> bool:
+    return statement.operation is not None and statement.written == name
 
 
 def _orders(first: Leaf, second: Leaf) -> list[c.For | None]:

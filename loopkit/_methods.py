@@ -80,6 +80,7 @@ class Methods:
         precompute = transforms.precompute
         prioritize_loops = transforms.prioritize_loops
         privatize_temporaries_with_inames = transforms.privatize_temporaries_with_inames
+        reduction_arg_to_subst_rule = transforms.reduction_arg_to_subst_rule
         realize_reduction = transforms.realize_reduction
         remove_unused_inames = transforms.remove_unused_inames
         rename_iname = transforms.rename_iname

@@ -35,6 +35,9 @@ if _EAGER:  # for type checkers, which follow what no Python executes
         privatize_temporaries_with_inames as privatize_temporaries_with_inames,
     )
     from loopkit.transforms.reductions import realize_reduction as realize_reduction
+    from loopkit.transforms.reductions import (
+        reduction_arg_to_subst_rule as reduction_arg_to_subst_rule,
+    )
     from loopkit.transforms.reductions import split_reduction_inward as split_reduction_inward
     from loopkit.transforms.reductions import split_reduction_outward as split_reduction_outward
     from loopkit.transforms.rename import remove_unused_inames as remove_unused_inames
@@ -67,7 +70,8 @@ _FAMILIES = {
     "precomputed": "precompute",
     "prefetch": "add_prefetch",
     "privatize": "privatize_temporaries_with_inames",
-    "reductions": "realize_reduction split_reduction_inward split_reduction_outward",
+    "reductions": "realize_reduction reduction_arg_to_subst_rule split_reduction_inward "
+    "split_reduction_outward",
     "rename": "remove_unused_inames rename_iname rename_inames",
     "slabs": "peel_iname",
     "split": "chunk_iname split_iname",

@@ -14,11 +14,11 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching
 from loopkit._transform import transform
 from loopkit._tree import Entry, build, common_prefix, flatten
-from loopkit.transforms._common import inames_in
+from loopkit.transforms._common import inames_in, new_name, with_statements
 from loopkit.transforms._loop_nests import check_nesting
 
 
@@ -89,6 +89,50 @@ def split_reduction_outward(
         loops cannot nest so.
     """
     return _split(kernel, inames, within, is_inward=False)
+
+
+@transform
+def reduction_arg_to_subst_rule(
+    kernel: Kernel,
+    inames: kind.Names,
+    insn_match: kind.Within = None,
+    subst_rule_name: kind.NewName = None,
+    *,
+    unchecked: bool = False,
+) -> Change:
+    """Give what a reduction adds up a name, as a function of some of its inames.
+
+    Before: ``sum(j, x[i, j]**2)``   After (``"j", subst_rule_name="f"``): ``f(j) := x[i, j]**2``,
+    ``sum(j, f(j))``.
+
+    :arg inames: some of those that reductions run over, which the rule takes.
+    :arg insn_match: a match string: only the reductions whose updates match.
+    :arg subst_rule_name: the name of the rule; with several, the others are numbered.
+    :raises IllegalTransformError: where no reduction is over these inames.
+    """
+    arguments = inames_in(kernel, inames)
+    default = subst_rule_name or f"red_{'_'.join(arguments)}_arg"
+    ids = matching(kernel, insn_match)
+    rules: dict[str, SubstitutionRule] = {}
+    for update in kernel.statements:
+        reduced = kernel.reduced_inames(update)
+        if update.id in ids and update.kind == "update" and {*arguments} <= {*reduced}:
+            taken = [rule.name for rule in rules.values()]
+            given = subst_rule_name if not rules else None
+            name = new_name(kernel, given, default, taken)
+            rules[update.id] = SubstitutionRule(name, arguments, update.rhs)
+    if not rules or not arguments:
+        listed = ", ".join(f"'{i}'" for i in arguments)
+        raise IllegalTransformError(f"no reduction is over {listed or 'no iname'}")
+    parameters = tuple(map(prim.Variable, arguments))
+    changed = {
+        id_: replace(
+            kernel.statement_by_id[id_], rhs=prim.Call(prim.Variable(rule.name), parameters)
+        )
+        for id_, rule in rules.items()
+    }
+    new = with_statements(kernel, changed)
+    return Change(new.with_(substitutions=(*kernel.substitutions, *rules.values())))
 
 
 def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Change:

@@ -31,11 +31,12 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import FLUSH, ONE, READER, TWO, UPDATE, WRITER, hidden, instance, variable
 from loopkit._kernel import Domain, Statement
 from loopkit._make.reduction_operations import operations_of
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, Record
 from loopkit._poly.dataflow import Sources, commute, dataflow_of
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance, Undecided, nonempty, without
+from loopkit._same import same
 
 if TYPE_CHECKING:
     from loopkit._check.schedule_check import Check, ReadEvent
@@ -282,10 +283,12 @@ class PartialSums:
     def is_neutral(self, writer: Statement, flush: Statement) -> bool:
         """Whether a statement sets the neutral element of a flush's operation."""
         dtype = self.new.array(writer.written).dtype
-        if dtype is None or writer.id in self.images or not is_constant(writer.rhs):
+        if dtype is None or writer.id in self.images:
             return False
         start = operations_of(self.new.kernel.reductions)[flush.operation or ""].start(dtype)
-        return is_constant(start) and bool(start == writer.rhs)
+        if isinstance(start, Record):
+            return same(start, writer.rhs)
+        return is_constant(start) and is_constant(writer.rhs) and bool(start == writer.rhs)
 
     def check_once(self, update: Statement, flushes: tuple[Statement, ...]) -> None:
         """Report updates of a temporary that no flush adds, or several."""

@@ -365,6 +365,17 @@ def realize_reduction(r: random.Random, knl: Kernel) -> Arguments:
     return {"by": r.choice(["shuffle", "shared", "atomic"])}
 
 
+def _of_reductions(r: random.Random, knl: Kernel) -> Arguments:
+    """Some of the inames that a reduction runs over."""
+    updates = [s for s in knl.statements if s.kind == "update"]
+    inames = knl.reduced_inames(r.choice(updates)) if updates else ()
+    return {"inames": _some(r, list(inames), 2)} if inames else None
+
+
+split_reduction_inward = split_reduction_outward = _of_reductions
+reduction_arg_to_subst_rule = _of_reductions
+
+
 def tag_array_axes(r: random.Random, knl: Kernel) -> Arguments:
     arrays = [a for a in (*knl.args, *knl.temporaries) if getattr(a, "shape", ())]
     if not arrays:
@@ -520,6 +531,9 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "privatize_temporaries_with_inames": (privatize_temporaries_with_inames, 5),
     "set_temporary_address_space": (set_temporary_address_space, 5),
     "realize_reduction": (realize_reduction, 3),
+    "split_reduction_inward": (split_reduction_inward, 3),
+    "split_reduction_outward": (split_reduction_outward, 3),
+    "reduction_arg_to_subst_rule": (reduction_arg_to_subst_rule, 2),
     "tag_array_axes": (tag_array_axes, 3),
     "untag_inames": (untag_inames, 2),
     "pad_temporary": (pad_temporary, 2),

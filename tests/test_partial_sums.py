@@ -1,0 +1,172 @@
+"""Reductions of partial results: each term in one of them, and each of these taken in once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+from loopkit._change import Change
+from loopkit._check.checker import check_change, examine
+from loopkit._tree import build, flatten
+
+PART = "insn_update_part"
+
+
+def rows(operation="sum", dtype="float32"):
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        f"y[i] = {operation}(j, x[i, j])",
+        dtypes={"x, y": dtype},
+        assumptions="n, m >= 1",
+        name="rows",
+    )
+
+
+def check(knl, reference=lambda x: x.sum(1)):
+    rng = np.random.default_rng(0)
+    for n, m in ((3, 5), (2, 200)):
+        x = rng.random((n, m), dtype=np.float32)
+        for order in ("ascending", "descending", "random"):
+            found = knl.executor("host", order=order)(x=x)
+            np.testing.assert_allclose(found, reference(x), rtol=1e-5)
+    proof = knl.prove()
+    assert proof.ok, str(proof)
+
+
+def test_inward_and_outward(golden):
+    split = rows().split_iname("j", 32)
+    inward, outward = (
+        split.split_reduction_inward("j_inner"),
+        split.split_reduction_outward("j_inner"),
+    )
+    golden("partial_sums.txt", f"{inward}\n{outward}\n")
+    assert inward == split.split_reduction_outward("j_outer")
+    assert [s.verdict for s in inward.history] == ["proven", "proven"]
+    check(inward)
+    check(outward)
+
+
+@pytest.mark.parametrize("direction", ["split_reduction_inward", "split_reduction_outward"])
+@pytest.mark.parametrize("tags", ["j_inner: l.0", "j_inner: l.0, i: l.1", "i: g.0, j_inner: l.1"])
+def test_with_threads_before_and_after(direction, tags):
+    split = rows().fix_parameters(n=3).split_iname("j", 32)
+    for knl in (
+        getattr(split.tag_inames(tags), direction)("j_inner"),
+        getattr(split, direction)("j_inner").tag_inames(tags),
+    ):
+        x = np.random.default_rng(0).random((3, 200), dtype=np.float32)
+        for order in ("ascending", "random"):
+            found = knl.executor("host", order=order)(x=x)
+            np.testing.assert_allclose(found, x.sum(1), rtol=1e-5)
+        assert knl.prove().ok
+
+
+def test_in_shared_memory_for_each_thread():
+    knl = rows().split_iname("j", 32).split_reduction_outward("j_inner")
+    knl = knl.privatize_temporaries_with_inames("j_inner", "acc_part")
+    knl = knl.set_temporary_address_space("acc_part", "shared")
+    first = knl.duplicate_inames("j_inner", "id:insn_update_part", new_inames="last")
+    threads = first.tag_inames("j_inner: l.0")
+    assert "barrier" in str(threads)
+    check(threads)
+
+
+def test_two_warps_of_a_row():
+    knl = rows("max").split_iname("j", 64).split_iname("j_inner", 32)
+    knl = knl.split_reduction_outward("j_inner_outer")
+    check(knl.tag_inames("j_inner_inner: l.0, j_inner_outer: l.1"), lambda x: x.max(1))
+
+
+def test_records_are_split_alike():
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "v[i], p[i] = argmax(j, x[i, j], j)",
+        dtypes={"x, v": "float32", "p": "int64"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.split_iname("j", 16).split_reduction_outward("j_inner").tag_inames("j_inner: l.0")
+    x = np.random.default_rng(0).integers(0, 5, (3, 90)).astype(np.float32)
+    np.testing.assert_array_equal(knl.executor("host")(x=x).p, x.argmax(1))
+    assert knl.prove().ok
+
+
+def test_what_is_split_is_over_more_than_that():
+    with pytest.raises(lk.IllegalTransformError, match="no reduction is over 'j' and other inames"):
+        rows().split_reduction_inward("j")
+    with pytest.raises(lk.UnknownNameError):
+        rows().split_reduction_inward("k")
+
+
+def test_a_term_as_a_rule():
+    knl = rows().split_iname("j", 8).split_reduction_inward("j_inner")
+    ruled = knl.reduction_arg_to_subst_rule("j_inner", subst_rule_name="term")
+    assert "term(j_inner) := x[i, 8*j_outer + j_inner]" in str(ruled)
+    assert ruled.expand_subst().cuda() == knl.cuda()
+    check(ruled.precompute("term", "j_inner", default_tag=None))
+    named = rows().reduction_arg_to_subst_rule("j")
+    assert "red_j_arg(j) := x[i, j]" in str(named)
+    with pytest.raises(lk.IllegalTransformError, match="no reduction is over 'i'"):
+        rows().reduction_arg_to_subst_rule("i")
+
+
+# {{{ wrong claims
+
+
+def moved(knl, statement, place):
+    """The kernel with a statement in other loops: those of a path's first keys."""
+    entries = [(i, place(p) if i == statement else p) for i, p in flatten(knl.tree)]
+    return knl.with_(tree=build(entries))
+
+
+def reordered(knl, *order):
+    paths = dict(flatten(knl.tree))
+    return knl.with_(tree=build([(i, paths[i]) for i in order]))
+
+
+def changed(knl, statement, **fields):
+    return knl.with_(
+        statements=tuple(replace(s, **fields) if s.id == statement else s for s in knl.statements)
+    )
+
+
+@pytest.mark.parametrize(
+    ("tamper", "why"),
+    [
+        # The partial result is taken in before it has its terms.
+        (
+            lambda k: reordered(
+                k, "insn_init", "insn_update_init", "insn_update_part", "insn_update", "insn"
+            ),
+            "would not go where it belongs",
+        ),
+        # It is started once for all.
+        (
+            lambda k: changed(
+                moved(k, "insn_update_init", lambda p: p[:1]),
+                "insn_update_init",
+                inames=frozenset({"i"}),
+            ),
+            "would be added more than once",
+        ),
+        (lambda k: changed(k, "insn_update_init", rhs=1), "would read from acc_part"),
+        (lambda k: changed(k, "insn_update", operation="max"), "would not find what"),
+        (
+            lambda k: changed(
+                k, "insn_update_part", rhs=2 * k.statement_by_id["insn_update_part"].rhs
+            ),
+            "would not find what",
+        ),
+        (lambda k: changed(k, "insn_update_part", operation=None), "would not find what"),
+    ],
+)
+def test_the_checker_finds_terms_that_are_lost_or_added_twice(tamper, why):
+    before = rows().split_iname("j", 32)
+    after = before.split_reduction_inward("j_inner")
+    claim = {"moves": frozenset(("insn_update_init", PART))}
+    assert not examine(before, Change(after, **claim))[1]
+    with pytest.raises(lk.LoopkitError, match=why):
+        check_change(before, Change(tamper(after), **claim))
+
+
+# }}}

@@ -86,12 +86,15 @@ class IndexLowering:
         ]
         found = list(inside)
         for swizzle in swizzles_of(array):
-            its, extent = inside[swizzle.by], shape[swizzle.by]
-            found[swizzle.axis] = self._swizzled(swizzle, inside[swizzle.axis], its, extent)
+            # What data decide is masked: whoever reads the line need not know how large they are.
+            is_data = self.values.is_data(indices[swizzle.by])
+            extent = None if is_data else shape[swizzle.by]
+            mine, its = inside[swizzle.axis], inside[swizzle.by]
+            found[swizzle.axis] = self._swizzled(swizzle, mine, its, extent)
         return found
 
     def _swizzled(self, swizzle: Swizzle, index: Sized, by: Sized, extent: Expression) -> Sized:
-        """``index ^ ((by >> skip & mask) << base)``, none of them negative."""
+        """``index ^ ((by >> skip & mask) << base)``, where ``by`` is less than a known extent."""
         if by.value is None:
             changed, most = by.node, (1 << swizzle.bits) - 1
             if swizzle.skip:

@@ -79,6 +79,54 @@ def test_flat_and_private_arrays_run() -> None:
         np.testing.assert_array_equal(run(knl, "random", a=a), a.T)
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "uint64"])
+def test_indices_that_data_decide(dtype: str) -> None:
+    t = lk.TemporaryVariable("t", shape=(16, 16))
+    knl = lk.make_kernel(
+        [
+            "{ [i, j]: 0 <= i < 16 and 0 <= j < 16 }",
+            "{ [k, l]: 0 <= k < n and 0 <= l < 16 }",
+        ],
+        "<> t[i, j] = a[i, j]\nb[k, l] = t[p[k], l] + t[l, p[k]]",
+        [t, ...],
+        dtypes={"a, b": "float32", "p": dtype},
+        assumptions="n >= 1",
+    ).assume_within("p", 0, 16)
+    a = np.arange(256, dtype=np.float32).reshape(16, 16)
+    p = np.array([3, 15, 0, 7, 9], dtype)
+    for options in ({}, {"bits": 2, "base": 1, "skip": 1}):
+        after = knl.swizzle_array("t", **options)
+        assert after.prove().ok and after.prove(text=True).ok
+        np.testing.assert_array_equal(run(after, "ascending", a=a, p=p), a[p] + a[:, p].T)
+
+
+@pytest.mark.host
+def test_indices_in_registers() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < 8 and 0 <= j < 8 and 0 <= k < 8 }",
+        """
+        for i, j
+            t[i, j] = a[i, j]
+        end
+        for k
+            <int32> c = p[k]
+            b[k] = t[c, k]
+        end
+        """,
+        [lk.TemporaryVariable("t", shape=(8, 8)), ...],
+        dtypes={"a, b, t": "float32", "p": "int32"},
+    ).assume_within("p", 0, 8)
+    after = knl.swizzle_array("t", bits=3).swizzle_array("t", bits=5, pad=True)
+    open_before, open_after = (k.prove().undecided for k in (knl, after))
+    assert [u.what for u in open_after] == [u.what for u in open_before]
+    a, p = (
+        np.arange(64, dtype=np.float32).reshape(8, 8),
+        np.array([3, 1, 0, 7, 2, 5, 5, 6], "int32"),
+    )
+    np.testing.assert_array_equal(run(after, "ascending", a=a, p=p), a[p, range(8)])
+
+
 def test_subscripts_are_folded() -> None:
     """What is known is no operation; what the other index has is not masked."""
     knl = lk.make_kernel(
@@ -253,6 +301,43 @@ def test_other_spellings_are_proven() -> None:
     assert old in text
     assert prove_source(knl, text.replace(old, "((i_inner / 2) % 8 * 4)")).ok
     assert prove_source(knl, text).ok and knl.prove(text=True).ok
+
+
+# }}}
+
+# {{{ what it costs
+
+
+def test_banks_and_wavefronts() -> None:
+    sizes = {"n": 100, "m": 70}
+    swizzled = transpose().swizzle_array("a_s")
+    taken = []
+    for knl in (transpose(), swizzled):
+        picture = knl.plot_banks("a_s", "insn", **sizes)
+        (access,) = (a for a in knl.costs(**sizes).accesses if a.text.startswith("a_s[i_inner"))
+        assert access.counts is not None
+        taken.append((picture.wavefronts, access.counts.most_pieces))
+    assert taken == [(32, 32), (1, 1)]
+    touches = swizzled.plot_banks("a_s", "insn", **sizes).request.touches
+    for touch in touches:
+        i, j = touch.cell
+        assert touch.address == 4 * (32 * i + (j ^ i))
+
+
+def test_costs_of_open_sizes() -> None:
+    knl = transpose(16, 16, 4).swizzle_array("a_s", bits=3, base=1)
+    found = knl.costs(m=48)
+    for n in (64, 80, 1000):
+        exact = {
+            (a.text, a.is_write): a.counts.pieces
+            for a in knl.costs(m=48, n=n).accesses
+            if a.counts is not None and a.space == "shared"
+        }
+        some = {(a.text, a.is_write): a for a in found.accesses if a.space == "shared"}
+        assert exact.keys() == some.keys()
+        for key, access in some.items():
+            assert access.counts is not None
+            assert access.counts.pieces(n=n) == exact[key]
 
 
 # }}}

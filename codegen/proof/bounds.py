@@ -56,7 +56,9 @@ class BoundsCheck(Check):
     def subscripts(self, touch: Touch) -> None:
         """Where they are not the cell: whether the text's own ones lie in the text's array."""
         for axis, (index, extent) in enumerate(zip(touch.indices, touch.dimensions, strict=False)):
-            outside = None if extent is None else self.outside(touch.scope, index, extent)
+            if extent is None or not index.is_affine:
+                continue  # where data decide, the cell is looked at, and where all cells lie
+            outside = self.outside(touch.scope, index, extent)
             if outside is not None:
                 what = f"subscript {axis} of {touch.array} leaves its dimension"
                 point = self.point(outside, *self.subject.kernel.all_inames)

@@ -189,10 +189,10 @@ class CellCheck(Check):
         flat = (touch.offset,) if touch.offset.is_affine else None
         if touch.array in self.subject.names.dimensions:
             touch.cell, touch.extents = touch.indices, self.declared_extents(touch.array)
-            if held is not None and access is not None and swizzles_of(held):
+            if held is not None and swizzles_of(held):
                 # Each cell has a place of its own: cells are compared, which are simpler.
                 touch.dimensions = touch.extents
-                touch.cell = tuple(map(meaning.form, access[1]))
+                touch.cell = None if access is None else tuple(map(meaning.form, access[1]))
                 touch.extents = tuple(map(meaning.form, held.shape or ()))
         elif held is not None and held.shape == ():
             touch.cell, touch.extents = (), ()

@@ -422,9 +422,14 @@ def bitwise(operator: str, left: Form, right: Form) -> Form | None:
 def exclusive_or(left: Form, right: Form, bits: int) -> Form:
     """``left ^ right % 2**bits``: what only changes higher bits of ``right`` is left out."""
     modulus = 1 << bits
-    right = Form({m: c % modulus for m, c in right.terms.items() if c % modulus})
+    right, mine = (
+        Form({m: c % modulus for m, c in form.terms.items() if c % modulus})
+        for form in (right, left)
+    )
     if not right.terms:
         return left
+    if mine == right:
+        return floor(left, modulus).scaled(modulus)
     if left.constant is not None and right.constant is not None:
         return constant(left.constant ^ right.constant)
     return Form({(Xor(left, right, bits),): 1})

@@ -251,22 +251,6 @@ def flat(indices: tuple[forms.Form, ...], dimensions: tuple[int | None, ...]) ->
     return offset
 
 
-def swizzled(
-    array: ArrayArg | TemporaryVariable, indices: tuple[forms.Form, ...]
-) -> tuple[forms.Form, ...]:
-    """The places of a cell along the axes of its array, which has it."""
-    places = list(indices)
-    for swizzle in swizzles_of(array):
-        extent = (array.shape or ())[swizzle.by]
-        bits = swizzle.bits
-        if isinstance(extent, int):
-            bits = min(bits, max(extent - 1 >> swizzle.skip, 0).bit_length())
-        changed = forms.floor(indices[swizzle.by], 1 << swizzle.skip).scaled(1 << swizzle.base)
-        index = indices[swizzle.axis]
-        places[swizzle.axis] = forms.exclusive_or(index, changed, swizzle.base + bits)
-    return tuple(places)
-
-
 def divided(is_floor: bool, numerator: forms.Form, denominator: forms.Form) -> forms.Form:
     """Python's quotient or remainder."""
     if not denominator.constant:
@@ -311,11 +295,28 @@ class KernelTranslator:
         if key not in self._offsets:
             held = self.kernel.array(array)
             offset = self.form(held.offset) if isinstance(held, ArrayArg) else forms.ZERO
-            places = swizzled(held, tuple(map(self.form, indices)))
+            places = self._places(held, tuple(map(self.form, indices)))
             for stride, place in zip(self._strides(array), places, strict=True):
                 offset = offset.plus(stride.times(place))
             self._offsets[key] = indices, offset
         return self._offsets[key][1]
+
+    def _places(
+        self, array: ArrayArg | TemporaryVariable, indices: tuple[forms.Form, ...]
+    ) -> tuple[forms.Form, ...]:
+        """A cell's places along the axes of its array, which has the cell."""
+        places = list(indices)
+        for swizzle in swizzles_of(array):
+            by, extent = indices[swizzle.by], (array.shape or ())[swizzle.by]
+            bits = swizzle.bits
+            if isinstance(extent, int) and not by.is_data | any(
+                map(self.kernel.is_array, by.names)
+            ):
+                bits = min(bits, max(extent - 1 >> swizzle.skip, 0).bit_length())
+            changed = forms.floor(by, 1 << swizzle.skip).scaled(1 << swizzle.base)
+            index = indices[swizzle.axis]
+            places[swizzle.axis] = forms.exclusive_or(index, changed, swizzle.base + bits)
+        return tuple(places)
 
     @memoised
     def _strides(self, array: str) -> tuple[forms.Form, ...]:

@@ -164,6 +164,13 @@ def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
         asked = parts[0].condition
         whole = None if asked is None else forms.choice(asked, *values[1:])
         return None if whole is None else (whole, _intervals.hull(*ranges[1:]))
+    if term.op == "xor":
+        bits, (low, high) = forms.bits_of(values[1]), ranges[1]
+        if bits is None and low >= 0:
+            bits = high.bit_length()
+        if bits is None or bits > _MOST_BITS:
+            return None
+        return forms.exclusive_or(*values, bits), _intervals.bitwise_or(*ranges)
     rules = _RULES.get(term.data if term.op == "call" else term.op)
     if rules is None:
         return None
@@ -196,5 +203,7 @@ _RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = 
         lambda _: (-1, 1),
     ),
 }
+_MOST_BITS = 16
+"""Bits of an exclusive or that is looked into; no more tell the cells of a block's arrays apart."""
 _LEAVES = frozenset(("const", "name", "read"))
 _NAMED = frozenset(("call", "part", "power"))

@@ -170,7 +170,8 @@ def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
             bits = high.bit_length()
         if bits is None or bits > _MOST_BITS:
             return None
-        return forms.exclusive_or(*values, bits), _intervals.bitwise_or(*ranges)
+        left, right = values
+        return forms.exclusive_or(left, right, bits), _intervals.bitwise_or(*ranges)
     rules = _RULES.get(term.data if term.op == "call" else term.op)
     if rules is None:
         return None

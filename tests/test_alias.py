@@ -56,8 +56,10 @@ def test_storage_compiles() -> None:
 
 @pytest.mark.host
 @pytest.mark.parametrize("names", ["t, r", "r, s", "t, r, s"])
-def test_values_that_are_needed(names: str) -> None:
+def test_values_that_are_needed(names: str, request: pytest.FixtureRequest) -> None:
     """The witness is a case in which the host's result is wrong."""
+    if request.config.getoption("--on-gpu"):
+        pytest.skip("what races there is wrong by chance")
     knl = staged("float64")
     with pytest.raises(lk.IllegalTransformError, match="lies in the place of") as caught:
         knl.alias_temporaries(names)

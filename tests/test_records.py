@@ -54,7 +54,9 @@ def both(kernel: lk.Kernel, **given_: Any) -> Any:
     for order in ("ascending", "descending", "random"):
         found = kernel.executor("host", order=order)(**given_)
         for a, b in zip(found, wanted, strict=True):
-            np.testing.assert_array_equal(a, b)
+            # A GPU may round a product and a sum once.
+            few = 16 * np.finfo(a.dtype).eps if np.asarray(a).dtype.kind == "f" else 0
+            np.testing.assert_allclose(a, b, rtol=few, equal_nan=True)
     return wanted
 
 

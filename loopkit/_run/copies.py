@@ -68,6 +68,11 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
     return resolved.result()
 
 
+def room(size: int) -> int:
+    """The bytes to allocate for some: whole words, since atomic updates of fewer change words."""
+    return max(-(-size // 4) * 4, 4)
+
+
 @contextlib.contextmanager
 def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> Iterator[list[Any]]:
     """The arguments, each `Buffer` as memory on the device that holds what goes in."""
@@ -76,7 +81,7 @@ def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> 
         for one in arguments:
             if isinstance(one, Buffer):
                 size, doing = one.size, f"allocating {one.size} bytes on the device"
-                pointers.append(driver.call("cuMemAllocAsync", max(size, 1), stream, doing=doing))
+                pointers.append(driver.call("cuMemAllocAsync", room(size), stream, doing=doing))
                 if one.goes_in:
                     driver.call("cuMemcpyHtoDAsync", pointers[-1], one.address, size, stream)
             placed.append(int(pointers[-1]) if isinstance(one, Buffer) else one)

@@ -115,7 +115,7 @@ class CudaExecutor:
                     objects[name], pointers[name] = info.object, info.pointer
                 elif param.role == "scratch" and not resolved.kind.has_guard:
                     size = layout.span * param.dtype.itemsize
-                    scratch.append(driver.call("cuMemAllocAsync", max(size, 1), handle))
+                    scratch.append(driver.call("cuMemAllocAsync", copies.room(size), handle))
                     pointers[name] = int(scratch[-1])
                 else:
                     made = resolved.kind.empty(layout, param.dtype, resolved.location)

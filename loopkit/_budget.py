@@ -86,6 +86,9 @@ CASES = 1_000_000
 ROWS = 200
 """Constraints of a projection."""
 
+REMEMBERED = 1 << 14
+"""Systems of constraints of which an answer is remembered, of each kind."""
+
 UNIONS = 6
 """Sets whose points are counted together, each once: as many terms as they have subsets."""
 

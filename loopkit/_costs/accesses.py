@@ -142,9 +142,9 @@ def address_map(
         not as_if and (at_most or model.depends_on_data(statement))
     ):
         raise NotAffineError
-    at = Instance(access.statement, "")
-    bounds, everywhere = model.everywhere(at)
-    domain = _executed(model, statement) & model.where_evaluated(access.guards, "") & bounds
+    domain = _executed(model, statement.id)
+    if access.guards:
+        domain = domain & model.where_evaluated(access.guards, "")
     cell, quotients = _cell(access.indices, sizes)
     array = array or model.array(access.array)
     strides = [_sets.value_at(s, sizes) for s in strides_of(array)]
@@ -153,10 +153,9 @@ def address_map(
     places = places_of(array, [form.expression for form in cell])
     if places.digits:
         domain = domain & places.tied
-    lanes = tuple(_index(model, statement, axis, everywhere) for axis in THREADS)
+    lanes, blocks = _indices(model, statement.id)
     taken = {lane[0] for lane in lanes if lane is not None}
-    blocks = tuple(_index(model, statement, axis, everywhere) for axis in BLOCKS)
-    tied = _tied(model, statement)
+    tied = _tied(model, statement.id)
     others = {block[0] for block in blocks if block is not None}
     requests = tuple(sorted((statement.inames | others) - taken - tied))
     return AddressMap(
@@ -184,18 +183,21 @@ def _is_at_most(model: Model, statement: Statement, access: Access) -> bool:
     return any(model.condition(guard) is None for guard in guards)
 
 
-def _executed(model: Model, statement: Statement) -> isl.Set:
-    """``{ inames, sizes : the code executes the statement }``.
+@memoised
+def _executed(model: Model, name: str) -> isl.Set:
+    """``{ inames, sizes : the code executes the statement }``, with the threads that all run it.
 
     That is the statement's domain, or more: what computes on private data alone may run where
     the domain leaves it out, which keeps guards out of inner loops, and reads shared memory there.
     """
+    statement, at = model.statement[name], Instance(name, "")
+    bounds, _ = model.everywhere(at)
     written = model.kernel.temporary_by_name.get(statement.written)
     if written is None or written.address_space is not AddressSpace.PRIVATE:
-        return model.domain(Instance(statement.id, ""))
+        return model.domain(at) & bounds
     domain = _instances(model.kernel)[statement.id] & model.kernel.assumptions.set
     conditions = map(model.condition, statement.predicates)
-    return reduce(isl.Set.intersect, (c for c in conditions if c is not None), domain)
+    return reduce(isl.Set.intersect, (c for c in conditions if c is not None), domain) & bounds
 
 
 @memoised
@@ -203,9 +205,10 @@ def _instances(kernel: Kernel) -> Mapping[str, isl.Set]:
     return executed_instances(kernel, find_hardware(kernel)).of
 
 
-def _tied(model: Model, statement: Statement) -> set[str]:
+@memoised
+def _tied(model: Model, name: str) -> frozenset[str]:
     """Inames of a statement that are no loops: they have one value for those of the others."""
-    kernel = model.kernel
+    kernel, statement = model.kernel, model.statement[name]
     visible = {iname for iname in statement.inames if model.axis_of(iname) is not None}
     found = set()
     for iname, _ in kernel.paths[statement.id]:
@@ -214,7 +217,21 @@ def _tied(model: Model, statement: Statement) -> set[str]:
         if iname not in visible and determined_value(domain.set, iname, hidden_inames) is not None:
             found.add(iname)
         visible.add(iname)
-    return found
+    return frozenset(found)
+
+
+Indices = tuple[tuple[str, int] | None, ...]
+
+
+@memoised
+def _indices(model: Model, name: str) -> tuple[Indices, Indices]:
+    """The names of a thread's and of a block's index on each axis, and the values of index 0."""
+    statement, (_, everywhere) = model.statement[name], model.everywhere(Instance(name, ""))
+    lanes, blocks = (
+        tuple(_index(model, statement, axis, everywhere) for axis in axes)
+        for axes in (THREADS, BLOCKS)
+    )
+    return lanes, blocks
 
 
 def _index(

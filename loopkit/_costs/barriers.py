@@ -114,7 +114,6 @@ def barriers_of(
     block: tuple[int, int, int],
 ) -> tuple[BarrierCosts, ...]:
     """The barriers of a launch, in the order of the source."""
-    hardware, places = _places(kernel)
     return tuple(
         BarrierCosts(
             place.after,
@@ -123,55 +122,67 @@ def barriers_of(
             place.barrier.reason,
             place.barrier.of_warp,
             min(CUDA.warp, prod(block)) if place.barrier.of_warp else prod(block),
-            _times(kernel, hardware, place, sizes, grid, block),
+            _times(kernel, number, sizes, grid),
             prod(grid),
             -(-prod(block) // CUDA.warp),
         )
-        for place in places
+        for number, place in enumerate(_places(kernel)[1])
     )
 
 
+_BLOCKS, _THREADS = ([hidden(kind, axis) for axis in range(3)] for kind in ("block", "thread"))
+_WARP = hidden("warp")
+
+
 def _times(
-    kernel: Kernel,
-    hardware: Hardware,
-    place: _Place,
-    sizes: Mapping[str, int],
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
+    kernel: Kernel, number: int, sizes: Mapping[str, int], grid: tuple[int, int, int]
 ) -> int | None:
     """In how many blocks, or warps, and iterations a barrier is executed."""
-    blocks = [hidden("block", axis) for axis in range(3)]
-    threads = [hidden("thread", axis) for axis in range(3)]
-    warp = hidden("warp")
+    domain, loops, inames = _executed(kernel, number)
+    known = {*_BLOCKS, *_THREADS, _WARP, *inames, *loops, *sizes}
+    if domain is None or _sets.involved_names(domain) - known:
+        return None
+    for name, extent in zip(_BLOCKS, grid, strict=True):
+        domain = domain & _between(name, 0, extent)
+    of_warp = _places(kernel)[1][number].barrier.of_warp
+    try:
+        found = systems(domain, (*_BLOCKS, *loops, *_THREADS, _WARP, *inames), sizes)
+        return distinct(found, (*_BLOCKS, *loops, *([_WARP] if of_warp else [])))
+    except (TooManyPointsError, EndlessError):
+        return None
+
+
+@memoised
+def _executed(
+    kernel: Kernel, number: int
+) -> tuple[isl.Set | None, tuple[str, ...], tuple[str, ...]]:
+    """``{ blocks, threads, warp, loops, inames : a barrier is executed }``; loops and inames.
+
+    Blocks are not bounded by the grid.  No set where data decide.
+    """
+    hardware, places = _places(kernel)
+    block = hardware.block
     domain = kernel.assumptions.set
-    for names, extents in ((blocks, grid), (threads, block)):
-        for name, extent in zip(names, extents, strict=True):
-            domain = domain & _between(name, 0, extent)
-    index = zip((1, block[0], block[0] * block[1]), map(prim.Variable, threads), strict=True)
-    number = prim.Sum(tuple(prim.Product(factors) for factors in index))
-    domain = domain & _sets.equality(warp, prim.FloorDiv(number, CUDA.warp))
-    inames = []
+    for name, extent in zip(_THREADS, block, strict=True):
+        domain = domain & _between(name, 0, extent)
+    index = zip((1, block[0], block[0] * block[1]), map(prim.Variable, _THREADS), strict=True)
+    thread = prim.Sum(tuple(prim.Product(factors) for factors in index))
+    domain = domain & _sets.equality(_WARP, prim.FloorDiv(thread, CUDA.warp))
+    inames: list[str] = []
     for c in hardware.coordinates:
-        place_on_axis = prim.Variable((blocks if c.kind == "g" else threads)[c.axis])
+        place_on_axis = prim.Variable((_BLOCKS if c.kind == "g" else _THREADS)[c.axis])
         domain = domain & _sets.equality(c.iname, prim.Sum((place_on_axis, c.lower)))
         inames.append(c.iname)
     loops: list[str] = []
-    for node in place.around:
+    for node in places[number].around:
         parts = _conditions(node)
         if not all(map(_sets.is_condition, parts)):
-            return None
+            return None, (), ()
         for part in parts:
             domain = domain & _sets.condition_set(part)
         if not isinstance(node, If):
             (loops if isinstance(node, For) else inames).append(node.iname)
-    known = {*blocks, *threads, warp, *inames, *loops, *sizes}
-    if _sets.involved_names(domain) - known:
-        return None
-    try:
-        found = systems(domain, (*blocks, *loops, *threads, warp, *inames), sizes)
-        return distinct(found, (*blocks, *loops, *([warp] if place.barrier.of_warp else [])))
-    except (TooManyPointsError, EndlessError):
-        return None
+    return domain, tuple(loops), tuple(inames)
 
 
 def _conditions(node: For | Let | If) -> list[Expression]:

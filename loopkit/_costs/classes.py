@@ -19,9 +19,17 @@ from typing import Any
 import numpy as np
 
 from loopkit import _budget, _sets
+from loopkit._cached import once
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
-from loopkit._poly.integer_points import Rows, System, TooManyPointsError, Walk, enumerated
+from loopkit._poly.integer_points import (
+    Answers,
+    Rows,
+    System,
+    TooManyPointsError,
+    Walk,
+    enumerated,
+)
 from loopkit._poly.linear_rows import UNKNOWN
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -128,16 +136,38 @@ def _of_group(
         for system, part, held, place in zip(found, parts, columns, places, strict=True)
         for form in _forms(system, held, place)
     ]
-    move = np.array([factors.get(name, 0) % period for name in names], np.int64)
-    if len(found) == 1 and len(parts[0].names) == len(names):
+    move = [factors.get(name, 0) % period for name in names]
+    key = (
+        tuple(part.key for part in parts),
+        tuple(map(tuple, places)),
+        tuple((form.row.tobytes(), form.low, form.high) for form in forms),
+        tuple(move),
+        period,
+    )
+    return once(_GROUPS, key, _of_parts, parts, places, forms, np.array(move, np.int64), period)
+
+
+_GROUPS = Answers[Classes]()
+
+
+def _of_parts(
+    parts: Sequence[System],
+    places: Sequence[list[int]],
+    forms: Sequence[_Form],
+    move: Rows,
+    period: int,
+) -> Classes:
+    """The classes of the columns of systems that stand for names at these places."""
+    names = tuple(parts[0].names[n] for n in places[0])
+    if len(parts) == 1 and len(parts[0].names) == len(names):
         # Without quotients, its columns are the names, in their order.
         points, times = _condensed(parts[0], forms, move, period)
         member = np.ones((len(points), 1), bool)
     else:
         held = [enumerated(part)[:, place] for part, place in zip(parts, places, strict=True)]
         points, number = np.unique(np.concatenate(held), axis=0, return_inverse=True)
-        member = np.zeros((len(points), len(found)), bool)
-        origin = np.repeat(np.arange(len(found)), [len(h) for h in held])
+        member = np.zeros((len(points), len(parts)), bool)
+        origin = np.repeat(np.arange(len(parts)), [len(h) for h in held])
         member[number.reshape(-1), origin] = True
         times = np.ones(len(points), np.int64)
     seen = [np.clip(points @ form.row, form.low, form.high) for form in forms]

@@ -8,16 +8,17 @@ but counted between its bounds.  So a tiled product of 4096 needs a few thousand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import wraps
 from math import prod
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._frozen import dataclass
 from loopkit._poly.linear_rows import UNKNOWN, tidy
 from loopkit._sets import maximum_value, minimum_value
@@ -25,6 +26,8 @@ from loopkit._sets import maximum_value, minimum_value
 PARAM, DIV = isl.dim_type.param, isl.dim_type.div
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Box = tuple[list[int], list[int]]
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
 
 
 class TooManyPointsError(Exception):
@@ -63,6 +66,13 @@ class System:
         return _box(self) if self.bounds is None else self.bounds
 
     @cached_property
+    def key(self) -> Hashable:
+        """What all that is asked of its points hangs on: systems with equal keys have the same."""
+        rows = self.equalities.tobytes(), self.inequalities.tobytes()
+        box = None if self.box is None else (*self.box[0], *self.box[1])
+        return self.names, len(self.equalities), rows, box
+
+    @cached_property
     def parts(self) -> tuple[System, ...]:
         """The systems over names that no constraint links."""
         return tuple(map(self.within, self._groups))
@@ -88,6 +98,26 @@ class System:
         box = self.box
         ends = None if box is None else ([box[0][c] for c in columns], [box[1][c] for c in columns])
         return System(names, equalities, inequalities, self.domain, ends)
+
+
+def remembered(function: Callable[[System, *Ts], R]) -> Callable[[System, *Ts], R]:
+    """Let a function of a system remember its answers, for systems of the same rows."""
+    answers = Answers[R]()
+
+    @wraps(function)
+    def ask(system: System, *more: *Ts) -> R:
+        return once(answers, (system.key, more), function, system, *more)
+
+    return ask
+
+
+class Answers(dict[Hashable, R]):
+    """Answers to questions; where there are too many, all are forgotten."""
+
+    def __setitem__(self, key: Hashable, answer: R) -> None:
+        if len(self) >= _budget.REMEMBERED:
+            self.clear()
+        super().__setitem__(key, answer)
 
 
 def systems(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -> list[System]:
@@ -242,6 +272,7 @@ def _is_broken(system: System) -> bool:
     return bool(system.equalities[:, -1].any() or (system.inequalities[:, -1] < 0).any())
 
 
+@remembered
 def _linked_points(system: System) -> int:
     walk = Walk(system)
     if walk.box is None:

@@ -23,6 +23,7 @@ from loopkit._poly.integer_points import (
     TooManyPointsError,
     enumerated,
     points_of,
+    remembered,
 )
 from loopkit._poly.linear_rows import (
     UNKNOWN,
@@ -47,7 +48,8 @@ def distinct(found: Sequence[System], keep: Collection[str]) -> int:
     Raises :class:`TooManyPointsError` where that would take too long.
     """
     if len(found) == 1:
-        return prod(_distinct_in(part, keep) for part in found[0].parts)
+        kept = frozenset(keep)
+        return prod(_distinct_in(part, kept.intersection(part.names)) for part in found[0].parts)
     try:
         return _together([image(system, keep) for system in found])
     except (InexactError, TooManyPointsError):
@@ -55,7 +57,8 @@ def distinct(found: Sequence[System], keep: Collection[str]) -> int:
         return _different_rows(np.concatenate(held))
 
 
-def _distinct_in(part: System, keep: Collection[str]) -> int:
+@remembered
+def _distinct_in(part: System, keep: frozenset[str]) -> int:
     mine = [name for name in part.names if name in keep]
     if len(part.names) == 1:
         return points_of(part) if mine else min(points_of(part), 1)

@@ -388,6 +388,11 @@ _JOINED_BY = {
     prim.Remainder: " % ",
     prim.LogicalAnd: " and ",
     prim.LogicalOr: " or ",
+    prim.BitwiseAnd: " & ",
+    prim.BitwiseOr: " | ",
+    prim.BitwiseXor: " ^ ",
+    prim.LeftShift: " << ",
+    prim.RightShift: " >> ",
     prim.Min: ", ",
     prim.Max: ", ",
 }
@@ -404,6 +409,8 @@ def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
         return f"({parts[0]} {expr.operator} {parts[1]})"
     if isinstance(expr, prim.LogicalNot):
         return f"(not {parts[0]})"
+    if isinstance(expr, prim.BitwiseNot):
+        return f"(~{parts[0]})"
     if isinstance(expr, prim.If):
         condition, then, else_ = parts
         return f"({then} if {condition} else {else_})"

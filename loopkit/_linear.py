@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._bits import arithmetic
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._intervals import Interval, add, floor_divide, multiply
@@ -241,7 +242,10 @@ def linear(expr: Expression) -> Linear:
         if isinstance(expr, prim.FloorDiv):
             return numerator.floor_div(divisor.constant)
         return numerator.remainder(divisor.constant)
-    raise NotAffineError(expr)
+    bits = arithmetic(expr)
+    if bits is None:
+        raise NotAffineError(expr)
+    return linear(bits)
 
 
 def product(parts: Iterable[Linear], expr: Expression) -> Linear:

@@ -19,6 +19,7 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._bits import arithmetic
 from loopkit._budget import is_spent, kept
 from loopkit._expression import evaluate, variable_names
 from loopkit._hidden import hidden
@@ -176,7 +177,10 @@ def _affine(expr: Expression) -> Linear | isl.Aff:
         if isinstance(expr, prim.FloorDiv):
             return quotient
         return _aligned_sum(_as_aff(numerator), quotient.scale_val(val(-below.constant)))
-    raise NotAffineError(expr)
+    bits = arithmetic(expr)
+    if bits is None:
+        raise NotAffineError(expr)
+    return _affine(bits)
 
 
 @remembered(1 << 14)
@@ -211,6 +215,8 @@ def pw_affine(expr: Expression) -> isl.PwAff:
         if isinstance(expr, prim.FloorDiv):
             return quotient
         return numerator.sub(quotient.scale_val(val(int(denominator))))
+    if not is_affine(expr) and (bits := arithmetic(expr)) is not None:
+        return pw_affine(bits)
     return isl.PwAff.from_aff(affine(expr))
 
 

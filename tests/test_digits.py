@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import loopkit as lk
 from loopkit import _sets
-from loopkit._digits import told_by
+from loopkit._digits import told_by, told_by_all
 from loopkit._syntax.expression_parser import parse_expression
 
 
@@ -79,3 +79,46 @@ def test_coefficients_beyond_64_bits_are_scaled() -> None:
     for expr, expected in exprs:
         value = prim.Comparison(expr, "==", expected)
         assert five.is_subset(_sets.condition_set(value)), expr
+
+
+@pytest.mark.parametrize(
+    ("indices", "told"),
+    [
+        (("i0 // 4", "i0 % 4"), {"i0"}),
+        (("8*i1 + i0 // 4", "2*(i0 % 4) + i2"), {"i0", "i1", "i2"}),
+        (("8*i1 + i0 // 4", "i0 % 2"), {"i1"}),
+        (("4*(i0 // 2) + i0 % 2",), {"i0"}),
+        (("i0 // 4", "i0 % 3"), set()),
+        (("i0 ^ 8",), {"i0"}),
+        (("i0 & 3", "i0 >> 2"), {"i0"}),
+        (("i0 // 4 + i0 % 4",), set()),
+    ],
+)
+def test_quotients_together(indices: tuple[str, ...], told: set[str]) -> None:
+    knl = kernel((0, 32), (0, 5), (0, 2))
+    assert told_by_all(knl, map(parse_expression, indices)) == told
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(-4, 4), st.sampled_from([1, 2, 3, 4, 6])), max_size=3),
+        min_size=1,
+        max_size=3,
+    ),
+    st.integers(-3, 3),
+)
+def test_what_quotients_tell_is_told(sums: list[list[tuple[int, int]]], low: int) -> None:
+    ranges = [(low, low + 7), (0, 3)]
+    names = [prim.Variable("i0"), prim.Variable("i1")]
+    indices = [
+        prim.Sum((0, *(prim.Product((c, prim.FloorDiv(names[n % 2], d))) for n, (c, d) in parts)))
+        for parts in (list(enumerate(s)) for s in sums)
+    ]
+    told = told_by_all(kernel(*ranges), indices)
+    values: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
+    for point in itertools.product(*(range(*r) for r in ranges)):
+        at = {"i0": point[0], "i1": point[1]}
+        seen = tuple(_sets.value_at(index, at) for index in indices)
+        mine = tuple(at[name] for name in sorted(told))
+        values.setdefault(seen, set()).add(mine)
+    assert all(len(found) == 1 for found in values.values())

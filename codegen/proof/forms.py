@@ -14,6 +14,7 @@ from functools import lru_cache, reduce
 from operator import and_, attrgetter, or_, xor
 from typing import Any
 
+from loopkit._bits import runs
 from loopkit._cached import cached_property
 
 
@@ -416,7 +417,20 @@ def bitwise(operator: str, left: Form, right: Form) -> Form | None:
         return floor(left, by) if operator == ">>" else left.scaled(by)
     if operator == "&" and known > 0 and known & (known + 1) == 0:
         return remainder(left, known + 1)
-    return None
+    if operator not in _OF_BITS or left.is_data:
+        return None
+    common = _masked(left, known)
+    if operator == "&":
+        return common
+    return left.plus(constant(known)).plus(common, -1 if operator == "|" else -2)
+
+
+def _masked(form: Form, mask: int) -> Form:
+    """``form & mask``: each run of bits that are set is a remainder of a quotient."""
+    if mask < 0:
+        return form.minus(_masked(form, ~mask))
+    parts = (remainder(floor(form, low), length).scaled(low) for low, length in runs(mask))
+    return reduce(Form.plus, parts, ZERO)
 
 
 def exclusive_or(left: Form, right: Form, bits: int) -> Form:

@@ -13,13 +13,13 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import answers_of, memoised, once
-from loopkit._digits import told_by
+from loopkit._digits import told_by, told_by_all
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER
 from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import differ, equal_inames, steps
+from loopkit._poly.pairs import Instance, differ, equal_inames, steps
 from loopkit._poly.program_order import all_equal, before
 from loopkit._same import key_of
 
@@ -34,7 +34,9 @@ class Injectivity:
     def determined_by(self, exprs: Iterable[Expression]) -> frozenset[str]:
         """The inames that some expressions determine: each alone, or where it leaves one open."""
         left = [e for e in exprs if variable_names(e) <= self.model.integers]
-        found: frozenset[str] = frozenset().union(*(self._by_one(e) for e in left))
+        found = told_by_all(self.model.kernel, left)
+        rest = [e for e in left if not variable_names(e) & self.inames <= found]
+        found = found.union(*map(self._by_one, rest))
         while True:
             more: set[str] = set()
             for expr in left:
@@ -79,11 +81,16 @@ class Injectivity:
         return self.model.labelled(self.model.kernel.domain_of(inames), label)
 
     def equal_wherever(
-        self, pairs: Sequence[tuple[Expression, Expression]], one: Expression, two: Expression
+        self,
+        pairs: Sequence[tuple[Expression, Expression]],
+        one: Expression,
+        two: Expression,
+        statement: str | None = None,
     ) -> bool:
         """Whether ``one`` equals ``two`` wherever all pairs of expressions are equal.
 
-        The first of each pair, and ``one``, belong to one instance, the others to another.
+        The first of each pair, and ``one``, belong to one instance, the others to another:
+        both of ``statement``, if it is given, and under its conditions.
         """
         known = self.model.integers
         mine, its = variable_names(one), variable_names(two)
@@ -102,7 +109,11 @@ class Injectivity:
                 continue
             mine, its = mine | variable_names(a), its | variable_names(b)
         result = result & self.around(mine & self.inames, BASE)
-        return bool((result & self.around(its & self.inames, OTHER)).is_empty())
+        result = result & self.around(its & self.inames, OTHER)
+        if statement is not None and not result.is_empty():
+            for label in (BASE, OTHER):
+                result = result & self.model.domain(Instance(statement, label))
+        return bool(result.is_empty())
 
     @memoised
     def is_monotone(

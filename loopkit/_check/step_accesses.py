@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from loopkit._cached import cached_property
-from loopkit._expression import substitute
+from loopkit._expression import Access, substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import commute
+from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
-from loopkit._poly.program_order import ProgramOrder
+from loopkit._relations import grouped, reachable
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +34,21 @@ class StepAccess:
     """One access of a statement after the step: subscripts over its inames of after the step."""
 
     pair: StatementPair
+    array: str
     indices: tuple[Expression, ...]
     writes: bool
-    kind: tuple[object, ...]
+    place: tuple[object, ...]
+
+    @cached_property
+    def kind(self) -> tuple[object, ...]:
+        """What decides how it is ordered: where the statement runs, and what it touches."""
+        return (*self.place, self.indices, self.writes, self.is_updated)
 
     @property
     def is_updated(self) -> bool:
         """Whether this is the write of an update, or its read of the same cell."""
-        return self.pair.new.operation is not None and self.indices == self.pair.new.write[1]
+        mine = self.pair.new
+        return mine.operation is not None and (self.array, self.indices) == mine.write
 
     def commutes(self, other: StepAccess) -> bool:
         """Whether both belong to updates by one operation, whose order does not show."""
@@ -48,47 +56,84 @@ class StepAccess:
         return mine and commute(self.pair.new, other.pair.new)
 
 
+def reads_of(model: Model, statement: Statement) -> Iterator[Access]:
+    """What a statement reads; loaded bounds of the loops around it are read, too."""
+    yield from statement.reads
+    for name in model.bounds_from_data(statement.id):
+        yield name, ()
+
+
+def uses_of(model: Model, name: str) -> dict[str, tuple[bool, int]]:
+    """For each statement that uses a name, whether it is written and how often it is read there."""
+    users = {s.id: s for s in model.kernel.users(name)}
+    for statement in model.kernel.statements:
+        if name in model.bounds_from_data(statement.id):
+            users[statement.id] = statement
+    return {
+        s.id: (s.written == name, sum(n == name for n, _ in reads_of(model, s)))
+        for s in users.values()
+    }
+
+
 def accesses_of(
-    pairs: Sequence[StatementPair], old: ProgramOrder, new: ProgramOrder
+    pairs: Sequence[StatementPair], old: Model, new: Model
 ) -> dict[str, list[StepAccess]]:
     """All accesses of each array that some statement writes."""
     written = {t.new.written for t in pairs}
     found: dict[str, list[StepAccess]] = {name: [] for name in written}
     for pair in pairs:
-        kind = (
+        place = (
             pair.old.inames,
             pair.new.inames,
-            old.place(pair.old.id)[1],
-            new.place(pair.new.id)[1],
+            old.order.place(pair.old.id)[1],
+            new.order.place(pair.new.id)[1],
             tuple(sorted(pair.values.items())),
             (pair.new.operation, pair.new.kind),
+            old.replicated_axes(pair.old.written),
+            new.replicated_axes(pair.new.written),
         )
         name, indices = pair.new.write
-        found[name].append(StepAccess(pair, indices, True, (*kind, indices, True)))
+        found[name].append(StepAccess(pair, name, indices, True, place))
         # What is read now in place of something else is asked of the whole proof.
-        for name, indices in dict.fromkeys(pair.old.reads):
+        for name, indices in dict.fromkeys(reads_of(old, pair.old)):
             if name in written:
                 mine = tuple(substitute(i, pair.values) for i in indices)
-                is_own = name == pair.new.written and mine == pair.new.write[1]
-                found[name].append(StepAccess(pair, mine, False, (*kind, mine, False, is_own)))
+                found[name].append(StepAccess(pair, name, mine, False, place))
     return found
 
 
-def access_pairs(accesses: list[StepAccess]) -> Iterator[tuple[StepAccess, StepAccess, bool]]:
+def by_place(accesses: list[StepAccess]) -> list[list[StepAccess]]:
+    """Accesses by where their statements run; those of a statement are together."""
+    return [[*group] for group in grouped((a.place, a) for a in accesses).values()]
+
+
+def access_pairs(
+    accesses: list[StepAccess], others: list[StepAccess] | None = None
+) -> Iterator[tuple[StepAccess, StepAccess, bool]]:
     """Pairs of accesses to one array, one of them a write; of those that are alike, one.
 
-    With each, whether both belong to one statement.
+    With each, whether both belong to one statement.  ``others`` are those at another place.
     """
-    groups: dict[tuple[object, ...], dict[str, StepAccess]] = {}
-    for access in accesses:
-        groups.setdefault(access.kind, {})[access.pair.new.id] = access
-    kinds = [*groups.values()]
-    for number, mine in enumerate(kinds):
-        for its in kinds[number:]:
-            one, two = next(iter(mine.values())), next(iter(its.values()))
+    mine = [*grouped((a.kind, (a.pair.new.id, a)) for a in accesses).values()]
+    its = [*grouped((a.kind, (a.pair.new.id, a)) for a in others).values()] if others else None
+    for number, first in enumerate(mine):
+        for second in mine[number:] if its is None else its:
+            one, two = first[0][1], second[0][1]
             if not (one.writes or two.writes):
                 continue
-            if mine.keys() & its.keys():
+            here, there = dict(first).keys(), dict(second).keys()
+            if here & there:
                 yield one, two, True
-            if len(mine.keys() | its.keys()) > 1:
+            if len(here | there) > 1:
                 yield one, two, False
+
+
+def same_domains(before: Model, after: Model, inames: frozenset[str]) -> bool:
+    """Whether what bounds some inames is what it was."""
+    old, new = before.kernel, after.kernel
+    if not inames <= old.home_domain.keys():
+        return False
+    around = reachable(inames, old.parents_of)
+    return around <= new.home_domain.keys() and all(
+        old.domains[old.home_domain[i]] == new.domains[new.home_domain[i]] for i in around
+    )

@@ -23,22 +23,18 @@ from loopkit._cached import cached_property, once
 from loopkit._check.compare_statements import Differences, StatementComparison
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
-from loopkit._check.step_accesses import StatementPair, StepAccess, access_pairs, accesses_of
-from loopkit._expression import variable_names
+from loopkit._check.step_accesses import StatementPair, same_domains
+from loopkit._check.step_order import StepOrder
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._launches import is_one_launch
-from loopkit._nodes import Expression
-from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, equal, intersection
-from loopkit._poly.parallel_axes import Axis
-from loopkit._relations import reachable
 from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
     from loopkit._change import Change
-    from loopkit._kernel import Kernel, Statement
+    from loopkit._kernel import Kernel
 
 
 @dataclass(frozen=True)
@@ -69,9 +65,7 @@ class StepProof:
         self.change = change
         self.lineage = lineage
         self.injectivity = Injectivity(self.new)
-        self.private: set[str] = set()
         self._known: dict[tuple[object, ...], bool] = {}
-        self._orders_kept: dict[tuple[object, ...], tuple[bool, bool]] = {}
 
     def obligations(self) -> Obligations | None:
         """What is left to prove, or None for everything."""
@@ -79,12 +73,13 @@ class StepProof:
             return None
         if not self.keeps_launches():
             return None
-        if not self.keeps_axes() or not all(self.same_instances(t) for t in self.pairs.values()):
+        order = StepOrder(self.old, self.new, self.pairs, self.lineage, self.injectivity)
+        if not order.keeps_axes() or not all(map(self.same_instances, self.pairs.values())):
             return None
         changes = {name: self.changes(pair) for name, pair in self.pairs.items()}
         if any(c.more for c in changes.values()):
             return None
-        if not self.keeps_order() or not self.keeps_private_values():
+        if not order.keeps_order() or not order.keeps_private_values():
             return None
         changed = {name: c for name, c in changes.items() if c.reads}
         if not changed.keys() <= self.lineage.image_of.keys():
@@ -105,16 +100,15 @@ class StepProof:
     def keeps_data(self) -> bool:
         """Whether all arrays are what they were, and nothing is forgotten of the sizes."""
         old, new = self.old.kernel, self.new.kernel
-        if self.old.has_loaded_bounds or self.new.has_loaded_bounds:
-            return False
         if old.args != new.args or old.reductions != new.reductions:
             return False
         for temporary in old.temporaries:
             its = new.temporary_by_name.get(temporary.name)
             if its is None:
                 return False
-            if its != temporary and not self.old.axes and is_one_launch(new):
-                # In a launch of one thread, tags alone decide where it lies.
+            alone = not any(axis[0] == "l" for axis in self.old.axes)
+            if its != temporary and alone and is_one_launch(new):
+                # In a launch of blocks of one thread, tags alone decide where it lies.
                 its = replace(its, address_space=temporary.address_space)
             if its != temporary:
                 return False
@@ -201,7 +195,7 @@ class StepProof:
         old, new = pair.old, pair.new
         moved = pair.values
         is_plain = not moved and old.inames == new.inames and same(old.predicates, new.predicates)
-        if is_plain and self.same_domains(old.inames):
+        if is_plain and same_domains(self.old, self.new, old.inames):
             return True
         kept = old.inames - moved.keys()
         if not kept <= new.inames:
@@ -236,7 +230,9 @@ class StepProof:
         if fresh & {*before.inames} or {*rest, *fresh} != {*after.inames}:
             return False
         others = frozenset(i for i in pair.old.inames if i not in before.inames)
-        if not self.same_domains(others | before.parameters & old.home_domain.keys()):
+        if not same_domains(
+            self.old, self.new, others | before.parameters & old.home_domain.keys()
+        ):
             return False
 
         def reaches_all() -> bool:
@@ -246,204 +242,3 @@ class StepProof:
 
         key = (id(before), id(after), tuple(sorted(pair.values.items())))
         return once(self._known, key, reaches_all)
-
-    def same_domains(self, inames: frozenset[str]) -> bool:
-        """Whether what bounds some inames is what it was."""
-        old, new = self.old.kernel, self.new.kernel
-        if not inames <= old.home_domain.keys():
-            return False
-        around = reachable(inames, old.parents_of)
-        return around <= new.home_domain.keys() and all(
-            old.domains[old.home_domain[i]] == new.domains[new.home_domain[i]] for i in around
-        )
-
-    @cached_property
-    def new_axes(self) -> tuple[Axis, ...]:
-        """Hardware axes that nothing was on before."""
-        return tuple(a for a in self.new.axes if a not in self.old.axes)
-
-    def keeps_axes(self) -> bool:
-        """Whether each statement has the coordinates that it had, and one on each new axis."""
-        old, new = self.old, self.new
-        if not set(old.axes) <= set(new.axes):
-            return False
-        if any(axis[0] == "ilp" or isinstance(axis[1], str) for axis in new.axes):
-            return False
-        mine = frozenset().union(*(t.new.inames for t in self.pairs.values()))
-        for axis in old.axes:
-            before, after = old.inames_on[axis], new.inames_on[axis]
-            if set(before) != set(after) & mine:
-                return False
-            if any(old.lower(i) != new.lower(i) for i in before):
-                return False
-            indices = []
-            for pair in self.pairs.values():
-                indices.append(old.coordinate(Instance(pair.old.id, ""), axis))
-                if indices[-1] != new.coordinate(pair.at, axis):
-                    return False
-                if any(i in pair.values for i in before):
-                    return False
-            same_range = len(after) == len(before)
-            # Of those that run on all indices there must not be more.
-            if None in indices and not (same_range and self.same_domains(frozenset(before))):
-                return False
-        return all(
-            len(self.inames_on(t, axis)) == 1 for axis in self.new_axes for t in self.pairs.values()
-        )
-
-    def inames_on(self, pair: StatementPair, axis: Axis) -> list[str]:
-        """The inames of a statement on an axis."""
-        return [i for i in self.new.inames_on[axis] if i in pair.new.inames]
-
-    def keeps_order(self) -> bool:
-        """Whether instances that touch one cell come in the order in which they came."""
-        if not self.new_axes and self.same_nest():
-            return True
-        pairs = [*self.pairs.values()]
-        for name, accesses in accesses_of(pairs, self.old.order, self.new.order).items():
-            copied = self.new_copy_axes(name)
-            if copied is None:
-                return False
-            for one, two, itself in access_pairs(accesses):
-                key = (copied, one.kind, two.kind, itself)
-                answer = once(self._orders_kept, key, self.order_kept, copied, one, two, itself)
-                is_kept, is_apart = answer
-                if not is_kept:
-                    return False
-                if is_apart:
-                    self.private.add(name)
-        return True
-
-    def same_nest(self) -> bool:
-        """Whether all statements are in the loops in which they were."""
-        if any(pair.values for pair in self.pairs.values()):
-            return False
-        olds = [pair.old.id for pair in self.pairs.values()]
-        return self.old.order.nest(olds) == self.new.order.nest(self.pairs)
-
-    def new_copy_axes(self, name: str) -> frozenset[Axis] | None:
-        """The axes along which an array exists several times from now on; None if fewer."""
-        before, after = set(self.old.copy_axes(name)), set(self.new.copy_axes(name))
-        fresh = after - before
-        if not before <= after or not fresh <= set(self.new_axes):
-            return None
-        return frozenset(fresh)
-
-    def order_kept(
-        self, copied: frozenset[Axis], one: StepAccess, two: StepAccess, itself: bool
-    ) -> tuple[bool, bool]:
-        """Whether two accesses of one array keep their order, wherever they meet.
-
-        And whether they do because each thread has a cell of its own then.  ``itself``: they
-        belong to one statement.
-        """
-        mine, its = one.pair, two.pair
-        if not (self.new_axes or mine.values or its.values):
-            # They have the inames that they had, perhaps in the loops that they shared.
-            before = self.old.order.shared_loops(mine.old.id, its.old.id)
-            if before == self.new.order.shared_loops(mine.new.id, its.new.id):
-                return True, False
-        if not copied and one.commutes(two) and one.pair.new.is_atomic and two.pair.new.is_atomic:
-            return True, False
-        cells = [*zip(one.indices, two.indices, strict=False)]
-        same = self.injectivity.determined_by(a for a, b in cells if a == b)
-        apart = False
-        for axis in self.new_axes:
-            (a,), (b,) = self.inames_on(one.pair, axis), self.inames_on(two.pair, axis)
-            if a == b and a in same:
-                continue
-            first, second = (self.new.coordinate(t.pair.at, axis) for t in (one, two))
-            if not self.injectivity.equal_wherever(cells, first, second):
-                if axis not in copied or a != b:
-                    return False, False
-                apart = True
-            if a == b:
-                same |= {a}
-        if itself and one.commutes(two):
-            return True, apart  # sums, in any order
-        return self.same_order(one.pair, two.pair, same), apart
-
-    def keeps_private_values(self) -> bool:
-        """Whether what threads read in arrays of their own was written on the same thread."""
-        return all(map(self.keeps_values, sorted(self.private)))
-
-    def keeps_values(self, name: str) -> bool:
-        """Whether all that is read from an array was written on the same new coordinates.
-
-        That is known of the text, and carries over where the schedule touches
-        the array where the text does.
-        """
-        if name not in self.lineage.root.temporary_by_name:
-            return False
-        mine: dict[str, tuple[bool, int]] = {}
-        for statement, uses in _uses(self.new.kernel, name).items():
-            image = self.lineage.image_of.get(statement)
-            if image is None or len(self.lineage.images_from[image.origin]) != 1:
-                return False
-            mine[image.origin] = uses
-        text = model_of(self.lineage.root)
-        if mine != _uses(text.kernel, name):
-            return False
-        return all(self.reads_own_values(text.statement[origin], name) for origin in mine)
-
-    def reads_own_values(self, origin: Statement, name: str) -> bool:
-        """Whether a statement of the text and what it reads of an array run on one new index."""
-        (image,) = self.lineage.images_from[origin.id]
-        for access in dict.fromkeys(origin.reads):
-            if access[0] != name:
-                continue
-            agreeing = dataflow_of(self.lineage.root).agreeing(origin.id, access)
-            for writer, inames in agreeing.items():
-                (source,) = self.lineage.images_from[writer]
-                mine, its = image.value_of, source.value_of
-                same = self.injectivity.determined_by(
-                    mine[i] for i in sorted(inames) if mine[i] == its[i]
-                )
-                for axis in self.new_axes:
-                    if axis not in self.new.copy_axes(name):
-                        continue
-                    here, there = (
-                        self.new.statement[i.statement].inames.intersection(
-                            self.new.inames_on[axis]
-                        )
-                        for i in (image, source)
-                    )
-                    if here != there or not here <= same:
-                        return False
-        return True
-
-    def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
-        """Whether the loops that two statements share run as they did, ``same`` inames fixed."""
-        inames = self.injectivity.inames
-        before = list(self.old.order.shared_loops(one.old.id, two.old.id))
-        after = [i for i in self.new.order.shared_loops(one.new.id, two.new.id) if i not in same]
-        values: dict[str, Expression] = {}
-        for iname in before:
-            value = one.values.get(iname, prim.Variable(iname))
-            if value != two.values.get(iname, prim.Variable(iname)):
-                return False
-            values[iname] = value
-        before = [i for i in before if not variable_names(values[i]) & inames <= same]
-        while before:
-            first = [before.pop(0)]
-            names = variable_names(values[first[0]]) & inames
-            while before and variable_names(values[before[0]]) & names:
-                first.append(before.pop(0))
-                names |= variable_names(values[first[-1]]) & inames
-            loops: list[str] = []
-            while after and after[0] in names:
-                loops.append(after.pop(0))
-            run = [values[i] for i in first]
-            if not loops:
-                return False
-            if run == [prim.Variable(i) for i in loops]:
-                continue
-            if not self.injectivity.is_monotone(tuple(run), tuple(loops), same & names):
-                return False
-        return not after
-
-
-def _uses(kernel: Kernel, name: str) -> dict[str, tuple[bool, int]]:
-    """For each statement that uses a name, whether it is written and how often it is read there."""
-    users = kernel.users(name)
-    return {s.id: (s.written == name, sum(n == name for n, _ in s.reads)) for s in users}

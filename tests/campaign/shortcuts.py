@@ -59,8 +59,9 @@ def compared(seen: Seen) -> Iterator[None]:
             except Undecided:
                 seen.counts["undecided as a whole"] += 1
                 return obligations
-            if found and not mine:
-                kinds = ", ".join(sorted({v.kind for v in found}))
+            # Where data decide, the whole proof may only say what might be.
+            kinds = ", ".join(sorted({v.kind for v in found if v.exact}))
+            if kinds and not mine:
                 seen.differ.append(f"{kinds}: {change.kernel}")
         return obligations
 

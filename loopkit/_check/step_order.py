@@ -1,0 +1,440 @@
+"""Whether a step keeps the order of all accesses that meet, and what threads keep for themselves.
+
+Two accesses of one cell, one of them a write, must come in the order in which they came.  Those
+on different threads of a block are ordered as the loops and the text order them, by a barrier;
+those of one statement in the same iteration, and those of different blocks, are not ordered.
+"""
+
+from __future__ import annotations
+
+import pymbolic.primitives as prim
+
+from loopkit._cached import cached_property, memoised, once
+from loopkit._check.injectivity import Injectivity
+from loopkit._check.instance_maps import Image, Lineage
+from loopkit._check.step_accesses import (
+    StatementPair,
+    StepAccess,
+    access_pairs,
+    accesses_of,
+    by_place,
+    reads_of,
+    same_domains,
+    uses_of,
+)
+from loopkit._check.step_meetings import order_is_same
+from loopkit._expression import variable_names
+from loopkit._nodes import Expression
+from loopkit._poly.dataflow import dataflow_of
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance
+from loopkit._poly.parallel_axes import Axis
+
+NONE: frozenset[str] = frozenset()
+
+
+class StepOrder:
+    """The order of accesses after a step, compared with the one before it.
+
+    ``pairs`` are the statements before and after, by their new name.
+    """
+
+    def __init__(
+        self,
+        old: Model,
+        new: Model,
+        pairs: dict[str, StatementPair],
+        lineage: Lineage,
+        injectivity: Injectivity,
+    ) -> None:
+        self.old = old
+        self.new = new
+        self.pairs = pairs
+        self.lineage = lineage
+        self.injectivity = injectivity
+        self.private: set[str] = set()
+        self._orders_kept: dict[tuple[object, ...], tuple[bool, bool]] = {}
+
+    @cached_property
+    def new_axes(self) -> tuple[Axis, ...]:
+        """Hardware axes that nothing was on before."""
+        return tuple(a for a in self.new.axes if a not in self.old.axes)
+
+    @cached_property
+    def changed_axes(self) -> tuple[Axis, ...]:
+        """Hardware axes on which some statement has another coordinate than before."""
+        return tuple(
+            axis
+            for axis in self.new.axes
+            if axis in self.new_axes or any(self.moves(t, axis) for t in self.pairs.values())
+        )
+
+    @memoised
+    def moves(self, pair: StatementPair, axis: Axis) -> bool:
+        """Whether a statement's coordinate on an axis is not what it was."""
+        if axis in self.new_axes:
+            return True
+        before = self.old.coordinate(Instance(pair.old.id, ""), axis)
+        return before != self.coordinate(pair, axis)
+
+    @memoised
+    def coordinate(self, pair: StatementPair, axis: Axis) -> Expression | None:
+        """A statement's coordinate on an axis, as :meth:`ParallelAxes.coordinate` gives it."""
+        return self.new.coordinate(pair.at, axis)
+
+    def keeps_axes(self) -> bool:
+        """Whether what stays on an axis stays as it is, and no more runs in other blocks."""
+        old, new = self.old, self.new
+        if not set(old.axes) <= set(new.axes):
+            return False
+        if any(axis[0] == "ilp" or isinstance(axis[1], str) for axis in new.axes):
+            return False
+        mine = frozenset().union(*(t.new.inames for t in self.pairs.values()))
+        for axis in old.axes:
+            before, after = old.inames_on[axis], new.inames_on[axis]
+            if not set(before) <= set(after) & mine:
+                return False
+            if any(old.lower(i) != new.lower(i) for i in before):
+                return False
+            if any(i in pair.values for pair in self.pairs.values() for i in before):
+                return False
+            if axis[0] == "g":
+                if axis in self.changed_axes:
+                    return False
+                # Of those that run in all blocks there must not be more.
+                everywhere = any(self.coordinate(t, axis) is None for t in self.pairs.values())
+                if everywhere and not self.same_range(axis):
+                    return False
+        return all(
+            len(self.inames_on(t, axis)) == 1 or (axis[0] == "l" and not self.inames_on(t, axis))
+            for axis in self.changed_axes
+            for t in self.pairs.values()
+        )
+
+    def same_range(self, axis: Axis) -> bool:
+        """Whether an axis has the inames that it had, in the same bounds."""
+        before, after = self.old.inames_on[axis], self.new.inames_on[axis]
+        return len(before) == len(after) and same_domains(self.old, self.new, frozenset(before))
+
+    @memoised
+    def inames_on(self, pair: StatementPair, axis: Axis) -> tuple[str, ...]:
+        """The inames of a statement on an axis."""
+        return tuple(i for i in self.new.inames_on[axis] if i in pair.new.inames)
+
+    def keeps_order(self) -> bool:
+        """Whether instances that touch one cell come in the order in which they came."""
+        if not self.changed_axes and self.same_nest():
+            return True
+        pairs = [*self.pairs.values()]
+        for name, accesses in accesses_of(pairs, self.old, self.new).items():
+            if self.new_copy_axes(name) is None:
+                return False
+            if self.new.combined_axes(name) & {*self.changed_axes}:
+                return False  # threads add up together from now on
+            places = by_place(accesses)
+            for number, mine in enumerate(places):
+                if not all(self.keeps(name, *two) for two in access_pairs(mine)):
+                    return False
+                for its in places[number + 1 :]:
+                    if self.is_plain(name, mine[0], its[0]):
+                        continue
+                    if not all(self.keeps(name, *two) for two in access_pairs(mine, its)):
+                        return False
+        return True
+
+    def is_plain(self, name: str, one: StepAccess, two: StepAccess) -> bool:
+        """Whether two statements are ordered as they were, whatever cells they touch.
+
+        The loops that they share may have become axes on which each index has its own array.
+        """
+        mine, its = one.pair, two.pair
+        if mine.values or its.values or mine.new.id == its.new.id:
+            return False
+        copied, own = self.new.copy_axes(name), set[str]()
+        for axis in self.changed_axes:
+            if not (self.moves(mine, axis) or self.moves(its, axis)):
+                continue
+            if axis in copied:
+                if not self.inames_on(mine, axis) == self.inames_on(its, axis) != ():
+                    return False
+                own |= {*self.inames_on(mine, axis)}
+            elif axis[0] == "g":
+                return False
+        before = self.old.order.shared_loops(mine.old.id, its.old.id)
+        after = self.new.order.shared_loops(mine.new.id, its.new.id)
+        if tuple(i for i in before if i not in own) != after:
+            return False
+        if own:
+            self.private.add(name)
+        return True
+
+    def same_nest(self) -> bool:
+        """Whether all statements are in the loops in which they were."""
+        if any(pair.values for pair in self.pairs.values()):
+            return False
+        olds = [pair.old.id for pair in self.pairs.values()]
+        return self.old.order.nest(olds) == self.new.order.nest(self.pairs)
+
+    def new_copy_axes(self, name: str) -> frozenset[Axis] | None:
+        """The axes along which an array exists several times from now on; None if fewer."""
+        before, after = set(self.old.copy_axes(name)), set(self.new.copy_axes(name))
+        fresh = after - before
+        if not before <= after or not fresh <= set(self.new_axes):
+            return None
+        return frozenset(fresh)
+
+    def keeps(self, name: str, one: StepAccess, two: StepAccess, itself: bool) -> bool:
+        """Whether two accesses of an array keep their order, wherever the order shows."""
+        copied = frozenset(self.new.copy_axes(name))
+        key = (copied, one.kind, two.kind, itself)
+        is_kept, is_apart = once(
+            self._orders_kept, key, self.order_kept, copied, one, two, itself, NONE
+        )
+        if not is_kept:
+            # What each iteration of some loops sets anew is seen in no other one.
+            loops = self.renewed_in(name)
+            if loops:
+                is_kept, is_apart = self.order_kept(copied, one, two, itself, loops)
+            if not is_kept:
+                is_kept, is_apart = self.order_asked(copied, one, two, itself, loops)
+        if is_kept and is_apart:
+            self.private.add(name)
+        return is_kept
+
+    def order_kept(
+        self,
+        copied: frozenset[Axis],
+        one: StepAccess,
+        two: StepAccess,
+        itself: bool,
+        loops: frozenset[str],
+    ) -> tuple[bool, bool]:
+        """Whether two accesses of one array keep their order, wherever they meet.
+
+        And whether they do because each thread has a cell of its own then.  ``itself``: they
+        belong to one statement.  ``copied``: the axes along which the array exists once per
+        index.  Where ``loops`` differ, the order does not matter.
+        """
+        mine, its = one.pair, two.pair
+        if not (self.changed_axes or mine.values or its.values):
+            # They have the inames that they had, perhaps in the loops that they shared.
+            before = self.old.order.shared_loops(mine.old.id, its.old.id)
+            if before == self.new.order.shared_loops(mine.new.id, its.new.id):
+                return True, False
+        if one.commutes(two) and mine.new.is_atomic and its.new.is_atomic:
+            if not copied & {*self.changed_axes}:
+                return True, False
+        cells = [*zip(one.indices, two.indices, strict=False)]
+        same = self.injectivity.determined_by(a for a, b in cells if a == b) | loops
+        apart = False
+        for axis in self.changed_axes:
+            if not (self.moves(mine, axis) or self.moves(its, axis)):
+                continue
+            first, second = self.coordinate(mine, axis), self.coordinate(its, axis)
+            if first is None or second is None:
+                if not self.meets_everywhere(axis in copied, axis, (one, first), (two, second)):
+                    return False, False
+                continue
+            is_one = self.inames_on(mine, axis) == self.inames_on(its, axis)
+            inames = {*self.inames_on(mine, axis)} if is_one else set()
+            if is_one and inames <= same:
+                continue
+            if not (is_one or itself or axis in copied or axis[0] == "g"):
+                continue  # other threads of the block, ordered as the text has it
+            alone = mine.new.id if itself else None
+            if not self.injectivity.equal_wherever(cells, first, second, alone):
+                if axis in copied:
+                    if not is_one:
+                        return False, False
+                    apart = True
+                elif itself or axis[0] == "g":
+                    return False, False
+                else:
+                    continue
+            same |= inames
+        if itself and one.commutes(two):
+            return True, apart  # sums, in any order
+        return self.same_order(one.pair, two.pair, same), apart
+
+    def order_asked(
+        self,
+        copied: frozenset[Axis],
+        one: StepAccess,
+        two: StepAccess,
+        itself: bool,
+        loops: frozenset[str],
+    ) -> tuple[bool, bool]:
+        """Like :meth:`order_kept`, asked of the instances that meet."""
+        apart = False
+        for axis in self.changed_axes:
+            pairs = one.pair, two.pair
+            if axis not in copied or not any(self.moves(pair, axis) for pair in pairs):
+                continue
+            first, second = (self.coordinate(pair, axis) for pair in pairs)
+            if first is None or second is None:
+                if not self.meets_everywhere(True, axis, (one, first), (two, second)):
+                    return False, False
+            elif self.inames_on(pairs[0], axis) != self.inames_on(pairs[1], axis):
+                return False, False
+            else:
+                apart = True
+        is_same = order_is_same(
+            self.old,
+            self.new,
+            one,
+            two,
+            itself=itself,
+            own=copied,
+            changed=self.changed_axes,
+            loops=loops,
+        )
+        return is_same, apart
+
+    def meets_everywhere(
+        self,
+        copied: bool,
+        axis: Axis,
+        *both: tuple[StepAccess, Expression | None],
+    ) -> bool:
+        """Whether accesses of which one at least runs on all indices of an axis keep their order.
+
+        Each thread then reads what it wrote itself, or all read what one wrote before.
+        """
+        if not copied:
+            return axis[0] == "l"
+        if all(value is None for _, value in both):
+            return True
+        others = [access for access, value in both if value is not None]
+        return all(a.writes for a, value in both if value is None) or not any(
+            a.writes for a in others
+        )
+
+    # {{{ values that stay in an iteration, or on a thread
+
+    @memoised
+    def renewed_in(self, name: str) -> frozenset[str]:
+        """Loops around all uses of a temporary, in each iteration of which it is set anew.
+
+        All that is read in an iteration is written there, above: other iterations, which
+        run before or after it, do not show.
+        """
+        if name not in self.new.kernel.temporary_by_name or not self.is_used_as_in_text(name):
+            return NONE
+        users = [s.id for s in self.new.kernel.statements if s.id in self._users(name)]
+        loops = frozenset(self.new.order.shared_loops(users[0], users[0]))
+        for other in users[1:]:
+            loops &= frozenset(self.new.order.shared_loops(users[0], other))
+        for _, writers in self.agreements(name):
+            for _, same in writers:
+                loops &= same
+        return loops if self.is_prefix(loops, users) else NONE
+
+    def is_prefix(self, loops: frozenset[str], users: list[str]) -> bool:
+        """Whether some loops are the outermost around all statements."""
+        return all(
+            frozenset(i for i, _ in self.new.order.place(u)[1][: len(loops)]) == loops
+            for u in users
+        )
+
+    def keeps_private_values(self) -> bool:
+        """Whether what threads read in arrays of their own was written on the same thread."""
+        return all(map(self.keeps_values, sorted(self.private)))
+
+    def keeps_values(self, name: str) -> bool:
+        """Whether all that is read from an array was written on the same new coordinates.
+
+        That is known of the text, and carries over where the schedule touches
+        the array where the text does.
+        """
+        if not self.is_used_as_in_text(name):
+            return False
+        axes = [a for a in self.changed_axes if a in self.new.copy_axes(name)]
+        for image, writers in self.agreements(name):
+            for source, same in writers:
+                for axis in axes:
+                    here, there = (
+                        self.inames_on(self.pairs[i.statement], axis) for i in (image, source)
+                    )
+                    if self.coordinate(self.pairs[source.statement], axis) is None:
+                        continue
+                    if here != there or not {*here} <= same:
+                        return False
+        return True
+
+    @memoised
+    def is_used_as_in_text(self, name: str) -> bool:
+        """Whether a schedule touches a temporary where the text does, and nowhere else."""
+        if name not in self.lineage.root.temporary_by_name:
+            return False
+        mine: dict[str, tuple[bool, int]] = {}
+        for statement, uses in self._users(name).items():
+            image = self.lineage.image_of.get(statement)
+            if image is None or len(self.lineage.images_from[image.origin]) != 1:
+                return False
+            mine[image.origin] = uses
+        return mine == uses_of(model_of(self.lineage.root), name)
+
+    @memoised
+    def _users(self, name: str) -> dict[str, tuple[bool, int]]:
+        return uses_of(self.new, name)
+
+    @memoised
+    def agreements(
+        self, name: str
+    ) -> tuple[tuple[Image, tuple[tuple[Image, frozenset[str]], ...]], ...]:
+        """For each read of a temporary its sources, and the inames that it shares with them."""
+        text = model_of(self.lineage.root)
+        found = []
+        for origin in uses_of(text, name):
+            (image,) = self.lineage.images_from[origin]
+            for access in dict.fromkeys(reads_of(text, text.statement[origin])):
+                if access[0] == name:
+                    agreeing = dataflow_of(self.lineage.root).agreeing(origin, access)
+                    writers = tuple(self.shared(image, w, i) for w, i in agreeing.items())
+                    found.append((image, writers))
+        return tuple(found)
+
+    def shared(
+        self, image: Image, writer: str, inames: frozenset[str]
+    ) -> tuple[Image, frozenset[str]]:
+        """The image of a write, and the inames that it has in common with that of a read."""
+        (source,) = self.lineage.images_from[writer]
+        mine, its = image.value_of, source.value_of
+        values = tuple(mine[i] for i in sorted(inames) if mine[i] == its[i])
+        return source, self._determined_by(values)
+
+    @memoised
+    def _determined_by(self, values: tuple[Expression, ...]) -> frozenset[str]:
+        return self.injectivity.determined_by(values)
+
+    # }}}
+
+    def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
+        """Whether the loops that two statements share run as they did, ``same`` inames fixed."""
+        inames = self.injectivity.inames
+        before = list(self.old.order.shared_loops(one.old.id, two.old.id))
+        after = [i for i in self.new.order.shared_loops(one.new.id, two.new.id) if i not in same]
+        values: dict[str, Expression] = {}
+        for iname in before:
+            value = one.values.get(iname, prim.Variable(iname))
+            if value != two.values.get(iname, prim.Variable(iname)):
+                return False
+            values[iname] = value
+        before = [i for i in before if not variable_names(values[i]) & inames <= same]
+        while before:
+            first = [before.pop(0)]
+            names = variable_names(values[first[0]]) & inames
+            while before and variable_names(values[before[0]]) & names:
+                first.append(before.pop(0))
+                names |= variable_names(values[first[-1]]) & inames
+            loops: list[str] = []
+            while after and after[0] in names:
+                loops.append(after.pop(0))
+            run = [values[i] for i in first]
+            if not loops:
+                return False
+            if run == [prim.Variable(i) for i in loops]:
+                continue
+            if not self.injectivity.is_monotone(tuple(run), tuple(loops), same & names):
+                return False
+        return not after

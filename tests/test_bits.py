@@ -1,0 +1,97 @@
+"""Operations on bits in subscripts and conditions: whole numbers, which sets know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pymbolic.primitives as prim
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import loopkit as lk
+from loopkit import _sets
+from loopkit._bits import arithmetic
+from loopkit._expression import evaluate
+from loopkit._linear import linear
+from loopkit._syntax.expression_parser import parse_expression
+from loopkit.codegen.proof import forms
+
+X = prim.Variable("x")
+OPERATORS = {"&": prim.BitwiseAnd, "|": prim.BitwiseOr, "^": prim.BitwiseXor}
+
+
+@given(st.sampled_from(sorted(OPERATORS)), st.integers(-5000, 5000), st.integers(-5000, 5000))
+def test_masks(operator: str, value: int, mask: int) -> None:
+    expr = OPERATORS[operator]((X, mask))
+    expected = evaluate(expr, {"x": value})
+    said = arithmetic(expr)
+    assert said is not None
+    assert evaluate(said, {"x": value}) == expected
+    assert _sets.value_at(linear(expr).expression, {"x": value}) == expected
+    form = forms.bitwise(operator, forms.variable("x"), forms.constant(mask))
+    assert form is not None
+    assert form.value({"x": value}) == expected
+
+
+@given(st.integers(-5000, 5000), st.integers(0, 12))
+def test_shifts(value: int, count: int) -> None:
+    for text, expected in (("x >> s", value >> count), ("x << s", value << count)):
+        expr = parse_expression(text.replace("s", str(count)))
+        assert evaluate(expr, {"x": value}) == expected
+        assert _sets.value_at(expr, {"x": value}) == expected
+        assert _sets.sample(_sets.equality("y", expr) & _sets.equality("x", value))["y"] == expected
+    assert evaluate(parse_expression("~x"), {"x": value}) == ~value
+
+
+@pytest.mark.parametrize("text", ["x & y", "x >> y", "x << -1", "x >> 64", "x ^ 1.5", "3 & 5"])
+def test_what_is_no_affine_operation(text: str) -> None:
+    assert not _sets.is_affine(parse_expression(text)) or text == "3 & 5"
+
+
+def exchanged() -> lk.Kernel:
+    """Neighbours at a distance of four change places; every other row of eight is left alone."""
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < 8*n }",
+        "y[i ^ 4] = x[i] + y[i ^ 4] {if=(i & 8) == 0}",
+        [*(lk.GlobalArg(a, "float32", shape="8*n") for a in "xy"), ...],
+    )
+
+
+def test_a_schedule_is_proven_and_right() -> None:
+    knl = exchanged().split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    assert knl.history[-1].verdict == "proven"
+    assert "^ 4" in knl.cuda()
+    assert knl.prove().ok
+    assert knl.prove(text=True).ok
+    x = np.arange(40, dtype=np.float32)
+    for order in ("ascending", "descending", "random"):
+        y = np.ones(40, np.float32)
+        knl.executor("host", order=order, seed=1)(x=x, y=y)
+        i = np.arange(40)
+        expected = np.where(i & 8, 1, x[i ^ 4] + 1)
+        assert (y == expected).all()
+        reference = np.ones(40, np.float32)
+        exchanged().executor("reference")(x=x, y=reference)
+        assert (y == reference).all()
+
+
+def test_a_witness_names_the_cell() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 8*n }",
+        "x[i] = x[i ^ 4] {id=move}",
+        [lk.GlobalArg("x", "float32", shape="8*n"), ...],
+    )
+    with pytest.raises(lk.RaceError) as caught:
+        knl.tag_inames("i: l.0")
+    witness = caught.value.witness
+    assert witness is not None
+    assert {witness.source.inames["i"], witness.sink.inames["i"]} == {0, 4}
+
+
+def test_outside_of_the_array_is_seen() -> None:
+    with pytest.raises(lk.OutOfBoundsError):
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            "y[i] = x[i ^ 4]",
+            [*(lk.GlobalArg(a, "float32", shape="n") for a in "xy"), ...],
+        )

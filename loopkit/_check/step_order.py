@@ -221,9 +221,9 @@ class StepOrder:
             before = self.old.order.shared_loops(mine.old.id, its.old.id)
             if before == self.new.order.shared_loops(mine.new.id, its.new.id):
                 return True, False
-        if one.commutes(two) and mine.new.is_atomic and its.new.is_atomic:
-            if not copied & {*self.changed_axes}:
-                return True, False
+        both_atomic = mine.new.is_atomic and its.new.is_atomic
+        if both_atomic and one.commutes(two) and not copied & {*self.changed_axes}:
+            return True, False
         cells = [*zip(one.indices, two.indices, strict=False)]
         same = self.injectivity.determined_by(a for a, b in cells if a == b) | loops
         apart = False

@@ -276,3 +276,32 @@ def test_the_proof_finds_scratch_memory_that_is_used_again_too_early():
 
 
 # }}}
+
+
+# {{{ costs
+
+
+@pytest.mark.parametrize(
+    ("by", "operations", "shuffles", "wavefronts", "barriers"),
+    [
+        # Five exchanges of two warps, then two values of which each thread reads both.
+        ("shuffle", 5 * 64 + 64, 10, 2 + 4, 1),
+        # All store and read once; half of them, a quarter, ... take in one and store.
+        ("shared", 63, 0, 2 + 2 * (1 + 1 + 1 + 1 + 1 + 1) + 2, 7),
+        # Each thread adds by itself: 32 of a warp take turns.
+        ("atomic", 64, 0, 1 + 64 + 2, 2),
+    ],
+)
+def test_costs_of_a_combination(by, operations, shuffles, wavefronts, barriers):
+    knl = rows().tag_inames("i: g.0").split_iname("j", 64, inner_tag="l.0")
+    costs = knl.realize_reduction(by=by).costs(n=10, m=1000)
+    (found,) = costs.combinations
+    assert found.times == 10
+    each = found.each
+    counts = (each.operations, each.shuffles, each.wavefronts, each.barriers)
+    assert counts == (operations, shuffles, wavefronts, barriers)
+    assert sum(barrier.times for barrier in costs.barriers) == 10 * barriers
+    assert "acc_combine" in str(costs)
+
+
+# }}}

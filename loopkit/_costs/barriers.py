@@ -10,6 +10,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import memoised
+from loopkit._collectives import COMBINE
+from loopkit._costs.combinations import combinations_in
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
@@ -32,6 +34,7 @@ class BarrierCosts:
     it.  ``waiting`` threads wait for each other each time: those of a block, or of a warp.  It is
     executed ``times`` in the launch, once for each block, or each warp, that does; None where data
     decide.  ``blocks`` are those of the launch, ``warps`` those of a block.
+    Those of a combination count as one, which is executed more often.
     """
 
     after: str
@@ -62,12 +65,16 @@ class BarrierCosts:
 
 @dataclass(frozen=True)
 class _Place:
-    """A barrier, the statements around it, and the code it is in, from outside inwards."""
+    """A barrier, the statements around it, and the code it is in, from outside inwards.
+
+    Those of a combination, of which there may be none, have one place.
+    """
 
     barrier: Barrier
     after: str
     before: str
     around: tuple[For | Let | If, ...]
+    combination: str = ""
 
 
 @memoised
@@ -88,6 +95,9 @@ def _found(
         following = next(_statements(nodes[number + 1 :]), before)
         if isinstance(node, Barrier):
             yield _Place(node, last, following, around)
+        elif isinstance(node, Do) and node.statement.kind == COMBINE:
+            made_of = Barrier(f"{node.statement.written} combined")
+            yield _Place(made_of, last, following, around, node.statement.id)
         elif isinstance(node, (For, Let, If)):
             yield from _found(node.body, (*around, node), last, following)
 
@@ -104,7 +114,23 @@ def _statements(nodes: tuple[Code, ...], *, last: bool = False) -> Iterator[str]
 
 def kinds_of_barriers(kernel: Kernel) -> list[bool]:
     """For each barrier of the program: whether only warps wait at it."""
-    return [place.barrier.of_warp for place in _places(kernel)[1]]
+    return [place.barrier.of_warp for place in _places(kernel)[1] if _count(kernel, place)]
+
+
+def _count(kernel: Kernel, place: _Place) -> int:
+    """How many barriers are at a place."""
+    return combinations_in(kernel)[place.combination].barriers if place.combination else 1
+
+
+def times_combined(
+    kernel: Kernel, sizes: Mapping[str, int], grid: tuple[int, int, int]
+) -> Mapping[str, int | None]:
+    """How often blocks make each combination, by its statement; None where data decide."""
+    return {
+        place.combination: _times(kernel, number, sizes, grid)
+        for number, place in enumerate(_places(kernel)[1])
+        if place.combination
+    }
 
 
 def barriers_of(
@@ -122,11 +148,13 @@ def barriers_of(
             place.barrier.reason,
             place.barrier.of_warp,
             min(CUDA.warp, prod(block)) if place.barrier.of_warp else prod(block),
-            _times(kernel, number, sizes, grid),
+            None if times is None else count * times,
             prod(grid),
             -(-prod(block) // CUDA.warp),
         )
         for number, place in enumerate(_places(kernel)[1])
+        if (count := _count(kernel, place))
+        for times in (_times(kernel, number, sizes, grid),)
     )
 
 

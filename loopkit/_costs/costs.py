@@ -12,6 +12,7 @@ from loopkit._budget import in_turn
 from loopkit._cached import cached_property
 from loopkit._costs.accesses import accesses_of
 from loopkit._costs.barriers import BarrierCosts, barriers_of
+from loopkit._costs.collectives import CombinationCosts, combinations_of
 from loopkit._costs.counting import Counting
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
@@ -76,6 +77,11 @@ class Costs(OnDevice):
     def barriers(self) -> tuple[BarrierCosts, ...]:
         """Where threads wait for each other, and how often: found when first asked for."""
         return barriers_of(self.source, dict(self.sizes), self.grid, self.block)
+
+    @cached_property
+    def combinations(self) -> tuple[CombinationCosts, ...]:
+        """What threads do to combine partial results of reductions: found when first asked for."""
+        return combinations_of(self.source, dict(self.sizes), self.grid, self.block)
 
     @cached_property
     def layouts(self) -> tuple[Layouts, ...]:

@@ -68,6 +68,7 @@ def parts(costs: Costs) -> Iterator[Table | str]:
     yield from _collisions(costs)
     yield from _touched_again(costs)
     yield from _layouts(costs)
+    yield from _combinations(costs)
     yield from _barriers(costs)
     if costs.at_most:
         yield f"as if conditions on data held: {', '.join(costs.at_most)}"
@@ -187,6 +188,17 @@ def _better(found: Layouts) -> Iterator[str]:
         yield text + (f" for {layout.bytes:,} bytes" if layout.bytes else "")
     if found.better and not found.removes_all:
         yield "no padding or swizzle of one axis removes all"
+
+
+def _combinations(costs: Costs) -> Iterator[Table]:
+    """What threads do together for reductions."""
+    counts = ("operations", "shuffles", "wavefronts", "barriers")
+    rows = tuple(
+        (c.statement, c.what, _number(c.times), *(_number(c.total(name)) for name in counts))
+        for c in costs.combinations
+    )
+    if rows:
+        yield Table(("combination", "", "times", *counts), rows)
 
 
 def _barriers(costs: Costs) -> Iterator[Table]:

@@ -1,0 +1,49 @@
+"""The combinations of a launch: how often blocks make each, and what that comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loopkit._costs.barriers import times_combined
+from loopkit._costs.combinations import Combination, combinations_in
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit.codegen.combinations import combination_note
+from loopkit.codegen.prepare import prepare
+
+
+@dataclass(frozen=True)
+class CombinationCosts:
+    """A combination of the program: its statement, who combines how, and what a launch does for it.
+
+    ``times`` it is made, once for each block that does; None where data decide.  ``each`` is what
+    one block does.
+    """
+
+    statement: str
+    what: str
+    times: int | None
+    each: Combination
+
+    def total(self, name: str) -> int | None:
+        """One of the counts of :class:`Combination`, of the whole launch."""
+        count: int = getattr(self.each, name)
+        return None if self.times is None else count * self.times
+
+
+def combinations_of(
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+) -> tuple[CombinationCosts, ...]:
+    """The combinations of a launch, in the order of the source."""
+    times = times_combined(kernel, sizes, grid)
+    each = combinations_in(kernel) if times else {}
+    prepared = prepare(kernel).statement_by_id if times else {}
+    return tuple(
+        CombinationCosts(
+            name, combination_note(prepare(kernel), prepared[name], block), number, each[name]
+        )
+        for name, number in times.items()
+    )

@@ -1,0 +1,135 @@
+"""What threads do to combine their partial results: operations, shuffles, shared memory, barriers.
+
+How many threads a block has is a constant: one combination is executed for all of them, and what
+they do is counted on the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from loopkit._cached import memoised
+from loopkit._costs.warps import turns_of_touches
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._target import CUDA
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.types import TYPES
+from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums
+from loopkit.codegen.proof.names import Names
+
+_BANKS, _WORD = 32, 4
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What one block does to combine the partial results of its threads once.
+
+    ``operations`` are those that join two values, of all threads; ``shuffles`` and votes are of
+    warps, ``requests`` and ``wavefronts`` those of shared memory; ``barriers`` how often the block
+    waits.
+    """
+
+    operations: int
+    shuffles: int
+    requests: int
+    wavefronts: int
+    barriers: int
+
+
+class _Counting(Lockstep):
+    """Counts what threads do."""
+
+    def __init__(self, names: Names, block: tuple[int, int, int], node: c.Combine, size: int):
+        super().__init__(names, block, node.target, "", lambda *_: True, lambda _: False)
+        self.size = size
+        self.total: Counter[str] = Counter()
+
+    def _warps(self, active: Mask) -> int:
+        return len(np.unique(self.warp[active]))
+
+    def is_neutral_value(self, expr: c.CExpression) -> bool:
+        """Whether an expression is a constant: the only ones here are neutral."""
+        return not any(isinstance(part, (c.Name, c.Element, c.Choice)) for part in c.walk(expr))
+
+    def assign(self, node: c.Assign, active: Mask) -> None:
+        found = self.operands(node.value)
+        if node.operator != "=" or found != [node.value]:
+            self.total["operations"] += int(active.sum())
+        super().assign(node, active)
+
+    def exchanged(self, call: c.Call, active: Mask) -> Sums:
+        self.total["shuffles"] += self._warps(active)
+        return super().exchanged(call, active)
+
+    def voted(self, call: c.Call, active: Mask) -> Sums:
+        self.total["shuffles"] += self._warps(active)
+        everywhere = np.ones((self.threads, self.threads), np.int16)
+        return Sums(everywhere, np.ones(self.threads, np.bool_))
+
+    def wait(self, scope: str, active: Mask) -> None:
+        self.total["barriers"] += scope == "block"
+        super().wait(scope, active)
+
+    def load(self, element: c.Element, active: Mask) -> Sums:
+        self._request(element, active, is_write=False)
+        return super().load(element, active)
+
+    def store(self, element: c.Element, value: Sums, active: Mask) -> None:
+        self._request(element, active, is_write=True)
+        super().store(element, value, active)
+
+    def add(self, target: c.Name | c.Element, value: Sums, active: Mask) -> None:
+        assert isinstance(target, c.Element)
+        self._request(target, active, is_write=True, is_atomic=True)
+        super().add(target, value, active)
+
+    def _request(
+        self, element: c.Element, active: Mask, *, is_write: bool, is_atomic: bool = False
+    ) -> None:
+        cells: Ints = self.whole(element.indices[0])
+        for warp in np.unique(self.warp[active]):
+            mine = np.flatnonzero(active & (self.warp == warp))
+            addresses = {int(self.lane[t]): int(cells[t]) * self.size for t in mine}
+            self.total["requests"] += 1
+            self.total["wavefronts"] += _passes(addresses, self.size, is_write=is_write)
+            if is_atomic:  # those of one cell take turns
+                most = Counter(addresses.values()).most_common(1)[0][1]
+                self.total["wavefronts"] += most - 1
+
+
+def _passes(addresses: Mapping[int, int], size: int, *, is_write: bool) -> int:
+    """The passes over the banks that one request takes."""
+    turns = turns_of_touches(dict(addresses), size, is_write)
+    words: list[dict[int, set[int]]] = [{} for _ in range(turns)]
+    for lane, address in addresses.items():
+        for n in range(-(-size // _WORD)):
+            word = address // _WORD + n
+            words[lane * turns // CUDA.warp].setdefault(word % _BANKS, set()).add(word)
+    return sum(max(map(len, turn.values()), default=0) for turn in words)
+
+
+@memoised
+def combinations_in(kernel: Kernel) -> Mapping[str, Combination]:
+    """What one block does for each combination of a kernel, by its statement (memoised)."""
+    program = kernel.program()
+    function = program.tree
+    if function is None:
+        return {}
+    nodes = [n for n in c.statements(function.body) if isinstance(n, c.Combine)]
+    names = Names(function) if nodes else None
+    found: dict[str, Combination] = {}
+    for node in nodes:
+        assert names is not None and node.statement is not None
+        target = node.target.name if isinstance(node.target, c.Name) else node.target.array
+        size = TYPES[names.declarations[target].ctype].itemsize
+        counting = _Counting(names, program.block, node, size)
+        counting.is_neutral = counting.is_neutral_value
+        counting.run(node.body, np.ones(counting.threads, np.bool_))
+        found[node.statement] = Combination(
+            **{field: counting.total[field] for field in Combination.__dataclass_fields__}
+        )
+    return found

@@ -32,6 +32,11 @@ def is_constant(expr: Expression) -> bool:
     return isinstance(expr, (int, float, complex, np.generic))
 
 
+def is_literal(expr: Expression) -> bool:
+    """Whether ``expr`` is a literal number, or a record of these."""
+    return all(map(is_constant, expr.parts)) if isinstance(expr, Record) else is_constant(expr)
+
+
 def nodes_of(
     expr: Expression, into: Callable[[Expression], bool] | None = None
 ) -> Iterator[Expression]:

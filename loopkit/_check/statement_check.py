@@ -8,11 +8,10 @@ from loopkit import _sets
 from loopkit._check.expression_check import ExpressionCheck, Untouched
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import ReadEvent
-from loopkit._expression import is_constant, substitute, variable_names
+from loopkit._expression import is_literal, substitute, variable_names
 from loopkit._hidden import BASE, END, READER, WRITER, instance, variable
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
-from loopkit._nodes import Record
 from loopkit._poly.pairs import Instance, equal
 
 
@@ -96,7 +95,7 @@ class StatementCheck(ExpressionCheck):
         expected = [operation.start(None), operation.start(temporary.dtype)]
         value = new.rhs
         alike = [e for e in expected if value == e or (e != e and value != value)]
-        return (is_constant(value) or isinstance(value, Record)) and bool(alike)
+        return is_literal(value) and bool(alike)
 
     def ends(self, array: str) -> None:
         """Check what is left in an argument that the text writes."""

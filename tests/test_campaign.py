@@ -200,7 +200,20 @@ def test_every_transform_is_drawn():
 
 def test_all_kinds_of_accesses_are_drawn():
     text = "\n".join(kernels.draw_text(random.Random(seed)).text for seed in range(300))
-    for piece in ("sum(", "max(", "perm[", "col[", "ptr[", "if ", "else", "<> t", "<> s", " // 2"):
+    for piece in (
+        "sum(",
+        "max(",
+        "argmin(",
+        "<>_",
+        "perm[",
+        "col[",
+        "ptr[",
+        "if ",
+        "else",
+        "<> t",
+        "<> s",
+        " // 2",
+    ):
         assert piece in text, piece
 
 

@@ -219,7 +219,13 @@ class Interpreter(KernelAtSizes):
         """The instances in an order; several that read before one of them writes."""
         steps = enumerate(self.steps)
         events = sorted((step.time(row, order), n, row) for n, step in steps for row in step.rows)
-        for _, group in itertools.groupby(events, lambda e: e[0][:-1] if order.at_once else e):
+
+        def moment(event: tuple[Any, int, Row]) -> Any:
+            # Updates of one reduction, or atomic ones, lose nothing of each other.
+            is_update = self.steps[event[1]].statement.operation is not None
+            return event[0][:-1] if order.at_once and not is_update else event
+
+        for _, group in itertools.groupby(events, moment):
             yield [(self.steps[n], row) for _, n, row in group]
 
     def execute(self, step: _Step, row: Row) -> list[TracedValue]:

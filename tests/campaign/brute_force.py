@@ -261,8 +261,10 @@ class _Walker:
             return
         rows = list(rows)
         _arrange(rows, self.way.threads, self.r)
-        memory = self.schedule.memories[self.schedule.kernel.statement_by_id[name].written]
-        memory.held = [] if self.way.at_once else None
+        statement = self.schedule.kernel.statement_by_id[name]
+        memory = self.schedule.memories[statement.written]
+        # Updates of one reduction lose nothing of each other: threads combine what they have.
+        memory.held = [] if self.way.at_once and statement.operation is None else None
         for row in rows:
             function(*row)
         held, memory.held = memory.held, None

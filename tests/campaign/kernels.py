@@ -463,6 +463,8 @@ class _Drawing:
 
     def statement(self, scope: list[Iname], scalars: list[str], own: list[str]) -> Line:
         """One instruction; new temporaries are added to ``own``."""
+        if not self.theme.is_complex and len(scope) < 4 and self.chance(0.08):
+            return self.extremum(scope, scalars, own)
         text = self.assignment(scope, scalars, own).text
         target, _, _ = text.partition(" = ")
         # What iterations write into one cell differs, so that it shows which came last.
@@ -470,6 +472,27 @@ class _Drawing:
             if not re.search(rf"\b{iname.name}\b", target) and self.chance(0.8):
                 text += f" + {iname.name}"
         return Line(text)
+
+    def extremum(self, scope: list[Iname], scalars: list[str], own: list[str]) -> Line:
+        """A reduction with two results, one of which may be dropped."""
+        self.left -= 1
+        iname = self.iname(scope)
+        inner = [*scope, iname]
+        places = [iname.name, f"3 - {iname.name}", f"2*{iname.name} + {self.r.choice(inner).name}"]
+        term, place = self.term(inner, scalars), self.r.choice(places)
+        dropped = self.r.choice([None, None, None, 0, 1])
+        targets = []
+        for result in range(2):
+            if result == dropped:
+                targets.append("<>_")
+            elif self.chance(0.4):
+                self.temporaries += 1
+                targets.append(f"<> t{self.temporaries}")
+            else:
+                targets.append(self.access(self.array(scope, True), scope))
+        own += [t.removeprefix("<> ") for t in targets if t.startswith("<> ")]
+        word = self.r.choice(["argmin", "argmax"])
+        return Line(f"{', '.join(targets)} = {word}({iname.name}, {term}, {place})")
 
     def assignment(self, scope: list[Iname], scalars: list[str], own: list[str]) -> Line:
         self.left -= 1

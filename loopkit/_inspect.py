@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from loopkit._costs.costs import Costs
     from loopkit._costs.devices import Device
+    from loopkit._costs.sizes import Sizes
     from loopkit._program import Program
     from loopkit._run.nvrtc import CompiledProgram
     from loopkit._run.resources import Resources
@@ -225,14 +226,15 @@ def costs(
     *,
     device: Device | str | None = None,
     arch: str | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> Costs:
     """What a launch with these sizes does, counted exactly: see ``loopkit._costs``.
 
     Operations by kind and type; bytes that an array is touched in, and bytes of the sectors that
     warps ask for; for each access to global memory, requests and sectors of 32 bytes, and for
-    each to shared memory, wavefronts: those that bank conflicts cost among them.  ``sizes`` are
-    the kernel's integer parameters.
+    each to shared memory, wavefronts: those that bank conflicts cost among them.  ``sizes`` and
+    ``more`` are the kernel's integer parameters, together (``sizes={"n": 4096}``) or by name.
 
     ``device`` is what registers, occupancy, the waves of the grid and the roofline are of: a name
     (``"H100"``, ``"A100"``, ``"RTX 4090"``, ...), or a :class:`Device`; the GPU here, or else an
@@ -245,18 +247,20 @@ def costs(
     such polynomial, :class:`UnknownNameError` for other names.
     """
     from loopkit._costs.costs import costs
+    from loopkit._costs.sizes import sizes_of
 
-    # What a kernel calls its sizes are sizes.
-    for name, value in (("device", device), ("arch", arch)):
-        if name in kernel.sizes and value is not None:
-            sizes[name] = value  # type: ignore[assignment]
-    device = None if "device" in kernel.sizes else device
-    arch = None if arch is None or "arch" in kernel.sizes else _arch(arch)
-    if any(name not in sizes for name in kernel.sizes):
+    given = sizes_of(kernel, sizes, more)
+    # What a kernel calls its sizes are sizes, unless they were told together.
+    if "device" in kernel.sizes and "device" not in given and device is not None:
+        given["device"], device = device, None
+    if "arch" in kernel.sizes and "arch" not in given and arch is not None:
+        given["arch"], arch = arch, None
+    arch = None if arch is None else _arch(arch)
+    if any(name not in given for name in kernel.sizes):
         from loopkit._costs.open_sizes import open_costs
 
-        return open_costs(kernel, sizes, device, arch)
-    return costs(kernel, sizes, device, arch)
+        return open_costs(kernel, given, device, arch)
+    return costs(kernel, given, device, arch)
 
 
 def prove(kernel: Kernel, *, text: bool = False) -> Proof:
@@ -280,22 +284,24 @@ def view(
     /,
     *,
     arch: str | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> Path:
     """Write a page that shows the schedule, step by step, down to its machine code.
 
     One file of HTML that needs no server and no network: the nest, CUDA C, PTX and SASS side by
-    side, in which lines that come from each other light up together; with ``sizes``, what each
-    line costs.  ``arch`` is the architecture of the machine code (default: that of the GPU here,
-    or sm_90a).
+    side, in which lines that come from each other light up together; with sizes, together or by
+    name, what each line costs.  ``arch`` is the architecture of the machine code (default: that of
+    the GPU here, or sm_90a).
 
     Returns the path of the file.  Raises :class:`InvalidArgumentError` for a path that cannot be
     written, and what :meth:`costs` raises; then there is no file, or the old one.
     """
+    from loopkit._costs.sizes import sizes_of
     from loopkit._view.view import view
 
     check_one_launch(kernel, "view")
-    return view(kernel, path, _arch(arch), sizes)
+    return view(kernel, path, _arch(arch), sizes_of(kernel, sizes, more))
 
 
 def script(kernel: Kernel) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loopkit._errors import WitnessError
 from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
     from loopkit._costs.devices import Device
+    from loopkit._costs.requests import Request
+    from loopkit._costs.sizes import Sizes
     from loopkit._pictures.access import AccessPicture
     from loopkit._pictures.banks import BankPicture
     from loopkit._pictures.domain import DomainPicture
@@ -28,7 +30,8 @@ def plot_domain(
     at: Mapping[str, int | range] | None = None,
     colour: str | None = None,
     tiles: Sequence[str] | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> DomainPicture:
     """The points of a statement's domain, the order in which they run, and who runs them.
 
@@ -38,15 +41,17 @@ def plot_domain(
     *at* fixes inames, or leaves some of their values: ``{"k": 0, "i": range(32)}``.
     *colour* is ``"order"``, ``"thread"``, ``"warp"``, ``"block"`` or an iname.
     *tiles* are the inames of which each tile has one value.
-    *sizes* are the kernel's integer parameters.
+    *sizes* and *more* are the kernel's integer parameters, together or by name.
 
     Raises :class:`~loopkit.InvalidArgumentError` for sizes that are missing or that no call may
     have, and for more points than a picture shows; :class:`~loopkit.UnknownNameError` for names
     that do not exist.
     """
+    from loopkit._costs.sizes import sizes_of
     from loopkit._pictures.make_domain import domain_picture
 
-    return domain_picture(kernel, statement, inames, at, colour, tiles, sizes)
+    given = sizes_of(kernel, sizes, more)
+    return domain_picture(kernel, statement, inames, at, colour, tiles, given)
 
 
 def plot_access(
@@ -59,7 +64,8 @@ def plot_access(
     block: Sequence[int] | int | None = None,
     warp: int | None = 0,
     at: Mapping[str, int | range] | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> AccessPicture:
     """Which threads touch which elements of *array* in one request, and which sectors.
 
@@ -68,28 +74,17 @@ def plot_access(
     *block* are the indices of a block on x, y and z, and *warp* is one of its warps, or None for
     all; *at* gives values of inames.  Of what is left open, the first access, block and iterations
     are shown that such threads make.
-    *sizes* are the kernel's integer parameters.
+    *sizes* and *more* are the kernel's integer parameters, together or by name.
 
     Raises :class:`~loopkit.InvalidArgumentError` where data decide which elements are touched, no
     thread makes the access there, or sizes are missing or impossible;
     :class:`~loopkit.UnknownNameError` for names that do not exist.
     """
     from loopkit._pictures.access import access_picture
-    from loopkit._pictures.requests import request_of
 
+    which = _Which(access, block, warp, at)
     return access_picture(
-        kernel,
-        request_of(
-            kernel,
-            array,
-            statement,
-            access=access,
-            block=block,
-            warp=warp,
-            at=at,
-            sizes=sizes,
-            asked="plot_access",
-        ),
+        kernel, _request("plot_access", kernel, array, statement, which, sizes, more)
     )
 
 
@@ -103,7 +98,8 @@ def plot_banks(
     block: Sequence[int] | int | None = None,
     warp: int = 0,
     at: Mapping[str, int | range] | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> BankPicture:
     """Which lanes of a warp touch which banks of shared memory in one request.
 
@@ -111,22 +107,36 @@ def plot_banks(
     :meth:`plot_access`; *array* lies in shared memory, and *warp* is one warp.
     """
     from loopkit._pictures.banks import bank_picture
-    from loopkit._pictures.requests import request_of
 
+    which = _Which(access, block, warp, at)
     return bank_picture(
-        kernel,
-        request_of(
-            kernel,
-            array,
-            statement,
-            access=access,
-            block=block,
-            warp=warp,
-            at=at,
-            sizes=sizes,
-            asked="plot_banks",
-        ),
+        kernel, _request("plot_banks", kernel, array, statement, which, sizes, more)
     )
+
+
+class _Which(NamedTuple):
+    """Which request is meant."""
+
+    access: int | str | None
+    block: Sequence[int] | int | None
+    warp: int | None
+    at: Mapping[str, int | range] | None
+
+
+def _request(
+    asked: str,
+    kernel: Kernel,
+    array: str,
+    statement: str | None,
+    which: _Which,
+    sizes: Sizes | None,
+    more: Mapping[str, int],
+) -> Request:
+    from loopkit._costs.sizes import sizes_of
+    from loopkit._pictures.chosen_access import chosen_request
+
+    given = sizes_of(kernel, sizes, more)
+    return chosen_request(kernel, array, statement, **which._asdict(), sizes=given, asked=asked)
 
 
 def plot_footprint(
@@ -136,22 +146,24 @@ def plot_footprint(
     *,
     block: Sequence[int] | int | None = None,
     at: Mapping[str, int | range] | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> FootprintPicture:
     """The cells of *array* that a part of a launch touches, how often, and its halo.
 
     The part is a *block*, by its indices on x, y and z, or what runs where inames have the values
     that *at* gives; without both it is the whole launch.  Its halo are the cells that other parts
     touch, too.
-    *sizes* are the kernel's integer parameters.
+    *sizes* and *more* are the kernel's integer parameters, together or by name.
 
     Raises :class:`~loopkit.InvalidArgumentError` where data decide which cells are touched, there
     are more than a picture shows, or sizes are missing or impossible;
     :class:`~loopkit.UnknownNameError` for names that do not exist.
     """
+    from loopkit._costs.sizes import sizes_of
     from loopkit._pictures.footprint import footprint_picture
 
-    return footprint_picture(kernel, array, block, at, sizes)
+    return footprint_picture(kernel, array, block, at, sizes_of(kernel, sizes, more))
 
 
 def plot_loop(
@@ -162,7 +174,8 @@ def plot_loop(
     iterations: int = 4,
     block: Sequence[int] | int | None = None,
     at: Mapping[str, int | range] | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> LoopPicture:
     """What happens in the first *iterations* of the loop over *iname*, in one block.
 
@@ -171,15 +184,17 @@ def plot_loop(
     statements, inner loops (as one), and barriers.  A bar shows from where to where what is
     written to shared memory is needed.
     *block* are the indices of the block on x, y and z, without it the first one; *at* gives values
-    of the loops around.  *sizes* are the kernel's integer parameters.
+    of the loops around.  *sizes* and *more* are the kernel's integer parameters, together or by
+    name.
 
     Raises :class:`~loopkit.InvalidArgumentError` where *iname* is no loop, and for sizes that are
     missing or impossible; :class:`~loopkit.UnknownNameError` for names that do not exist; and
     what lowering raises.
     """
+    from loopkit._costs.sizes import sizes_of
     from loopkit._pictures.loop import loop_picture
 
-    return loop_picture(kernel, iname, iterations, block, at, sizes)
+    return loop_picture(kernel, iname, iterations, block, at, sizes_of(kernel, sizes, more))
 
 
 def plot_roofline(
@@ -188,21 +203,23 @@ def plot_roofline(
     *,
     device: Device | str | None = None,
     measured: float | None = None,
-    **sizes: int,
+    sizes: Sizes | None = None,
+    **more: int,
 ) -> RooflinePicture:
     """How fast a launch can be at most on a device, and what sets that.
 
     *device* is a name, such as ``"H100"``, or a ``Device``; without it, the GPU here, else an
     H100.  *measured* is a time in seconds to be shown beside, as ``lk.measure`` finds one.
-    *sizes* are the kernel's integer parameters.
+    *sizes* and *more* are the kernel's integer parameters, together or by name.
 
     Raises :class:`~loopkit.InvalidArgumentError` where data decide what is touched, and for sizes
     that are missing or impossible; :class:`~loopkit.UnknownNameError` for sizes and devices that
     do not exist.
     """
     from loopkit._costs.costs import costs
+    from loopkit._costs.sizes import sizes_of
 
-    return costs(kernel, sizes, device).plot_roofline(measured=measured)
+    return costs(kernel, sizes_of(kernel, sizes, more), device).plot_roofline(measured=measured)
 
 
 def picture(error: WitnessError) -> WitnessPicture:

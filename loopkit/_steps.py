@@ -55,7 +55,7 @@ def _names(step: Step) -> tuple[str, str]:
 class HistoryMethods:
     """What one does with a history."""
 
-    def at(self, **sizes: int) -> HistoryCosts:
+    def at(self, /, **sizes: int) -> HistoryCosts:
         """What each step did to the costs of a launch with these sizes, and to the texts.
 
         ``sizes`` are those that :meth:`loopkit.Kernel.costs` takes; sizes that a step fixes

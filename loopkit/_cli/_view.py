@@ -17,6 +17,6 @@ def view(target: str, words: Sequence[str], to: str | None, arch: str | None) ->
     path = Path(to if to is not None else f"{kernel.name}.html")
     output = Output()
     with output.working(f"replaying {len(kernel.history)} steps, compiling, counting"):
-        written = kernel.view(path, arch=arch, **sizes)
+        written = kernel.view(path, arch=arch, sizes=sizes)
     output.text(str(written))
     return 0

@@ -147,7 +147,7 @@ def costs(
     """
     from loopkit.codegen.prepare import prepare
 
-    check_sizes(kernel, sizes, "costs")
+    sizes = check_sizes(kernel, sizes, "costs")
     launch = kernel.launch_config(**sizes)
     assert not isinstance(launch, tuple)
     made: Program = kernel.program()

@@ -65,7 +65,7 @@ class OpenCosts(Costs):
             instead=f"costs({', '.join(f'{n}=...' for n in self.source.sizes)}).layouts",
         )
 
-    def at(self, **sizes: int) -> dict[str, int]:
+    def at(self, /, **sizes: int) -> dict[str, int]:
         """All counts at sizes, by what they count.
 
         Raises :class:`InvalidArgumentError` where one of them says nothing of these sizes.
@@ -95,7 +95,7 @@ def open_costs(
     Raises :class:`InvalidArgumentError` where a number is no polynomial of the sizes, and says
     which; and what :func:`~loopkit._costs.costs.costs` raises.
     """
-    check_names(kernel, given)
+    given = check_names(kernel, given)
     seen: dict[tuple[int, ...], Costs] = {}
 
     def sample(sizes: Mapping[str, int]) -> Iterator[tuple[str, Value]]:

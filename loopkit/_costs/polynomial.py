@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import reduce
 from math import lcm
 
+from loopkit._costs.sizes import whole
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 
@@ -29,7 +30,7 @@ class QuasiPolynomial:
     conditions: tuple[Condition, ...] = ()
     least: tuple[tuple[str, int], ...] = ()
 
-    def __call__(self, **sizes: int) -> int:
+    def __call__(self, /, **sizes: int) -> int:
         """The number at sizes.
 
         Raises :class:`InvalidArgumentError` for sizes that are missing, or that this polynomial
@@ -42,6 +43,7 @@ class QuasiPolynomial:
             raise InvalidArgumentError(
                 f"the value of {self.polynomial_text} needs the sizes {', '.join(missing)}"
             )
+        sizes = {name: whole(name, value) for name, value in sizes.items()}
         if not self.holds_at(sizes):
             given = ", ".join(f"{n}={v}" for n, v in sizes.items())
             raise InvalidArgumentError(

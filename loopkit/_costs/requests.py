@@ -1,13 +1,15 @@
-"""One request: what the threads of one warp touch together, each of them by itself."""
+"""One request: what threads of a block touch together, each of them by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arrays import storage_shape
 from loopkit._budget import in_turn
 from loopkit._costs.accesses import (
     Access,
@@ -22,44 +24,64 @@ from loopkit._costs.values import SPACES, AccessCosts
 from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of_touches
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
+from loopkit._hidden import is_hidden
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, NotAffineError
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._poly.integer_points import enumerated, systems
-from loopkit._poly.model import model_of
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance
+from loopkit._poly.parallel_axes import index_name
 from loopkit._target import CUDA
+
+Extents = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Touch:
     """What one thread of a request touches.
 
-    ``lane`` is its number in the warp, ``thread`` its index in the block (x, y, z), ``cell`` the
+    ``thread`` is its number in the block, ``index`` that on each axis (x, y, z), ``cell`` the
     subscripts of the element, ``address`` the first byte of it from the array's begin.
     """
 
-    lane: int
-    thread: tuple[int, int, int]
+    thread: int
+    index: tuple[int, int, int]
     cell: tuple[int, ...]
     address: int
+
+    @property
+    def lane(self) -> int:
+        """The thread's number in its warp."""
+        return self.thread % CUDA.warp
 
 
 @dataclass(frozen=True)
 class Request:
-    """One execution of an access by one warp: those of its lanes that take part, in order.
+    """One execution of an access by one warp, or by all of a block: those threads that take part.
 
-    ``loops`` are the values of the loops around it.
+    ``when`` are the values of blocks and loops, ``loops`` those of loops alone.  ``position`` is
+    that of the statement, ``threads`` how many a block has; the statement makes ``others`` further
+    accesses to the array.
     """
 
+    kernel: str
+    statement: str
+    position: int
+    text: str
     array: str
     space: str
-    is_write: bool
+    shape: tuple[int, ...]
     itemsize: int
-    block: tuple[int, int, int]
-    warp: int
+    is_write: bool
+    sizes: tuple[tuple[str, int], ...]
+    when: tuple[tuple[str, int], ...]
     loops: tuple[tuple[str, int], ...]
+    warp: int | None
+    threads: int
     touches: tuple[Touch, ...]
+    others: tuple[str, ...] = ()
 
     @property
     def sectors(self) -> tuple[int, ...]:
@@ -68,26 +90,46 @@ class Request:
 
     @property
     def turns(self) -> int:
-        """In how many turns shared memory serves it: parts of the warp, of wide elements."""
-        return turns_of_touches(
-            {touch.lane: touch.address for touch in self.touches}, self.itemsize, self.is_write
-        )
+        """In how many turns shared memory serves a warp: parts of it, of wide elements."""
+        lanes = {touch.lane: touch.address for touch in self.touches}
+        return turns_of_touches(lanes, self.itemsize, self.is_write)
 
     @property
     def words(self) -> tuple[Mapping[int, tuple[int, ...]], ...]:
-        """For each turn of shared memory: the different words of 4 bytes in each bank."""
-        turns, words = self.turns, -(-self.itemsize // WORD)
-        found: list[dict[int, set[int]]] = [{} for _ in range(turns)]
+        """For each turn of shared memory: the threads that touch each word of 4 bytes."""
+        turns = self.turns
+        found: list[dict[int, list[int]]] = [{} for _ in range(turns)]
         for touch in self.touches:
-            for n in range(words):
-                word = touch.address // WORD + n
-                found[touch.lane * turns // CUDA.warp].setdefault(word % BANKS, set()).add(word)
-        return tuple({b: tuple(sorted(w)) for b, w in sorted(t.items())} for t in found)
+            of = found[touch.lane * turns // CUDA.warp]
+            for word in range(touch.address // WORD, -(-(touch.address + self.itemsize) // WORD)):
+                of.setdefault(word, []).append(touch.thread)
+        return tuple({word: tuple(threads) for word, threads in sorted(t.items())} for t in found)
 
     @property
     def wavefronts(self) -> int:
         """Passes that shared memory takes: the most words in one bank, summed over turns."""
-        return sum(max(map(len, turn.values()), default=0) for turn in self.words)
+        return sum(
+            max((sum(word % BANKS == bank for word in turn) for bank in range(BANKS)), default=0)
+            for turn in self.words
+        )
+
+    @property
+    def title(self) -> str:
+        """What is shown, in one line."""
+        verb = "write" if self.is_write else "read"
+        who = "all warps" if self.warp is None else f"warp {self.warp}"
+        return f"{self.kernel}: {who} {verb}{'s' * (self.warp is not None)} {self.text}"
+
+    @property
+    def subtitle(self) -> str:
+        """Where and when, in one line."""
+        return ", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.when))
+
+    def notes(self) -> Iterator[str]:
+        """What is to be said below every picture of it."""
+        if self.others:
+            rest = ", ..." if len(self.others) > 6 else ""
+            yield f"Other accesses: {', '.join(self.others[:6])}{rest}"
 
 
 @in_turn
@@ -112,7 +154,7 @@ def request_at(
     """
     from loopkit.codegen.prepare import prepare
 
-    check_sizes(kernel, sizes, "request_at")
+    sizes = check_sizes(kernel, sizes, "request_at")
     model = model_of(prepare(kernel))
     found = [a for a in accesses_of(model.kernel) if _is_same(a, access)]
     if not found:
@@ -133,20 +175,25 @@ def request_at(
         raise InvalidArgumentError(
             f"data decide what '{text_of(found[0])}' touches, and when"
         ) from None
-    chosen, touches = _touches(where, sizes, launch.block, block, warp, loops or {})
-    array = model.array(found[0].array)
-    assert array.dtype is not None  # all types are inferred by now
-    size = array.dtype.itemsize
-    return Request(
-        found[0].array,
-        SPACES[space_of(model.kernel, found[0].array)],
-        found[0].is_write,
-        size,
-        block,
-        warp,
-        tuple(sorted(chosen.items())),
-        tuple(Touch(t.lane, t.thread, t.cell, t.address * size) for t in touches),
-    )
+    loops = dict(loops or {})
+    names = [name for name in where.requests if name not in where.block_names]
+    for name in loops:
+        if name not in names:
+            raise InvalidArgumentError(
+                f"'{name}' is no loop around the access", instead=f"its loops are {names}"
+            )
+    domain = _sets.at_values(where.domain, sizes)
+    for name, value in loops.items():
+        domain = domain & _sets.equality(name, value)
+    for index, group in zip(block, where.blocks, strict=True):
+        if group is not None:
+            domain = domain & _sets.equality(group[0], group[1] + index)
+    if any(index and axis is None for index, axis in zip(block, where.blocks, strict=True)):
+        domain = domain & _sets.condition_set(prim.Comparison(0, ">", 0))
+    made = request_in(domain, model, found[0], where, launch.block, sizes, warp)
+    if made is None:
+        return request_of(model, found[0], where, launch.block, sizes, warp, loops, ())
+    return made
 
 
 def _is_same(one: Access, other: AccessCosts | Access) -> bool:
@@ -169,28 +216,71 @@ def _index_in(
     return x, y, z
 
 
-def _touches(
+def request_in(
+    domain: isl.Set,
+    model: Model,
+    access: Access,
     where: AddressMap,
+    extents: Extents,
     sizes: Mapping[str, int],
-    extents: tuple[int, int, int],
-    block: tuple[int, int, int],
-    warp: int,
-    loops: Mapping[str, int],
-) -> tuple[dict[str, int], list[Touch]]:
-    """The values of the loops, and what threads touch; addresses are in elements."""
-    names = [name for name in where.requests if name not in where.block_names]
-    for name in loops:
-        if name not in names:
-            raise InvalidArgumentError(
-                f"'{name}' is no loop around the access", instead=f"its loops are {names}"
-            )
-    if any(index and axis is None for index, axis in zip(block, where.blocks, strict=True)):
-        return dict(loops), []
-    fixed = dict(sizes)
-    for index, group in zip(block, where.blocks, strict=True):
-        if group is not None:
-            fixed[group[0]] = group[1] + index
-    domain = _sets.at_values(where.domain, {**fixed, **loops})
+    warp: int | None,
+) -> Request | None:
+    """The first request of an access in a part of its map's domain; None if there is none.
+
+    Blocks of these ``extents`` count, z first, then loops, outermost first.
+    """
+    domain = _in_warp(domain, where, extents, warp)
+    point = smallest_point(domain, _order(model, access, where))
+    if point is None:
+        return None
+    when = {name: point[name] for name in where.requests}
+    domain = _sets.at_values(domain, when)
+    names = (*where.lane_names, *where.others)
+    found = []
+    for system in systems(domain, names, {}):
+        for row in enumerated(system).tolist():
+            found.append(_touch(where, {**when, **dict(zip(names, row, strict=False))}, extents))
+    return request_of(model, access, where, extents, sizes, warp, when, found)
+
+
+def request_of(
+    model: Model,
+    access: Access,
+    where: AddressMap,
+    extents: Extents,
+    sizes: Mapping[str, int],
+    warp: int | None,
+    when: Mapping[str, int],
+    found: Sequence[Touch],
+) -> Request:
+    """A request with these touches, whose addresses are in elements."""
+    array = model.array(access.array)
+    assert array.dtype is not None  # all types are inferred by now
+    size = array.dtype.itemsize
+    touches = [Touch(t.thread, t.index, t.cell, t.address * size) for t in found]
+    return Request(
+        kernel=model.kernel.name,
+        statement=access.statement,
+        position=[s.id for s in model.kernel.statements].index(access.statement),
+        text=text_of(access),
+        array=access.array,
+        space=SPACES.get(space_of(model.kernel, access.array), "private"),
+        shape=tuple(_sets.value_at(extent, sizes) for extent in storage_shape(array)),
+        itemsize=size,
+        is_write=access.is_write,
+        sizes=tuple(sorted(sizes.items())),
+        when=tuple((_name_of(model, access, n), v) for n, v in when.items()),
+        loops=tuple((n, v) for n, v in when.items() if n not in where.block_names),
+        warp=warp,
+        threads=prod(extents),
+        touches=tuple(sorted(touches, key=lambda touch: touch.thread)),
+    )
+
+
+def _in_warp(domain: isl.Set, where: AddressMap, extents: Extents, warp: int | None) -> isl.Set:
+    """What of a domain threads of one warp run."""
+    if warp is None:
+        return domain
     thread: list[Expression] = [0]
     for axis, lane in enumerate(where.lanes):
         if lane is not None:
@@ -199,27 +289,30 @@ def _touches(
     number = prim.Sum(tuple(thread))
     for comparison, end in ((">=", warp * CUDA.warp), ("<", (warp + 1) * CUDA.warp)):
         domain = domain & _sets.condition_set(prim.Comparison(number, comparison, end))
-    open_ = [name for name in names if name not in loops]
-    first = smallest_point(_sets.project_onto(domain, open_), open_) if open_ else {}
-    if first is None:
-        return dict(loops), []
-    chosen = {**loops, **{name: first[name] for name in open_ if name in first}}
-    domain = _sets.at_values(domain, chosen)
-    rest = (*where.lane_names, *where.others)
-    known = {**fixed, **chosen}
-    found = []
-    for system in systems(domain, rest, {}):
-        for row in enumerated(system).tolist():
-            point = {**known, **dict(zip(rest, row, strict=False))}
-            found.append(_touch(where, point, extents))
-    return chosen, sorted(found, key=lambda t: t.lane)
+    return domain
 
 
-def _touch(where: AddressMap, point: Mapping[str, int], extents: Sequence[int]) -> Touch:
+def _order(model: Model, access: Access, where: AddressMap) -> list[str]:
+    """Names that tell requests apart: blocks, z first, then loops, outermost first."""
+    loops = [iname for iname, _ in model.order.place(access.statement)[1]]
+    blocks = [name for name in reversed(where.block_names) if name not in loops]
+    rest = sorted({*where.requests} - {*loops, *blocks})
+    return [*blocks, *rest, *(n for n in loops if n in where.requests)]
+
+
+def _name_of(model: Model, access: Access, name: str) -> str:
+    """The name of a block or loop that a person knows."""
+    if not is_hidden(name):
+        return name
+    at = Instance(access.statement, "")
+    return next(CUDA.index("g", n) for n in range(3) if index_name(("g", n), at) == name)
+
+
+def _touch(where: AddressMap, point: Mapping[str, int], extents: Extents) -> Touch:
     x, y, z = (0 if lane is None else point[lane[0]] - lane[1] for lane in where.lanes)
     number = x + extents[0] * (y + extents[1] * z)
     cell = tuple(_value(form, point) for form in where.cell)
-    return Touch(number % CUDA.warp, (x, y, z), cell, _value(where.address, point))
+    return Touch(number, (x, y, z), cell, _value(where.address, point))
 
 
 def _value(form: Linear, point: Mapping[str, int]) -> int:

@@ -1,37 +1,74 @@
-"""The sizes of a launch."""
+"""The sizes of a launch, as they are passed: by name, or together."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from typing import Any
 
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch
 from loopkit._spelling import shown
 
+Sizes = Mapping[str, int]
+"""Sizes by name: what ``sizes=`` takes, so that a size may be called like an option."""
 
-def check_sizes(kernel: Kernel, sizes: Mapping[str, int], what: str) -> None:
-    """Refuse sizes that no call could have."""
-    check_names(kernel, sizes)
-    check_one_launch(kernel, what)
-    if missing := [name for name in kernel.sizes if name not in sizes]:
+OPTIONS = {
+    *("access", "arch", "at", "block", "colour", "device", "inames", "iterations", "measured"),
+    *("sizes", "tiles", "warp"),
+}
+"""What the functions that take sizes have as options."""
+
+
+def sizes_of(kernel: Kernel, together: Any, by_name: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes of ``sizes={...}`` and those passed by name."""
+    if together is None:
+        return dict(by_name)
+    if not isinstance(together, Mapping):
+        if "sizes" in kernel.sizes:
+            return {**by_name, "sizes": together}
         raise InvalidArgumentError(
-            f"{what} needs the sizes {', '.join(missing)}",
-            instead=f"{what}({', '.join(f'{m}=...' for m in (*sizes, *missing))})",
+            f"sizes are numbers by name, not {shown(together)}", instead="sizes={'n': 4096}"
         )
-    if _sets.at_values(kernel.assumptions.set, sizes).is_empty():
-        these = ", ".join(f"{n} = {v}" for n, v in sizes.items())
+    for name in together:
+        if name in by_name:
+            raise InvalidArgumentError(f"the size '{name}' is passed twice")
+    return {**together, **by_name}
+
+
+def check_sizes(kernel: Kernel, sizes: Mapping[str, Any], what: str) -> dict[str, int]:
+    """The sizes as Python's integers; refuses those that no call could have."""
+    found = check_names(kernel, sizes)
+    if missing := [name for name in kernel.sizes if name not in found]:
+        text = ", ".join(f"{m}=..." for m in (*found, *missing) if m not in OPTIONS)
+        if together := ", ".join(f"'{m}': ..." for m in (*found, *missing) if m in OPTIONS):
+            # What is called like an option of the function is passed together.
+            text += f"{', ' if text else ''}sizes={{{together}}}"
+        raise InvalidArgumentError(
+            f"{what} needs the sizes {', '.join(missing)}", instead=f"{what}({text})"
+        )
+    if _sets.at_values(kernel.assumptions.set, found).is_empty():
+        these = ", ".join(f"{n} = {v}" for n, v in found.items())
         raise InvalidArgumentError(
             f"no launch of '{kernel.name}' has {these}: it assumes {kernel.assumptions.text}"
         )
+    return found
 
 
-def check_names(kernel: Kernel, sizes: Mapping[str, int]) -> None:
-    """Refuse what is no size of a kernel, or no whole number."""
+def check_names(kernel: Kernel, sizes: Mapping[str, Any]) -> dict[str, int]:
+    """Sizes as Python's integers, of any type that is one; refuses what is no size of a kernel."""
     for name in sizes:
         if name not in kernel.sizes:
-            raise UnknownNameError("size", name, kernel.sizes)
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidArgumentError(f"the size '{name}' is a whole number, not {shown(value)}")
+            raise UnknownNameError("size", str(name), kernel.sizes)
+    return {name: whole(name, value) for name, value in sizes.items()}
+
+
+def whole(name: str, value: Any) -> int:
+    """The value of a size: Python's, NumPy's, or any other whole number."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise InvalidArgumentError(f"the size '{name}' is a whole number, not {shown(value)}")

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from loopkit import _sets
 from loopkit._arrays import strides_of
+from loopkit._costs.requests import Request, Touch
 from loopkit._costs.warps import SECTOR
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, runs, ticks
 from loopkit._pictures.picture import Picture
-from loopkit._pictures.requests import Request, Touch
 from loopkit._target import CUDA
 
 ROW = 128

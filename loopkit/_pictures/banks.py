@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from loopkit._costs.requests import Request
 from loopkit._costs.warps import BANKS, WORD
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, runs, ticks
 from loopkit._pictures.picture import Picture
-from loopkit._pictures.requests import Request
 from loopkit._target import CUDA
 
 
@@ -158,14 +158,8 @@ def bank_picture(kernel: Kernel, request: Request) -> BankPicture:
 
 
 def _words(request: Request) -> Iterator[BankWord]:
-    lanes, itemsize = CUDA.warp // request.turns, request.itemsize
-    found: dict[tuple[int, int], list[int]] = {}
-    for touch in request.touches:
-        turn = touch.thread % CUDA.warp // lanes
-        for word in range(touch.address // WORD, (touch.address + itemsize - 1) // WORD + 1):
-            found.setdefault((turn, word), []).append(touch.thread)
-    passes: dict[tuple[int, int], int] = {}
-    for turn, word in sorted(found):
-        bank = turn, word % BANKS
-        passes[bank] = passes.get(bank, -1) + 1
-        yield BankWord(word, turn, tuple(found[turn, word]), passes[bank])
+    for turn, words in enumerate(request.words):
+        passes = [0] * BANKS
+        for word, threads in words.items():
+            yield BankWord(word, turn, threads, passes[word % BANKS])
+            passes[word % BANKS] += 1

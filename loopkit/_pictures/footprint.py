@@ -20,6 +20,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
+from loopkit._pictures.chosen_access import in_block
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, ticks
 from loopkit._pictures.instances import (
     CELLS,
@@ -31,7 +32,6 @@ from loopkit._pictures.instances import (
     restricted,
 )
 from loopkit._pictures.picture import Picture
-from loopkit._pictures.requests import in_block
 from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
 from loopkit._poly.model import Model, model_of
 from loopkit.codegen.prepare import prepare
@@ -163,7 +163,7 @@ def footprint_picture(
     sizes: Mapping[str, int],
 ) -> FootprintPicture:
     """See ``knl.plot_footprint``."""
-    check_sizes(kernel, sizes, "plot_footprint")
+    sizes = check_sizes(kernel, sizes, "plot_footprint")
     kernel.array(array)
     model = model_of(prepare(kernel))
     mine = [a for a in accesses_of(model.kernel) if a.array == array]

@@ -20,10 +20,10 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
+from loopkit._pictures.chosen_access import in_block
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline
 from loopkit._pictures.instances import At, at_texts, restricted
 from loopkit._pictures.picture import Picture
-from loopkit._pictures.requests import in_block
 from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance
@@ -227,7 +227,7 @@ def loop_picture(
     """See ``knl.plot_loop``."""
     from loopkit._show import statement_text
 
-    check_sizes(kernel, sizes, "plot_loop")
+    sizes = check_sizes(kernel, sizes, "plot_loop")
     kernel.check_iname(iname)
     if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= 64:
         raise InvalidArgumentError(f"between 1 and 64 iterations can be shown, not {iterations!r}")
@@ -241,7 +241,7 @@ def loop_picture(
             + ", ".join(dict.fromkeys(i for path in kernel.paths.values() for i, _ in path)),
         )
     before, loop, after = found
-    reader = _Reader(model, dict(sizes), block if block is not None else (0, 0, 0), at or {})
+    reader = _Reader(model, sizes, block if block is not None else (0, 0, 0), at or {})
     values = reader.values(iname, _statements((loop,)))
     events = list(reader.events(before, iname, None))
     for value in values[:iterations]:

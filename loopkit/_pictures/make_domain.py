@@ -41,7 +41,7 @@ def domain_picture(
     sizes: Mapping[str, int],
 ) -> DomainPicture:
     """See ``knl.plot_domain``."""
-    check_sizes(kernel, sizes, "plot_domain")
+    sizes = check_sizes(kernel, sizes, "plot_domain")
     name = check_statement(kernel, statement)
     at = {} if at is None else at
     if inames is None:

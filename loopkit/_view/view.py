@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from loopkit._costs.costs import Costs
 from loopkit._costs.costs import costs as costs_of
@@ -167,9 +166,9 @@ def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
         verb = f"{access.verb}s"
         title = f"{access.statement} {verb} {access.text}"
         draw = kernel.plot_banks if access.space == "shared" else kernel.plot_access
-        sizes: dict[str, Any] = dict(costs.sizes)
+        sizes = dict(costs.sizes)
         try:
-            picture = draw(access.array, access.statement, access=access.text, **sizes)
+            picture = draw(access.array, access.statement, access=access.text, sizes=sizes)
             drawn: Part = picture.element()
         except LoopkitError as error:
             drawn = element("pre", str(error), class_="lk-note")

@@ -279,3 +279,13 @@ def test_costs() -> None:
 def test_verify_knows_them() -> None:
     kernel = histogram()
     assert lk.verify(kernel, on_blocks(kernel))
+    text = "{ [i]: 0 <= i < n }", "s[0] = {} {{atomic}}", {"s, x": "float32"}
+
+    def made(value: str) -> lk.Kernel:
+        return lk.make_kernel(text[0], text[1].format(value), dtypes=text[2])
+
+    total = made("s[0] + x[i]")
+    assert lk.verify(total, on_blocks(total))
+    assert lk.verify(total, on_blocks(made("x[i] + s[0]")))
+    assert lk.verify(total, on_blocks(made("s[0] + 2*x[i]"))).answer == "different"
+    assert lk.verify(total, on_blocks(made("max(s[0], x[i])"))).answer == "different"

@@ -137,6 +137,32 @@ def test_sums_in_stages(golden: Golden) -> None:
 
 
 @pytest.mark.host
+def test_threads_combine_what_a_block_adds() -> None:
+    """A private buffer over threads is a collective: one update for each block."""
+    kernel = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "s[0] = s[0] + x[i] {atomic, id=add}",
+        dtypes={"s, x": "float32"},
+        assumptions="n >= 1",
+    )
+    kernel = kernel.split_iname("i", 1024, outer_tag="g.0").split_iname("i_inner", 64)
+    kernel = kernel.buffer_array(
+        "s",
+        ["i_inner_outer", "i_inner_inner"],
+        temporary_scope="private",
+        default_tag=None,
+        partial=True,
+    )
+    fast = kernel.tag_inames("i_inner_inner: l.0")
+    assert "---- combine s_buf" in str(fast) and fast.prove().ok
+    assert fast.cuda().count("atomicAdd") == 1
+    x = np.arange(3000, dtype="float32") % 7
+    for order in ORDERS:
+        found = fast.executor("host", order=order)(x=x, s=np.ones(1, "float32"))
+        assert found == x.sum() + 1
+
+
+@pytest.mark.host
 def test_loops_of_any_length() -> None:
     """Blocks stride over the vector, as many as there are."""
     kernel = lk.make_kernel(

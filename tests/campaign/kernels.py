@@ -466,6 +466,8 @@ class _Drawing:
         if not self.theme.is_complex and len(scope) < 4 and self.chance(0.08):
             return self.extremum(scope, scalars, own)
         text = self.assignment(scope, scalars, own).text
+        if text.endswith("{atomic}"):
+            return Line(text)
         target, _, _ = text.partition(" = ")
         # What iterations write into one cell differs, so that it shows which came last.
         for iname in scope:
@@ -520,11 +522,15 @@ class _Drawing:
         if scope and kind < 0.39:
             self.declare("q", f"{self.sizes[0]} + 2")
             target = f"q[{self.index_value('col', scope)}]"
+            if self.chance(0.5):
+                return self.update(target, scope, scalars)
             return Line(f"{target} = {self.term(scope, scalars)} - {target}")
         if self.apart and scope and self.chance(0.85):
             return Line(f"{self.own_cell(scope)} = {self.value(scope, scalars)}")
         name = self.array(scope, True)
         target = self.access(name, scope)
+        if kind < 0.43:
+            return self.update(target, scope, scalars)
         if kind < 0.56:
             # Differences show the order of updates; sums would come out the same in any.
             form = self.r.choice(["{e} - {t}", "{e} - {t}", "{t} + {e}"])
@@ -534,6 +540,11 @@ class _Drawing:
             other = self.access(name, scope)
             return Line(f"{target} = {other} + {self.term(scope, scalars)}")
         return Line(f"{target} = {self.value(scope, scalars)}")
+
+    def update(self, target: str, scope: list[Iname], scalars: list[str]) -> Line:
+        """An atomic update; of two operations on one cell the order shows."""
+        form = self.r.choice(["{t} + {e}", "{t} + {e}", "{t} - {e}", "max({t}, {e})", "{t}*{e}"])
+        return Line(f"{target} = {form.format(t=target, e=self.term(scope, scalars))} {{atomic}}")
 
     def own_cell(self, scope: list[Iname]) -> str:
         """A cell that no other iteration writes, if there are no more than three loops."""

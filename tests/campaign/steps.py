@@ -328,6 +328,8 @@ def buffer_array(r: random.Random, knl: Kernel) -> Arguments:
     using = [*knl.writers[name], *knl.readers.get(name, ())]
     found: dict[str, Any] = {"var_name": name, "buffer_inames": _swept(r, knl, using)}
     found |= _fetch(r, knl)
+    if any(s.operation is not None for s in knl.writers[name]) and r.random() < 0.8:
+        return {**found, "partial": True}
     if r.random() < 0.25:
         found["temporary_scope"] = r.choice(["private", "shared", "global"])
     if r.random() < 0.2:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_gallery import load
 
 import loopkit as lk
 from loopkit.codegen.proof.prove import prove_source
@@ -302,6 +303,22 @@ def test_costs_of_a_combination(by, operations, shuffles, wavefronts, barriers):
     assert counts == (operations, shuffles, wavefronts, barriers)
     assert sum(barrier.times for barrier in costs.barriers) == 10 * barriers
     assert "acc_combine" in str(costs)
+
+
+# }}}
+
+
+# {{{ examples
+
+
+@pytest.mark.parametrize("name", ["softmax", "layernorm", "full_sum"])
+def test_examples(name, golden):
+    example = load(name)
+    for label, knl in example.make().items():
+        proof = knl.prove()
+        assert proof.ok, f"{label}: {proof}"
+        if label != "plain":
+            golden(f"collective_{name}_{label.replace(' ', '_')}.txt", f"{knl}\n{knl.cuda()}")
 
 
 # }}}

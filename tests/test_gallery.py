@@ -28,7 +28,9 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"images": 2, "filters": 11, "height": 20, "width": 35, "channels": 2},
     ],
     "dg_gradient": [{"ne": 1}, {"ne": 64}, {"ne": 77}],
+    "full_sum": [{"n": 1}, {"n": 4096}, {"n": 20001}],
     "histogram": [{"n": 1}, {"n": 4096}, {"n": 10001}],
+    "layernorm": [{"n": 1, "m": 1}, {"n": 4, "m": 256}, {"n": 5, "m": 301}],
     "matmul": [{"n": 1, "m": 1, "l": 1}, {"n": 32, "m": 16, "l": 48}, {"n": 33, "m": 50, "l": 21}],
     "matmul_fused": [{"n": 1, "m": 1, "l": 1}, {"n": 33, "m": 50, "l": 21}],
     "matmul_registers": [
@@ -47,6 +49,7 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"segments": 128, "length": 64},
         {"segments": 133, "length": 37},
     ],
+    "softmax": [{"n": 1, "m": 1}, {"n": 4, "m": 256}, {"n": 5, "m": 301}],
     "stencil_25": [
         {"n": 1, "m": 1, "l": 1},
         {"n": 8, "m": 32, "l": 64},
@@ -138,8 +141,9 @@ def test_reference(example: str) -> None:
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
 @pytest.mark.parametrize(("example", "name"), every_schedule())
 def test_compiles(example: str, name: str, arch: str) -> None:
-    used = kernels(example)[name].resources(arch)
-    assert used.spill_stores == used.spill_loads == 0
+    found = kernels(example)[name].resources(arch)
+    for used in found if isinstance(found, tuple) else (found,):
+        assert used.spill_stores == used.spill_loads == 0
 
 
 @pytest.mark.host
@@ -147,7 +151,8 @@ def test_compiles(example: str, name: str, arch: str) -> None:
 def test_script(example: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(EXAMPLES / f"{example}.py"), run_name="__main__")
     printed = capsys.readouterr().out
-    assert printed.count("__global__") == len(kernels(example))
+    launches = sum(kernel.cuda().count("__global__") for kernel in kernels(example).values())
+    assert printed.count("__global__") == launches
     assert printed.count("agrees with NumPy") == len(kernels(example))
 
 

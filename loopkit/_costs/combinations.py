@@ -17,6 +17,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.calls import SHUFFLES, VOTES
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums
 from loopkit.codegen.proof.names import Names
@@ -56,17 +57,15 @@ class _Counting(Lockstep):
         return not any(isinstance(part, (c.Name, c.Element, c.Choice)) for part in c.walk(expr))
 
     def assign(self, node: c.Assign, active: Mask) -> None:
+        calls = (part for part in c.walk(node.value) if isinstance(part, c.Call))
+        exchanges = sum(call.function in SHUFFLES or call.function in VOTES for call in calls)
+        self.total["shuffles"] += exchanges * self._warps(active)
         found = self.operands(node.value)
         if node.operator != "=" or found != [node.value]:
             self.total["operations"] += int(active.sum())
         super().assign(node, active)
 
-    def exchanged(self, call: c.Call, active: Mask) -> Sums:
-        self.total["shuffles"] += self._warps(active)
-        return super().exchanged(call, active)
-
     def voted(self, call: c.Call, active: Mask) -> Sums:
-        self.total["shuffles"] += self._warps(active)
         everywhere = np.ones((self.threads, self.threads), np.int16)
         return Sums(everywhere, np.ones(self.threads, np.bool_))
 

@@ -81,6 +81,18 @@ class Witness:
     parameters: Mapping[str, int] = field(default_factory=dict)
     suggestions: Sequence[str] = field(default=(), compare=False, repr=False)
 
+    def __str__(self) -> str:
+        where = ", ".join(map(str, filter(None, (self.source, self.sink))))
+        cell = f"[{', '.join(map(str, self.cell))}]" if self.cell else ""
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.parameters.items())
+        parts = (
+            self.kind,
+            f" at {self.array}{cell}" if self.array is not None else "",
+            f": {where}" if where else "",
+            f", for example for {sizes}" if sizes else "",
+        )
+        return "".join(parts)
+
     @property
     def suggestion(self) -> str | None:
         """The suggestions, one a line; None where there are none."""

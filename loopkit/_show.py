@@ -43,9 +43,9 @@ class Line:
     """A line of a nest: what it says, a remark beside it, and the lines inside of it.
 
     ``kind`` is ``"signature"``, ``"array"``, ``"rule"``, ``"assumption"``, ``"axes"``, ``"loop"``,
-    ``"statement"``, ``"barrier"``, ``"launch"`` or ``"remark"``; ``statement`` is the position of a
-    statement in the kernel's.  Inside of ``"axes"`` each ``"axis"`` has a hardware word for its
-    remark.
+    ``"statement"``, ``"barrier"``, ``"combine"``, ``"launch"`` or ``"remark"``; ``statement`` is
+    the position of a statement in the kernel's.  Inside of ``"axes"`` each ``"axis"`` has a
+    hardware word for its remark.
     """
 
     kind: str
@@ -248,7 +248,7 @@ def _lines(
             if code.statement.kind == COMBINE:
                 note = combination_note(kernel, code.statement, block)
                 text = f"---- combine {to_text(code.statement.lhs)}: {note}"
-                yield Line("barrier", text)
+                yield Line("combine", text)
                 continue
             statement = kernel.statement_by_id[code.statement.id]
             note = _if(conditions, _note(kernel, statement))

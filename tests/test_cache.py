@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit import _cache, _once
+from loopkit import _cache, _files, _once
 from loopkit._cache import entries, folder
 from loopkit._errors import CompileError
 
@@ -294,7 +294,7 @@ def test_a_cache_that_can_only_be_read(place: Path, monkeypatch: pytest.MonkeyPa
     def read_only(*args: object, **more: object) -> object:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(entries.tempfile, "mkstemp", read_only)
+    monkeypatch.setattr(_files.tempfile, "mkstemp", read_only)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert is_there()
@@ -332,7 +332,7 @@ def test_a_full_disk(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_a_killed_process_left_goes_after_a_while(place: Path) -> None:
     stored()
-    young, old = place / "host" / ".new-young", place / "host" / ".new-old"
+    young, old = place / "host" / ".loopkit-new-young", place / "host" / ".loopkit-new-old"
     for path in (young, old):
         path.write_bytes(b"half an ent")
     os.utime(old, (time.time() - entries.STALE - 60,) * 2)

@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import loopkit as lk
 from loopkit._cli import _demo, main
 from loopkit._errors import LoopkitError
 
@@ -100,12 +102,21 @@ def test_demo_on_the_reference_executor() -> None:
     assert done.returncode == 0, done.stderr
     assert "agrees with NumPy" in done.stdout
     assert "GFLOP/s" in done.stdout
-    # The nest before the first transform and after each, and the source.
-    assert done.stdout.count("matmul(") >= 1 + len(_demo.STEPS)
-    for name, *_ in _demo.STEPS:
-        assert f"\n.{name}(" in done.stdout
-    assert "__global__" in done.stdout
     assert "\x1b[" not in done.stdout
+    # The nest before the first transform and after each, under its whole call, and the source.
+    kernel: Any = lk.make_kernel(
+        _demo.DOMAIN,
+        _demo.TEXT,
+        name="matmul",
+        dtypes={"a, b, c": "float32"},
+        assumptions="n, m, l >= 1",
+    )
+    left = done.stdout.partition(f"\n{kernel}\n")[2]
+    for name, arguments, more in _demo.STEPS:
+        kernel = getattr(kernel, name)(*arguments, **more)
+        left = left.partition(f"\n{kernel.history[-1].call()}\n\n{kernel}\n")[2]
+        assert left, name
+    assert kernel.cuda() in left
 
 
 @pytest.mark.host

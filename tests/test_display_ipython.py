@@ -73,6 +73,15 @@ INAMES = {"i", "j"}
         ("knl(", {"n=", "a=", "b="}),
         ("knl(a=a, ", {"n=", "a=", "b="}),
         ("knl.bind(b", {"b="}),
+        ('knl.plot_domain("', {"load", "store"}),
+        ('knl.plot_domain("load", at={"', {"i", "j"}),
+        ('knl.plot_domain(colour="w', {"warp"}),
+        ('knl.plot_access("', {"a", "b", "t"}),
+        ('knl.plot_access("a", "', {"load", "store"}),
+        ('knl.plot_loop("', {"i", "j"}),
+        ('knl.plot_access("a", ', {"n="}),
+        ("knl.plot_roofline(", {"n="}),
+        ('knl.view("page.html", ', {"n="}),
     ],
 )  # fmt: skip
 def test_names_that_fit(text: str, expected: set[str]) -> None:
@@ -244,7 +253,9 @@ def test_a_refusal_shows_its_witness_below_the_cell(ipython: Any) -> None:
     [data] = shown
     page = Page(data["text/html"])
     assert data.keys() == {"text/html"}
-    assert "race" in page.text and "legal with 'j' sequential" in page.text
+    # The message stands above, in the traceback: below the cell is what it does not show.
+    assert "as scheduled" in page.text and "the cell a[" in page.text
+    assert "would break the kernel" not in page.text and "legal with" not in page.text
     ipython.run_cell("1/0\n")
     ipython.run_cell("knl.split_iname('q', 4)")
     assert len(shown) == 1

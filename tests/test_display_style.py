@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import string
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring
@@ -149,9 +150,21 @@ def test_a_picture_stands_alone() -> None:
 
 
 def test_the_sheet_is_small_and_closed() -> None:
-    assert len(SHEET) < 12_000
+    assert len(SHEET) < 14_000
     assert SHEET.count("{") == SHEET.count("}")
     assert "url(" not in SHEET and "@import" not in SHEET and "<" not in SHEET
+
+
+def test_an_output_brings_the_part_of_the_sheet_that_it_needs() -> None:
+    """Each class that is used has its rules, each colour that these name a value, twice."""
+    line = element("span", "x", class_="lk-thread")
+    html = markup.html_text(markup.output(line, style="color:var(--lk-ok)"))
+    [sheet] = re.findall("<style>(.*?)</style>", html)
+    assert ".lk .lk-thread{" in sheet and ".lk-block" not in sheet and "svg" not in sheet
+    for name in re.findall(r"var\((--lk-[\w-]+)\)", html):
+        assert sheet.count(f"{name}:") == 4, name
+    assert len(sheet) < len(SHEET) / 3
+    assert markup.without_sheet(html) == html.replace(f"<style>{sheet}</style>", "")
 
 
 def test_lighting_names_each_statement_of_its_kernel() -> None:

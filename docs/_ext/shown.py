@@ -16,6 +16,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
+from loopkit._display.markup import without_sheet
 from loopkit._display.style import SHEET
 
 SHEET_NAME = "loopkit-roles.css"
@@ -25,7 +26,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def shown(value: Any) -> nodes.raw:
     """What a notebook shows, without the style sheet, which all pages of the site have once."""
     html: str = value._repr_mimebundle_()["text/html"]
-    return nodes.raw("", html.replace(SHEET, ""), format="html")
+    return nodes.raw("", without_sheet(html), format="html")
 
 
 def with_call(value: Any, call: str) -> nodes.container:

@@ -16,12 +16,12 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from loopkit._cache import folder as _folder
+from loopkit._files import UNFINISHED, write_whole
 from loopkit._frozen import dataclass
 
 #: Part of every key: count up when the meaning or the format of entries changes.
@@ -35,7 +35,6 @@ _MAGIC = b"loopkit entry 02"
 _LENGTH = 8
 _DIGEST = hashlib.sha256().digest_size
 _TAIL = _LENGTH + _DIGEST + len(_MAGIC)
-_UNFINISHED = ".new-"
 
 
 @dataclass(frozen=True)
@@ -132,21 +131,8 @@ def _read(path: Path) -> bytes | None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Put a file in its place as a whole, for its owner alone."""
-    handle, temporary = tempfile.mkstemp(prefix=_UNFINISHED, dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o700)  # some are programs
-        try:
-            os.replace(temporary, path)
-        except PermissionError:
-            # On Windows a reader in another process can hold the old file: theirs is as good.
-            if os.name != "nt":
-                raise
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+    """Put a file in its place as a whole, for its owner alone: some are programs."""
+    write_whole(path, data, 0o700, keeps_theirs=True)
 
 
 @functools.cache
@@ -154,7 +140,7 @@ def _clean(place: Path) -> None:
     """Remove what processes that were killed have left half written, once in each process."""
     oldest = time.time() - STALE
     for name in os.listdir(place):
-        if name.startswith(_UNFINISHED):
+        if name.startswith(UNFINISHED):
             with contextlib.suppress(OSError):
                 if os.lstat(place / name).st_mtime < oldest:
                     os.unlink(place / name)

@@ -118,7 +118,10 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
     raise _CannotTellError
 
 
-_ASKING = ("bind", "costs", "history", "launch_config")
+PICTURES = tuple(
+    f"plot_{what}" for what in ("access", "banks", "domain", "footprint", "loop", "roofline")
+)
+_ASKING = ("bind", "costs", "history", "launch_config", "view", *PICTURES)
 """What of a kernel is looked at, beside transforms."""
 
 
@@ -181,9 +184,30 @@ def _fitting(place: Place, target: Any, names: Mapping[str, Any]) -> Iterable[tu
         kind = kinds_of(transforms[name]).get(parameter)
         if isinstance(kernel, Kernel) and kind is not None:
             return _names(kernel, parameter, kind, place)
-    if place.typed is None and "=" not in place.item:
-        return _sizes(target, owner)
-    return ()
+    if isinstance(owner, Kernel) and name in PICTURES and place.typed is not None:
+        return _in_picture(owner, inspect.signature(target), place)
+    return _sizes(target, owner) if place.typed is None and "=" not in place.item else ()
+
+
+def _in_picture(
+    kernel: Kernel, signature: inspect.Signature, place: Place
+) -> list[tuple[str, str]]:
+    """The names that fit into a string of a picture's arguments."""
+    at = place.argument
+    parameter = at if isinstance(at, str) else [*signature.parameters][at]
+    if parameter == "statement":
+        return [(s.id, "id") for s in kernel.statements]
+    if parameter == "array":
+        return [(n, "array") for n in (*kernel.arg_by_name, *kernel.temporary_by_name)
+                if kernel.is_array(n)]  # fmt: skip
+    is_value = place.item.rstrip().endswith(":")  # at={"i": "
+    if parameter not in _INAMES_OF_PICTURES or is_value:
+        return []
+    words = ("order", "thread", "warp", "block") if parameter == "colour" else ()
+    return [*((n, "iname") for n in kernel.all_inames), *((w, "colour") for w in words)]
+
+
+_INAMES_OF_PICTURES = ("at", "colour", "iname", "inames", "tiles")
 
 
 def _first(given: str) -> ast.expr:
@@ -201,7 +225,7 @@ def _sizes(target: Any, owner: Any) -> list[tuple[str, str]]:
         return []
     if target is kernel or _name(target) == "bind":
         return [(f"{argument.name}=", "argument") for argument in kernel.args]
-    if _name(target) in ("costs", "fix_parameters", "launch_config"):
+    if _name(target) in ("costs", "fix_parameters", "launch_config", "view", *PICTURES):
         return [(f"{name}=", "size") for name in kernel.sizes]
     return []
 

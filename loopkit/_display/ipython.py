@@ -48,14 +48,20 @@ def without_ours(trace: TracebackType | None) -> TracebackType | None:
 
 
 def show_refusal(result: Any) -> None:
-    """After a cell: the witness of what was refused in it, where HTML can be shown."""
+    """After a cell: the picture of what was refused in it, where HTML can be shown.
+
+    Its sentences stand in the traceback above.
+    """
     error = result.error_in_exec
     running = shell()
     if not isinstance(error, WitnessError) or error.witness is None or running is None:
         return
     if "text/html" in running.display_formatter.active_types:
+        from loopkit._display.markup import html_text
+        from loopkit._display.refusal import case_html
+
         display: Any = import_module("IPython.display").display
-        display(error, exclude=["text/plain"])
+        display({"text/html": html_text(case_html(error))}, raw=True)
 
 
 def load(running: Any) -> None:

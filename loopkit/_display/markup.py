@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
-from loopkit._display.style import SHEET, lighting
+from loopkit._display.style import lighting, sheet_for
 from loopkit._kernel import Kernel
 
 Part = Element | str | int | None | Iterable[Any]
@@ -149,14 +149,35 @@ def output(*parts: Part, kernel: Kernel | None = None, **attributes: object) -> 
     With ``kernel``, whatever has the attributes of :func:`statement` lights up in all outputs of
     that kernel while the pointer is on one of them.
     """
-    sheet = Element("style")
-    sheet.text = SHEET
     if kernel is not None:
         attributes["data_lk_k"] = scope_of(kernel)
-        sheet.text += lighting(scope_of(kernel), len(kernel.statements))
-    made = element("div", class_="lk", **attributes)
-    made.append(sheet)
-    return add(made, *parts)
+    made = element("div", *parts, class_="lk", **attributes)
+    if kernel is not None:
+        made.insert(0, _style(lighting(scope_of(kernel), len(kernel.statements))))
+    made.insert(0, _style(_sheet_of(made)))
+    return made
+
+
+def _style(text: str) -> Element:
+    made = Element("style")
+    made.text = text
+    return made
+
+
+def _sheet_of(made: Element) -> str:
+    """The rules that an element needs, of the style sheet."""
+    words, named = set[str](), [str(lighting("", 1))]
+    for one in made.iter():
+        words.update((one.tag, *one.get("class", "").split()))
+        named += [value for value in one.attrib.values() if "--lk-" in value]
+        if one.tag == "style":
+            named.append(one.text or "")
+    return sheet_for(words, " ".join(named))
+
+
+def without_sheet(html: str) -> str:
+    """An output of :func:`output` for a page that has the whole style sheet already."""
+    return re.sub(r"<style>\.lk\{color-scheme:.*?</style>", "", html)
 
 
 def printed(text: str) -> Element:
@@ -173,9 +194,7 @@ def svg_text(picture: Element) -> str:
     """An ``svg`` element as a file of its own, which brings the style sheet along."""
     alone = Element("svg", {**picture.attrib, "xmlns": "http://www.w3.org/2000/svg"})
     alone.set("class", " ".join(filter(None, ("lk", picture.get("class")))))
-    sheet = Element("style")
-    sheet.text = SHEET.replace(".lk svg ", "svg.lk ")
-    alone.extend([sheet, *picture])
+    alone.extend([_style(_sheet_of(picture).replace(".lk svg ", "svg.lk ")), *picture])
     return tostring(alone, encoding="unicode", method="xml")
 
 

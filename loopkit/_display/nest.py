@@ -11,6 +11,12 @@ from loopkit._display.words import coloured, roles_of
 from loopkit._kernel import Kernel
 from loopkit._show import Line, outline
 
+RULES = ("barrier", "combine", "launch")
+"""Kinds of lines that go across a body, each of the role of its name."""
+
+REMARKS = ("atomic", "scan")
+"""Words with which a remark begins that have a role of their own."""
+
 VISIBLE = 60
 """Lines of one body that are never folded; twice as many lines are unfolded at first."""
 
@@ -44,12 +50,17 @@ def past(kernel: Kernel) -> Part:
 def _row(text: Part, *notes: Part, **attributes: object) -> Element:
     """A line, and remarks at its right, below it where there is no room."""
     remarks = [
-        inline("comment", note) if isinstance(note, str) else note
-        for note in notes
-        if note not in (None, "")
+        _remark(note) if isinstance(note, str) else note for note in notes if note not in (None, "")
     ]
     plain = " lk-plain" if "data_lk_s" in attributes else ""
     return element("div", element("span", text), remarks, class_=f"lk-row{plain}", **attributes)
+
+
+def _remark(note: str) -> Part:
+    word, blank, rest = note.partition(" ")
+    if word not in REMARKS:
+        return inline("comment", note)
+    return element("span", inline(word, word), inline("comment", blank, rest))
 
 
 def _unfolded(lines: Sequence[Line]) -> frozenset[int]:
@@ -91,8 +102,9 @@ class _Nest:
         """One line, and what is inside of it."""
         if line.kind == "axes":
             return element("div", self.axes(line.inside), class_="lk-axes")
-        if line.kind in ("barrier", "launch"):
-            return element("div", inline("barrier", line.text.strip("-= ")), class_="lk-rule")
+        if line.kind in RULES:
+            words = inline(line.kind, line.text.strip("-= "))
+            return element("div", words, class_=f"lk-rule lk-rule-{line.kind}")
         if line.kind == "remark":
             return element("div", inline("refused", line.text))
         if line.kind == "loop":

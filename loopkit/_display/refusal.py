@@ -26,9 +26,21 @@ def error_html(error: LoopkitError) -> Element:
     lines = [line for line in lines if line not in witness.suggestions]
     suggestions = list(_suggestions(witness))
     text = element("pre", "\n".join(lines), class_="lk-wrapped")
-    picture, kernel = _picture(error)
-    shown = _case(witness) if picture is None else picture
+    shown, kernel = _shown(error, witness)
     return output(title, text, shown, suggestions, kernel=kernel)
+
+
+def case_html(error: WitnessError) -> Element:
+    """What the message of a refusal does not show: its two instances as a picture, or a table."""
+    if error.witness is None:
+        return output()
+    shown, kernel = _shown(error, error.witness)
+    return output(shown, kernel=kernel)
+
+
+def _shown(error: LoopkitError, witness: Witness) -> tuple[Part, Kernel | None]:
+    picture, kernel = _picture(error)
+    return (_case(witness) if picture is None else picture), kernel
 
 
 def _picture(error: LoopkitError) -> tuple[Part, Kernel | None]:

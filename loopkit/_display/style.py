@@ -7,7 +7,8 @@ alone: ``css`` adds weight, slant or underline, ``mark`` a sign where one is wan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 
 from loopkit._frozen import dataclass
 
@@ -56,6 +57,10 @@ _ROLES = (
     Role("global", "global memory", "#37474f", "#c3ced6"),
     Role("constant", "a size or a constant", "#53448f", "#b8adf5", _SLANTED, "4 4"),
     Role("barrier", "a barrier", "#a8123e", "#ff92aa", _BOLD + _underlined("wavy"), "", "┄┄"),
+    Role("combine", "threads combine", "#6d2077", "#e59bf0", _underlined("double"), "", "⊕"),
+    Role("atomic", "an atomic update", "#8a3b00", "#ffb27d", _BOLD + _underlined("wavy"), "", "⚛"),
+    Role("launch", "a boundary of launches", "#0b3d91", "#a3c4ff", _BOLD, "10 3", "══"),
+    Role("scan", "a scan", "#375a00", "#b5dd6e", _SLANTED + _underlined("double"), "", "∑"),
     Role("copy", "a copy", "#00607d", "#6ccbe8", _SLANTED + _underlined("dotted"), "5 2 1 2", "⇐"),
     Role("comment", "a remark", "#5b6570", "#a5b0bb", _SLANTED),
     Role("statement", "a statement", "#1f2933", "#e4e8ee"),
@@ -117,26 +122,15 @@ def _channels(colour: str) -> tuple[int, int, int]:
     return number >> 16, number >> 8 & 255, number & 255
 
 
-def _properties(dark: bool) -> str:
-    def each() -> Iterator[str]:
-        yield f"color-scheme:{'dark' if dark else 'light'}"
-        for role in GROUND.values():
-            yield f"--lk-{role.name}:{role.colour(dark)}"
-        for role in ROLES.values():
-            yield f"--lk-{role.name}:{role.colour(dark)}"
-            yield f"--lk-{role.name}-tint:{role.tint(dark)}"
-        for number, pair in enumerate(SERIES):
-            yield f"--lk-series-{number}:{pair[dark]}"
-
-    return ";".join(each())
+def _properties(dark: bool) -> Mapping[str, str]:
+    """The custom properties, by name."""
+    found = {f"--lk-{role.name}": role.colour(dark) for role in (*GROUND.values(), *_ROLES)}
+    found |= {f"--lk-{role.name}-tint": role.tint(dark) for role in _ROLES}
+    return found | {f"--lk-series-{number}": pair[dark] for number, pair in enumerate(SERIES)}
 
 
 _DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]')
 _LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", '[data-theme="light"]')
-
-
-def _within(places: tuple[str, ...], properties: str) -> str:
-    return f"{','.join(f'{place} .lk' for place in places)}{{{properties}}}"
 
 
 _MONO = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace"
@@ -195,6 +189,8 @@ overflow-wrap:anywhere}}
 .lk .lk-axes{{display:flex;flex-wrap:wrap;column-gap:2.5em}}
 .lk .lk-rule{{display:flex;align-items:center;gap:.8em}}
 .lk .lk-rule::after{{content:"";flex:1;border-top:2px dashed var(--lk-barrier)}}
+.lk .lk-rule-combine::after{{border-top:2px dotted var(--lk-combine)}}
+.lk .lk-rule-launch::after{{border-top:4px double var(--lk-launch)}}
 .lk .lk-plain span:not(.lk-comment):not(.lk-barrier){{font-weight:inherit;font-style:inherit;
 text-decoration:none}}
 """
@@ -208,20 +204,47 @@ def _role_rules() -> Iterator[str]:
         yield f".lk svg text.lk-{role.name}{{fill:var(--lk-{role.name});stroke:none}}"
 
 
-def _sheet() -> str:
-    parts = (
-        f".lk{{{_properties(False)}}}",
-        f"@media (prefers-color-scheme:dark){{.lk{{{_properties(True)}}}}}",
-        _within(_DARK, _properties(True)),
-        _within(_LIGHT, _properties(False)),
-        _LAYOUT.replace("\n", ""),
-        *_role_rules(),
-    )
-    return "".join(parts)
+def _coloured(names: Collection[str]) -> Iterator[str]:
+    """What the custom properties are, in light and in dark."""
+
+    def each(dark: bool) -> str:
+        values = (f"{n}:{value}" for n, value in _properties(dark).items() if n in names)
+        return ";".join([f"color-scheme:{'dark' if dark else 'light'}", *values])
+
+    yield f".lk{{{each(False)}}}"
+    yield f"@media (prefers-color-scheme:dark){{.lk{{{each(True)}}}}}"
+    for places, dark in ((_DARK, True), (_LIGHT, False)):
+        yield f"{','.join(f'{place} .lk' for place in places)}{{{each(dark)}}}"
 
 
-SHEET = _sheet()
-"""The style sheet that every output brings along."""
+_RULES = (*(f"{rule}}}" for rule in _LAYOUT.replace("\n", "").split("}")[:-1]), *_role_rules())
+_PROPERTY = re.compile(r"--lk-[\w-]+")
+_CLASS = re.compile(r"\.(lk-[\w-]+)")
+_EXCLUDED = re.compile(r":not\([^)]*\)")
+
+
+def _is_for(rule: str, words: frozenset[str]) -> bool:
+    """Whether a rule may match where these classes and elements are."""
+    selectors = _EXCLUDED.sub("", rule.partition("{")[0]).split(",")
+    return any(
+        words.issuperset(_CLASS.findall(one)) and ("svg" in words or " svg" not in one)
+        for one in selectors
+    )  # fmt: skip
+
+
+def sheet_for(words: Collection[str], text: str) -> str:
+    """The part of the sheet that an output needs.
+
+    ``words`` are the classes and the elements in it, ``text`` whatever else may name colours.
+    """
+    words = frozenset(words)
+    rules = "".join(rule for rule in _RULES if _is_for(rule, words))
+    names = frozenset(_PROPERTY.findall(rules + text))
+    return "".join([*_coloured(names), rules])
+
+
+SHEET = "".join([*_coloured(_properties(False)), *_RULES])
+"""The style sheet of a page that holds anything."""
 
 
 def lighting(scope: str, count: int) -> str:

@@ -28,6 +28,8 @@ _OF_LANGUAGE = {
     **dict.fromkeys(("for", "if", "else", "while"), "loop"),
     **dict.fromkeys(("#pragma unroll", "unrolled"), "unrolled"),
 }
+_OF_PREFIX = {"atomic": "atomic", "__shfl": "combine", "__reduce": "combine"}
+"""What begins like this is a family of CUDA's functions."""
 
 _WORD = re.compile(r"#pragma unroll|[A-Za-z_]\w*(?:\.[xyz]\b)?", re.ASCII)
 
@@ -47,9 +49,13 @@ def coloured(text: str, roles: Mapping[str, str]) -> Iterator[Part]:
     done = 0
     for match in _WORD.finditer(text):
         word = match[0]
-        role = roles.get(word) or _OF_LANGUAGE.get(word)
+        role = roles.get(word) or _OF_LANGUAGE.get(word) or _of_family(word)
         if role is not None:
             yield text[done : match.start()]
             yield inline(role, word)
             done = match.end()
     yield text[done:]
+
+
+def _of_family(word: str) -> str | None:
+    return next((role for start, role in _OF_PREFIX.items() if word.startswith(start)), None)

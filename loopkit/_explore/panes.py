@@ -16,6 +16,7 @@ from loopkit._display.markup import Part, element, fold, inline, output, table
 from loopkit._display.nest import nest
 from loopkit._display.source import source
 from loopkit._display.style import ROLES
+from loopkit._errors import LoopkitError
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
 from loopkit._explore.table import figures, verdict
@@ -164,7 +165,15 @@ def costs(outcome: Outcome, before: Outcome | None) -> Element:
     moved = list(_moved(outcome, before)) if before is not None else []
     heads = [", ".join(f"{m[0]} = {m[at]}" for m in moved) for at in (2, 1)]
     beside = ("", heads[0] or "this choice", heads[1], "")
-    return _pile(_pane(table(beside, rows, numbers=(1, 2, 3))), costs_html(found))
+    numbers = table(beside, rows, numbers=(1, 2, 3))
+    return _pile(_pane(numbers), _pane(_roofline(found)), costs_html(found))
+
+
+def _roofline(found: Costs) -> Part:
+    try:
+        return found.plot_roofline().element()
+    except LoopkitError as error:
+        return inline("comment", error.why)
 
 
 def _pile(*outputs: Element) -> Element:

@@ -148,7 +148,7 @@ class AccessPicture(Picture):
         )  # fmt: skip
         threads = len(self.request.touches)
         yield (
-            f"{threads} thread{'s' * (threads != 1)} touch {used} bytes in {moved} "
+            f"{threads} thread{'s touch' if threads != 1 else ' touches'} {used} bytes in {moved} "
             f"sector{'s' * (moved != 1)}: {100 * used / (moved * SECTOR):.4g} % of what is moved "
             f"is used; at best {least} would do. The array is taken to begin at a multiple of "
             f"{ROW} bytes."

@@ -135,7 +135,8 @@ class BankPicture(Picture):
 
     def _notes(self) -> Iterator[str]:
         count = self.wavefronts
-        said = f"{count} wavefront{'s' * (count != 1)} for {len(self.request.touches)} threads"
+        threads = len(self.request.touches)
+        said = f"{count} wavefront{'s' * (count != 1)} for {threads} thread{'s' * (threads != 1)}"
         if count == self.least:
             said += ": no conflicts."
         else:

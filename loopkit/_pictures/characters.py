@@ -15,14 +15,14 @@ _LINES = " ╵╶└╷│┌├╴┘─┴┐┤┬┼"
 
 def as_text(figure: Figure) -> str:
     """The picture for a terminal: grids below each other, then legend and notes."""
-    lines = [figure.title, *filter(None, [figure.subtitle])]
+    lines = [figure.title, *filter(None, [figure.subtitle])] if figure.has_words else []
     for grid in figure.grids:
-        lines += ["", *_grid(grid)]
+        lines += [*([""] if lines else []), *_grid(grid)]
     # Neither colours nor arrows are seen here.
     keys = [(key.label or "□" * bool(key.stroke), key) for key in figure.legend if not key.arrow]
     legend = [f"{sign:>4}  {key.meaning}" for sign, key in keys if sign]
     lines += ["", *legend] if legend else []
-    for at, note in enumerate(figure.notes):
+    for at, note in enumerate(figure.notes if figure.has_words else ()):
         lines += [*([] if at else [""]), *textwrap.wrap(note, PAGE)]
     return visible("\n".join(line.rstrip() for line in lines))
 

@@ -11,10 +11,9 @@ from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import Part, element, fold, html_text, scope_of
 from loopkit._display.style import SHEET
-from loopkit._errors import LoopkitError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._view.panes import PANES, Pane, column, inset
+from loopkit._view.panes import PANES, Pane, column
 
 
 @dataclass(frozen=True)
@@ -134,8 +133,3 @@ def _keys() -> Iterator[Part]:
         yield " · " if number else None
         yield [element("kbd", key) if len(key) < 5 else key for key in keys.split()]
         yield f" {what}"
-
-
-def failed(name: str, title: str, error: LoopkitError) -> Pane:
-    """In place of a pane that cannot be made: why."""
-    return Pane(name, title, inset(element("pre", str(error), class_="lk-note")))

@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 from loopkit._display.markup import Part, element
 from loopkit._display.nest import nest
 from loopkit._display.source import source_lines
+from loopkit._errors import LoopkitError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._run.listing import Listing, lines_of
@@ -50,6 +51,16 @@ def column(pane: Pane) -> Element:
 def inset(*parts: Part) -> Element:
     """What is no list of rows, as the body of a pane."""
     return element("div", *parts, class_="lk-inset")
+
+
+def note(text: str) -> Element:
+    """What is said where something cannot be shown."""
+    return element("pre", text, class_="lk-note")
+
+
+def failed(name: str, title: str, error: LoopkitError) -> Pane:
+    """In place of a pane that cannot be made: why."""
+    return Pane(name, title, inset(note(str(error))))
 
 
 def nest_pane(kernel: Kernel) -> Pane:

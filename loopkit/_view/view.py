@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,15 +10,27 @@ from loopkit._costs.costs import Costs
 from loopkit._costs.costs import costs as costs_of
 from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
-from loopkit._display.markup import Part, element, fold
+from loopkit._display.markup import Part, fold
 from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._files import write_whole
 from loopkit._history import Step
 from loopkit._kernel import Kernel
-from loopkit._run.listing import Listing, listing_of
+from loopkit._program import Program
+from loopkit._run.listing import Listing
 from loopkit._spelling import shown
 from loopkit._transform import replay
-from loopkit._view.page import Section, failed, page
-from loopkit._view.panes import Pane, nest_pane, ptx_pane, sass_pane, source_pane
+from loopkit._view.machine_code import NOT_COMPILED, listings_of
+from loopkit._view.page import Section, page
+from loopkit._view.panes import (
+    Pane,
+    failed,
+    inset,
+    nest_pane,
+    note,
+    ptx_pane,
+    sass_pane,
+    source_pane,
+)
 
 
 def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping[str, int]) -> Path:
@@ -33,24 +43,8 @@ def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping
         raise InvalidArgumentError(f"the page cannot be written: {target} {why}")
     costs = costs_of(kernel, sizes) if sizes or not kernel.sizes else None
     made = page(kernel, list(_sections(kernel, arch, costs)), _facts(kernel, sizes))
-    _write(target, made)
+    write_whole(target, made.encode())
     return target
-
-
-def _write(target: Path, text: str) -> None:
-    """Put a text in place of a file, whole or not at all."""
-    handle, name = tempfile.mkstemp(prefix=".loopkit-", dir=target.absolute().parent)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def _facts(kernel: Kernel, sizes: Mapping[str, int]) -> str:
@@ -61,16 +55,25 @@ def _facts(kernel: Kernel, sizes: Mapping[str, int]) -> str:
 
 
 def _sections(kernel: Kernel, arch: str, costs: Costs | None) -> Iterator[Section]:
-    """A section for the text, and one for each step; machine code and costs for the last."""
+    """A section for the text, and one for each step; costs for the last."""
     stages = list(_stages(kernel))
-    for number, (step, made) in enumerate(stages):
-        is_last = number == len(stages) - 1
+    programs = [_program(made) for _, made in stages]
+    listings = listings_of([p for p in programs if isinstance(p, Program)], arch)
+    for (step, made), program in zip(stages, programs, strict=True):
+        counted = costs if made is stages[-1][1] else None
         yield Section(
             "text" if step is None else _label(step),
             _about(step),
-            tuple(_panes(made, arch if is_last else None, costs if is_last else None)),
-            tuple(_below(step, made, costs if is_last else None)),
+            tuple(_panes(made, program, listings, counted)),
+            tuple(_below(step, made, counted)),
         )
+
+
+def _program(kernel: Kernel) -> Program | LoopkitError:
+    try:
+        return kernel.program()
+    except LoopkitError as error:
+        return error
 
 
 def _label(step: Step) -> str:
@@ -98,26 +101,26 @@ def _about(step: Step | None) -> Part:
     return [call(step), "  ", verdict(step), f" in {took}" if took else None, changed(step)]
 
 
-def _panes(kernel: Kernel, arch: str | None, costs: Costs | None) -> Iterator[Pane]:
+def _panes(
+    kernel: Kernel,
+    program: Program | LoopkitError,
+    listings: Mapping[str, Listing | LoopkitError],
+    costs: Costs | None,
+) -> Iterator[Pane]:
     yield nest_pane(kernel)
-    try:
-        program = kernel.program()
-    except LoopkitError as error:
-        yield failed("source", "CUDA C", error)
+    if not isinstance(program, Program):
+        yield failed("source", "CUDA C", program)
         return
-    listing: Listing | LoopkitError | None = None
-    if arch is not None:
-        try:
-            listing = listing_of(program, arch)
-        except LoopkitError as error:
-            listing = error
+    listing = listings.get(program.source)
     linked = listing if isinstance(listing, Listing) else None
     by_line = _costs_by_line(kernel, costs) if costs is not None else {}
     yield source_pane(kernel, by_line, linked)
     if linked is not None:
         yield ptx_pane(linked)
         yield sass_pane(linked)
-    elif isinstance(listing, LoopkitError):
+    elif listing is None:
+        yield Pane("sass", "machine code", inset(note(NOT_COMPILED)))
+    else:
         yield failed("sass", "machine code", listing)
 
 
@@ -154,7 +157,7 @@ def _roofline(costs: Costs) -> Part:
     try:
         return costs.plot_roofline().element()
     except LoopkitError as error:
-        return element("pre", str(error), class_="lk-note")
+        return note(str(error))
 
 
 def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
@@ -171,7 +174,7 @@ def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
             picture = draw(access.array, access.statement, access=access.text, sizes=sizes)
             drawn: Part = picture.element()
         except LoopkitError as error:
-            drawn = element("pre", str(error), class_="lk-note")
+            drawn = note(str(error))
         parts.append(fold(title, drawn, is_open=False))
     if parts:
         yield "which threads touch what", parts

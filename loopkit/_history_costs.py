@@ -119,8 +119,8 @@ def history_costs(steps: History, sizes: Mapping[str, int]) -> HistoryCosts:
             raise UnknownNameError("size", name, known)
     if missing := [name for name in kernels[0].sizes if name not in sizes]:
         raise InvalidArgumentError(
-            f"at needs the sizes {', '.join(missing)}",
-            instead=f"at({', '.join(f'{m}=...' for m in (*sizes, *missing))})",
+            f"the costs of steps need the sizes {', '.join(missing)}",
+            instead=f"history.at({', '.join(f'{m}=...' for m in (*sizes, *missing))})",
         )
     stages = zip((None, *steps), kernels, strict=True)
     found = tuple(_stage(step, kernel, sizes) for step, kernel in stages)

@@ -208,7 +208,7 @@ def test_steps_of_which_nothing_can_be_counted_say_why() -> None:
 def test_sizes_that_are_wrong() -> None:
     with pytest.raises(lk.UnknownNameError, match="size 'q'"):
         tiled().history.at(n=1, m=1, l=1, q=1)
-    with pytest.raises(lk.InvalidArgumentError, match="at needs the sizes m, l"):
+    with pytest.raises(lk.InvalidArgumentError, match="costs of steps need the sizes m, l"):
         tiled().history.at(n=1)
     with pytest.raises(lk.InvalidArgumentError, match="no step"):
         product().history.at(n=1, m=1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
 
@@ -51,7 +52,8 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, Any], what: str) -> dict[str
     if _sets.at_values(kernel.assumptions.set, found).is_empty():
         these = ", ".join(f"{n} = {v}" for n, v in found.items())
         raise InvalidArgumentError(
-            f"no launch of '{kernel.name}' has {these}: it assumes {kernel.assumptions.text}"
+            f"no launch of '{kernel.name}' has {these}: it assumes "
+            f"{to_text(_sets.conditions(kernel.assumptions.set))}"
         )
     return found
 

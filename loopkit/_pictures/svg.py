@@ -16,6 +16,9 @@ from loopkit._display.markup import element, svg_text
 from loopkit._display.style import GROUND, ROLES, SERIES
 from loopkit._pictures.scene import Box, Label, Mark, Point, Scene, Stroke, arrow_head
 
+LEAST = 0.75
+"""How small a picture becomes, of its own size, before it scrolls."""
+
 Colour = Callable[[str], str]
 Attributes = tuple[tuple[str, str], ...]
 
@@ -52,7 +55,10 @@ def _sized(made: Element, scene: Scene) -> Element:
 def as_part(scene: Scene) -> Element:
     """An element of a page that has the sheet of all outputs: the picture, and its slider."""
     drawn = _picture(scene, _variable, frames=True)
-    drawn.set("style", f"width:{_number(scene.width)}px;max-width:100%;height:auto;display:block")
+    # Where there is less room it shrinks as far as its words can be read, then it scrolls.
+    least = _number(round(LEAST * scene.width))
+    width = f"width:{_number(scene.width)}px;min-width:{least}px;max-width:100%"
+    drawn.set("style", f"{width};height:auto;display:block")
     if len(scene.frames) < 2:
         return drawn
     last = len(scene.frames) - 1

@@ -203,6 +203,8 @@ class WitnessPicture(Picture):
         for name, fill in ((self.first, "series-1"), (self.then, "series-0")):
             if name is not None and not (name == self.first and fill == "series-0"):
                 yield Key(meaning=_text(name), fill=fill, strength=FILL, label=runs.get(name, "?"))
+        if len(runs) > 1:
+            yield Key(meaning="the moment at which it runs", label="n")
         if self.first is not None and self.first != self.then:
             if self.in_text:
                 yield Key(meaning="the order they have", stroke="ok", arrow=True)

@@ -170,8 +170,8 @@ def script(steps: tuple[Step, ...], name: str = "knl") -> str:
 
 
 def show_history(steps: tuple[Step, ...]) -> str:
-    """One line per step: what was done, what is known of it, how long it took."""
+    """One line per step: what is known of it, how long it took, what was done."""
     return "\n".join(
-        f"{i:>3}  {s.call()[1:]:<80} {s.verdict:<10} {1e3 * s.seconds:.1f} ms"
+        f"{i:>3}  {s.verdict:<9} {1e3 * s.seconds:>7.1f} ms  {s.call()[1:]}"
         for i, s in enumerate(steps)
     )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING, cast
 
 from loopkit._history import History, Step, show_history
@@ -12,6 +13,10 @@ from loopkit._history import History, Step, show_history
 if TYPE_CHECKING:
     from loopkit._changes import Change, Diff
     from loopkit._history_costs import HistoryCosts
+
+
+PAGE = 100
+"""Columns of what is changed, as text."""
 
 
 class StepMethods:
@@ -87,4 +92,5 @@ def _lines(steps: History) -> Iterator[str]:
     for step, line in zip(steps, show_history(steps).splitlines(), strict=False):
         yield line
         if step.kernels is not None:
-            yield from (f"       {text}" for text in in_words(step.changes()))
+            for text in in_words(step.changes()):
+                yield from wrap(text, PAGE, initial_indent=" " * 7, subsequent_indent=" " * 11)

@@ -66,7 +66,7 @@ class HistoryCosts:
         return [_row(number, stage) for number, stage in enumerate(self.stages, -1)]
 
     def __str__(self) -> str:
-        cells = [self.columns, *self.rows()]
+        cells = [self.columns, *((row[0], _short(row[1]), *row[2:]) for row in self.rows())]
         widths = [max(len(row[n]) for row in cells) for n in range(len(self.columns))]
         lines = [", ".join(f"{name} = {value:,}" for name, value in self.sizes)]
         for row in cells:
@@ -82,6 +82,14 @@ class HistoryCosts:
         from loopkit._display.markup import bundle
 
         return bundle(lambda: history_costs_html(self), lambda: str(self), include, exclude)
+
+
+SHORT = 46
+"""Characters of a step in the table as text, which fits on 120 columns then."""
+
+
+def _short(call: str) -> str:
+    return call if len(call) <= SHORT else f"{call[: SHORT - 1]}…"
 
 
 def _row(place: int, stage: StepCosts) -> tuple[str, ...]:

@@ -134,7 +134,9 @@ def test_changes_in_words() -> None:
         "+ assumption n >= 3",
     ):
         assert f"       {line}\n" in text + "\n", text
-    assert text.splitlines()[0].startswith("  0  split_iname('i', 4, outer_tag='g.0') ")
+    first = text.splitlines()[0]
+    assert first.startswith("  0  proven ")
+    assert first.endswith(" ms  split_iname('i', 4, outer_tag='g.0')")
     assert changes(knl, knl) == ()
 
 

@@ -118,10 +118,10 @@ def _panes(
     if linked is not None:
         yield ptx_pane(linked)
         yield sass_pane(linked)
-    elif listing is None:
-        yield Pane("sass", "machine code", inset(note(NOT_COMPILED)))
-    else:
+    elif isinstance(listing, LoopkitError):
         yield failed("sass", "machine code", listing)
+    else:
+        yield Pane("sass", "machine code", inset(note(NOT_COMPILED)))
 
 
 _UNITS = {"global": "sectors", "shared": "wavefr."}

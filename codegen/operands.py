@@ -324,6 +324,8 @@ def stored(operand: Operand, dtype: dt.DType) -> Value:
     source = operand.dtype
     if source == dtype:
         return operand
+    if dt.components_of(dtype):
+        return _record(operand, dtype)
     if dtype not in dt.INTEGERS:
         whole(operand)
     if source in dt.COMPLEXES and dtype not in dt.COMPLEXES:
@@ -337,6 +339,16 @@ def stored(operand: Operand, dtype: dt.DType) -> Value:
     # C converts on assignment; what is narrow is reduced by that, unless it only looks narrow.
     keeps_bits = dtype in NARROW and dtype != dt.BOOL and dtype.itemsize <= source.itemsize
     return Value((operand if keeps_bits else reduced(operand)).node, dtype)
+
+
+def _record(value: Value, dtype: dt.DType) -> Value:
+    """A record as one of another type, component by component."""
+    sources, kinds = (dt.components_of(t).items() for t in (value.dtype, dtype))
+    parts = tuple(
+        of_type(Value(c.Member(value.node, name), source), kind)
+        for (name, source), (_, kind) in zip(sources, kinds, strict=True)
+    )
+    return Value(c.Braces(C_TYPES[dtype], parts), dtype)
 
 
 def _stored_literal(value: dt.Constant, dtype: dt.DType) -> Value:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import cache, wraps
 from threading import Lock
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
@@ -244,8 +244,22 @@ def _token(token: object) -> tuple[str, bytes]:
     return "o", f"{type(token).__module__}.{type(token).__qualname__} {named}".encode()
 
 
-def _function(function: FunctionType) -> bytes:
-    """A function by its name, and by its code: lambdas share one name."""
+def _function(function: FunctionType, depth: int = 3) -> bytes:
+    """A function by its name, by its code, and by what it holds: lambdas share one name."""
     code = function.__code__
     names = "\0".join((function.__module__, function.__qualname__, *code.co_names))
-    return names.encode() + b"\0" + code.co_code
+    held = [*code.co_consts, *(function.__defaults__ or ())]
+    for cell in function.__closure__ or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # not yet bound
+            held.append(None)
+    parts = [names.encode(), code.co_code]
+    for value in held:
+        if isinstance(value, CodeType):
+            parts.append(value.co_code)
+        elif isinstance(value, FunctionType):
+            parts.append(_function(value, depth - 1) if depth else b"")
+        else:
+            parts.append(_digest(_walk(value)).digest())
+    return b"\0".join(parts)

@@ -190,6 +190,62 @@ def test_welford(dtype: str) -> None:
         assert kernel.prove(text=text).ok
 
 
+def test_partial_results_and_staged_operands() -> None:
+    x = np.random.default_rng(0).integers(0, 9, (3, 50)).astype("f")
+    split = least().split_iname("j", 8)
+    for kernel in (
+        split.split_reduction_inward("j_inner"),
+        split.buffer_array("acc", ["j_inner"], partial=True),
+        split.reduction_arg_to_subst_rule("j_inner").precompute(
+            "red_j_inner_arg", ["j_inner"], temporary_address_space="private"
+        ),
+        split.split_iname("i", 2, inner_tag="ilp").tag_inames("j_inner: unr"),
+    ):
+        _, index = both(kernel, x=x)
+        assert index.tolist() == x.argmin(1).tolist()
+        assert kernel.prove(text=True).ok
+    # What is staged has the types of the operands, and is converted where it is added.
+    staged = moments().split_iname("j", 8).reduction_arg_to_subst_rule("j_inner")
+    staged = staged.precompute("red_j_inner_arg", ["j_inner"], temporary_address_space="private")
+    mean, _ = both(staged, x=x)
+    np.testing.assert_allclose(mean, x.mean(1), rtol=1e-6)
+    assert staged.prove().ok
+
+
+def test_records_in_other_memory() -> None:
+    x = np.random.default_rng(0).integers(0, 9, (10, 7)).astype("f")
+    kernel = least().fix_parameters(n=10).privatize_temporaries_with_inames("i", {"acc"})
+    for one in (
+        kernel.set_temporary_address_space("acc", "local").tag_inames("i: l.0"),
+        kernel.set_temporary_address_space("acc", "global").tag_inames("i: g.0"),
+    ):
+        _, index = both(one, x=x)
+        assert index.tolist() == x.argmin(1).tolist()
+        assert one.prove(text=True).ok
+
+
+@pytest.mark.parametrize("name", ["value_f32_index_i64", "floordiv", "complex64", "isnan", "a"])
+def test_hostile_names(name: str) -> None:
+    own = lk.register_reduction(name, (0, 0), lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    kernel = lk.make_kernel(
+        "{ [a, b]: 0 <= a < value and 0 <= b < index }",
+        f"acc[a], r0[a] = reduce({name}, b, x[a, b], b)",
+        dtypes={"x": "int32"},
+        reductions=[own],
+    )
+    sums, _ = both(kernel, x=np.arange(6, dtype="i4").reshape(2, 3))
+    assert sums.tolist() == [3, 12]
+    assert kernel.prove(text=True).ok
+
+
+def test_operations_that_differ_in_a_number_have_other_keys() -> None:
+    def kernel(number: int) -> lk.Kernel:
+        own = lk.register_reduction("own", 0, lambda a, b: a + b + number)
+        return lk.make_kernel(ROWS, "y[i] = own(j, x[i, j])", reductions=[own])
+
+    assert kernel(1).key == kernel(1).key != kernel(2).key
+
+
 @pytest.mark.parametrize("length", [1, 5, 32, 113, 256])
 def test_threads_combine_records(length: int) -> None:
     x = np.random.default_rng(length).integers(0, 9, (3, 170)).astype("f")

@@ -68,7 +68,8 @@ class KernelValues:
             given = zip(kinds, rhs.parts, strict=True)
             found = [vf.typed(kind, self.value(part)) for kind, part in given]
         else:
-            found = [*ops.components(vf.as_term(self.value(rhs), dtype))]
+            given = zip(kinds, ops.components(vf.as_term(self.value(rhs), dtype)), strict=True)
+            found = [vf.typed(kind, part) for kind, part in given]
         if statement.operation is not None:
             operation = self.operations[statement.operation]
             old = ops.components(vf.as_term(self.value(statement.lhs), dtype))

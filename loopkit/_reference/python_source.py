@@ -147,6 +147,8 @@ class Translator:
         if isinstance(kind, np.dtype):
             if kind == dtype:
                 return value.source
+            if dt.components_of(dtype):
+                return self.apply(_componentwise(kind, dtype), value.source)
             convert = functions.converter(kind, dtype)
             return f"{self.bind(convert, 'convert', kind, dtype)}({value.source})"
         convert = functions.converter(None, dtype)
@@ -329,6 +331,13 @@ class Translator:
 
 def _is_real(kind: Typed) -> bool:
     return kind not in dt.COMPLEXES if isinstance(kind, np.dtype) else not dt.is_complex(kind)
+
+
+def _componentwise(source: DType, target: DType) -> Callable[[Any], Any]:
+    """A function that converts records of one type to another."""
+    kinds = (dt.components_of(t).values() for t in (source, target))
+    convert = [functions.converter(*pair) for pair in zip(*kinds, strict=True)]
+    return lambda record: tuple(f(x) for f, x in zip(convert, record, strict=True))
 
 
 def _flat(before: Value, now: Value) -> Value:

@@ -193,12 +193,12 @@ def test_it_says_what_limits() -> None:
     h100 = DEVICES["H100 SXM"]
     found = blocks_at_once(h100.capability, 256, 119, 8320)
     assert str(found) == (
-        "2 blocks a multiprocessor, 16 of 64 warps (25%), limited by registers "
-        "(blocks that there is room for: warps 8, blocks 32, registers 2, shared memory 24)"
+        "2 blocks a multiprocessor, 16 of 64 warps (25%), limited by registers\n"
+        "  blocks that there is room for: warps 8, blocks 32, registers 2, shared memory 24"
     )
     assert str(waves_of(h100, found, 300)) == (
-        "2 waves of 264 blocks, the last of 36: 43.2% of the places for blocks stay empty, "
-        "24.2% of the multiprocessors' time"
+        "2 waves of 264 blocks, the last of 36:\n"
+        "  43.2% of the places for blocks stay empty, 24.2% of the multiprocessors' time"
     )
 
 

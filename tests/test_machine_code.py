@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit._costs.warps import memory_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 machine: Any = importlib.import_module("_machine")
@@ -133,3 +134,30 @@ def test_a_kernel_asks_for_what_is_counted(arch: str) -> None:
         assert access.counts is not None
         assert sum(sectors) == access.counts.pieces
         assert np.count_nonzero(asked.active) == access.counts.threads
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float64", "complex64", "complex128"])
+def test_wide_elements_are_wide_requests(dtype: str) -> None:
+    """Of 8 and 16 bytes: one request of all lanes, which shared memory serves in turns."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }", "b[j, i] = a[i, j]", dtypes={"a, b": dtype}
+    )
+    knl = knl.split_iname("i", 16, outer_tag="g.1", inner_tag="l.0")
+    knl = knl.split_iname("j", 16, outer_tag="g.0", inner_tag="l.1")
+    knl = knl.add_prefetch("a", ["i_inner", "j_inner"], default_tag="l.auto")
+    counted = {
+        (a.space, a.is_write): (a.counts.pieces, a.counts.requests)
+        for a in knl.costs(n=37, m=45).accesses
+        if a.counts is not None
+    }
+    made: dict[tuple[str, bool], tuple[int, int]] = {}
+    for found in machine.requests_of(knl, {"n": 37, "m": 45}, "sm_90a"):
+        op = found.instruction.op
+        key = "global" if op.endswith("G") else "shared", op.startswith("ST")
+        some = found.active.any(axis=1)
+        memory = memory_of(key[0], is_write=key[1])
+        pieces, _ = memory.pieces(found.addresses[some], found.active[some], found.bytes)
+        before = made.get(key, (0, 0))
+        made[key] = before[0] + int(pieces.sum()), before[1] + int(some.sum())
+        assert found.bytes == np.dtype(dtype).itemsize
+    assert made == counted

@@ -1,20 +1,25 @@
 """The devices that costs are told for: what NVIDIA publishes of them, or what the GPU here says.
 
-Sources, by the letters that stand behind the numbers below:
+Sources, by the letters that stand behind the numbers of a device, in their order
+(multiprocessors, clock, bandwidth, L2, bytes that L2 delivers a clock):
 
-- A: NVIDIA A100 Tensor Core GPU Architecture, whitepaper V1.0, 2020, tables 1, 4 and 5; V100, too;
+- A: NVIDIA A100 Tensor Core GPU Architecture, whitepaper V1.0, 2020, tables 1, 4 and 5 (V100, too;
+  L2 is said to be read at 5120 bytes a clock, 2.3 times as fast as that of V100);
 - B: NVIDIA A100 data sheet, 2021 (80 GB models);
-- C: NVIDIA H100 Tensor Core GPU Architecture, whitepaper V1.04, 2023, tables 2 to 4, with the
-  clock of float32 and float64;
-- D: NVIDIA H200 data sheet, 2024; its L2 is what the device itself says;
-- E: NVIDIA L4 and L40S data sheets and product briefs, 2023;
-- F: NVIDIA Ada GPU Architecture, whitepaper V2.1, 2023, tables 1 and 2;
-- G: NVIDIA DGX B200 data sheet, 2024, an eighth of it; its clock is the one at which 148
-  multiprocessors reach the published 37 TFLOP/s of float64, its L2 what the device itself says;
+- C: NVIDIA H100 Tensor Core GPU Architecture, whitepaper V1.04, 2023, tables 2 to 4;
+- D: NVIDIA H200 data sheet, 2024: memory; its other numbers are those of the same chip in C;
+- E: NVIDIA L40S data sheet, 2023;
+- F: NVIDIA Ada GPU Architecture, whitepaper V2.01, 2023 (RTX 4090, L4, and the L40, whose chip is
+  that of the L40S);
+- G: NVIDIA DGX B200 data sheet, 2024, an eighth of it;
+- c: computed: the clock at which the multiprocessors reach the published peaks of float32 (H100
+  66.9 and 51.2 TFLOP/s, C; L40S 91.6, E; L4 30.3, F) or of float64 (B200 37, G);
+- m: no document says it: what drivers tell of such a device;
 - P: CUDA C++ Programming Guide 12.9, "Throughput of Native Arithmetic Instructions" (results a
   clock and multiprocessor) and "Technical Specifications per Compute Capability";
 - O: `cuda_occupancy.h` of CUDA 13.0: allocation units, configurations of shared memory.
 
+Shared memory and L1 deliver 128 bytes a clock and multiprocessor: a word of each of 32 banks (P).
 Clocks are the highest that a device boosts to: rates are at most those told here.
 """
 
@@ -178,17 +183,17 @@ def _device(
 DEVICES: Mapping[str, Device] = {
     made.name: made
     for made in (
-        _device("V100", "7.0", 80, 1530, 900, 6, 2048),  # A
-        _device("A100 40GB", "8.0", 108, 1410, 1555, 40, 5120),  # A
-        _device("A100 80GB", "8.0", 108, 1410, 2039, 40, 5120),  # A, B
-        _device("A100 80GB PCIe", "8.0", 108, 1410, 1935, 40, 5120),  # A, B
-        _device("RTX 4090", "8.9", 128, 2520, 1008, 72),  # F
-        _device("L4", "8.9", 58, 2040, 300, 48),  # E
-        _device("L40S", "8.9", 142, 2520, 864, 96),  # E
-        _device("H100 SXM", "9.0", 132, 1980, 3352, 50),  # C
-        _device("H100 PCIe", "9.0", 114, 1755, 2039, 50),  # C
-        _device("H200", "9.0", 132, 1980, 4800, 60),  # C, D
-        _device("B200", "10.0", 148, 1965, 8000, 126),  # G
+        _device("V100", "7.0", 80, 1530, 900, 6, 2048),  # A A A A A
+        _device("A100 40GB", "8.0", 108, 1410, 1555, 40, 5120),  # A A A A A
+        _device("A100 80GB", "8.0", 108, 1410, 2039, 40, 5120),  # A A B A A
+        _device("A100 80GB PCIe", "8.0", 108, 1410, 1935, 40, 5120),  # A A B A A
+        _device("RTX 4090", "8.9", 128, 2520, 1008, 72),  # F F F F
+        _device("L4", "8.9", 58, 2040, 300, 48),  # F c F F
+        _device("L40S", "8.9", 142, 2520, 864, 96),  # E c E F
+        _device("H100 SXM", "9.0", 132, 1980, 3352, 50),  # C c C C
+        _device("H100 PCIe", "9.0", 114, 1755, 2039, 50),  # C c C C
+        _device("H200", "9.0", 132, 1980, 4800, 60),  # C c D m
+        _device("B200", "10.0", 148, 1965, 8000, 126),  # m c G m
     )
 }
 """Devices by name, as published; A100 and H100 without PCIe are those of SXM modules."""

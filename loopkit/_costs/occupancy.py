@@ -50,8 +50,8 @@ class Occupancy(Printed):
         room = ", ".join(f"{name} {blocks}" for name, blocks in self.limits)
         return (
             f"{_plural(self.blocks, 'block')} a multiprocessor, {self.warps} of {self.most_warps} "
-            f"warps ({self.share:.0%}), limited by {' and '.join(self.limited_by)} "
-            f"(blocks that there is room for: {room})"
+            f"warps ({self.share:.0%}), limited by {' and '.join(self.limited_by)}\n"
+            f"  blocks that there is room for: {room}"
         )
 
 
@@ -150,8 +150,8 @@ class Tail(Printed):
         if self.waves > 1:
             waves = f"{self.waves:,} waves of {self.at_once:,} blocks, the last of {self.last:,}"
         return (
-            f"{waves}: "
-            f"{self.places_lost:.1%} of the places for blocks stay empty, "
+            f"{waves}:\n"
+            f"  {self.places_lost:.1%} of the places for blocks stay empty, "
             f"{self.time_lost:.1%} of the multiprocessors' time"
         )
 

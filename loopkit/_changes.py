@@ -13,6 +13,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._places import space_of
 from loopkit._relations import grouped
+from loopkit._tree import LaunchBarrier, entries_of, flatten
 
 SIGNS = {"new": "+", "changed": "~", "gone": "-"}
 
@@ -62,8 +63,13 @@ def _changes(before: Kernel, after: Kernel) -> Iterator[Change]:
     yield from _named("statement", old.statement_by_id, new.statement_by_id)
     yield from _named("rule", old.rule_by_name, new.rule_by_name)
     yield from _named("assumption", _assumptions(old), _assumptions(new))
+    yield from _named("barrier", _barriers(old), _barriers(new))
     same_names = _inames(old).keys() == _inames(new).keys()
-    if same_names and old.tree != new.tree and old.statement_by_id.keys() == set(new.paths):
+    if (
+        same_names
+        and flatten(old.tree) != flatten(new.tree)
+        and old.statement_by_id.keys() == set(new.paths)
+    ):
         yield Change("loops", "changed", "their order")
 
 
@@ -100,6 +106,11 @@ def _array(kernel: Kernel, array: ArrayArg | TemporaryVariable) -> str:
     storage = f"base_storage='{base}'" if base else ""
     words = (f"[{shape}]", space.word, str(array.dtype or ""), tags, swizzled, storage)
     return " ".join(filter(None, words))
+
+
+def _barriers(kernel: Kernel) -> dict[str, None]:
+    found = (leaf for leaf, _ in entries_of(kernel.tree))
+    return dict.fromkeys(leaf.id for leaf in found if isinstance(leaf, LaunchBarrier))
 
 
 def _assumptions(kernel: Kernel) -> dict[str, None]:

@@ -57,6 +57,7 @@ class Methods:
     if TYPE_CHECKING:
         add_and_infer_dtypes = transforms.add_and_infer_dtypes
         add_dtypes = transforms.add_dtypes
+        add_barrier = transforms.add_barrier
         add_padding = transforms.add_padding
         add_prefetch = transforms.add_prefetch
         affine_map_inames = transforms.affine_map_inames
@@ -82,6 +83,7 @@ class Methods:
         privatize_temporaries_with_inames = transforms.privatize_temporaries_with_inames
         reduction_arg_to_subst_rule = transforms.reduction_arg_to_subst_rule
         realize_reduction = transforms.realize_reduction
+        remove_barrier = transforms.remove_barrier
         remove_unused_inames = transforms.remove_unused_inames
         rename_iname = transforms.rename_iname
         rename_inames = transforms.rename_inames

@@ -86,6 +86,9 @@ def outlives_launch(kernel: Kernel, name: str) -> bool:
     if is_one_launch(kernel):
         return False
     launches, paths = launch_of(kernel), kernel.paths
+    own = {launches[s.id] for s in kernel.users(name)}
+    if len(own) < 2 and not any(launch.loops for launch in own):
+        return False
     place = {id_: number for number, id_ in enumerate(paths)}
 
     def is_own(reader: Statement, indices: tuple[Expression, ...]) -> bool:

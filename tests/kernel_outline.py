@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._tree import Loop, Tree
+from loopkit._tree import LaunchBarrier, Loop, Tree
 
 
 def outline(kernel: Kernel) -> str:
@@ -17,6 +17,9 @@ def outline(kernel: Kernel) -> str:
             if isinstance(node, Loop):
                 lines.append(f"{pad}{node.iname}:")
                 visit(node.body, depth + 1)
+                continue
+            if isinstance(node, LaunchBarrier):
+                lines.append(f"{pad}====")
                 continue
             s = kernel.statement_by_id[node]
             symbol = "=" if s.operation is None else f"{s.operation}="

@@ -24,7 +24,7 @@ from loopkit._make.operation import operands
 from loopkit._nodes import Component, Record, TypeCast
 from loopkit._promotion import FLOAT64
 from loopkit._rules import expand_rules
-from loopkit._tree import Loop, Tree
+from loopkit._tree import LaunchBarrier, Loop, Node, Tree, statements_in
 
 Point = dict[str, int]
 
@@ -121,8 +121,32 @@ def places(tree: Tree) -> dict[str, tuple[int | str, ...]]:
         for number, node in enumerate(nodes):
             if isinstance(node, Loop):
                 visit(node.body, (*before, number, node.iname))
-            else:
+            elif isinstance(node, str):
                 found[node] = (*before, number)
+
+    visit(tree, ())
+    return found
+
+
+def launches(tree: Tree) -> dict[str, tuple[int | str, ...]]:
+    """For each statement its launch: places between barriers, and the loops around launches."""
+    found: dict[str, tuple[int | str, ...]] = {}
+
+    def parted(node: Node) -> bool:
+        return isinstance(node, Loop) and any(
+            isinstance(n, LaunchBarrier) or parted(n) for n in node.body
+        )
+
+    def visit(nodes: Tree, before: tuple[int | str, ...]) -> None:
+        number = 0
+        for node in nodes:
+            if isinstance(node, Loop) and parted(node):
+                visit(node.body, (*before, number + 1, node.iname))
+                number += 2
+            elif isinstance(node, LaunchBarrier):
+                number += 1
+            else:
+                found.update(dict.fromkeys(statements_in(node), (*before, number)))
 
     visit(tree, ())
     return found

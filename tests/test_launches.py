@@ -241,6 +241,71 @@ def test_a_staged_copy_belongs_to_one_launch():
 
 
 # }}}
+# {{{ steps
+
+
+def test_a_barrier_is_added_and_removed():
+    plain = made("<> s[i] = x[i] {id=first}\ny[j] = s[n - 1 - j] {id=second}")
+    with pytest.raises(lk.RaceError) as caught:
+        plain.tag_inames("i: g.0, j: g.0")
+    (advice,) = [line for line in caught.value.suggestions if "launches" in line]
+    assert advice == (
+        "legal in two launches: .add_barrier(insn_before='id:first', insn_after='id:second')"
+        ".tag_inames('i: g.0, j: g.0')"
+    )
+    parted = plain.add_barrier("id:first", "id:second", "end", "here")
+    assert barriers(parted) == [("end", ())] and "==== launch 2" in str(parted)
+    tagged = parted.tag_inames("i: g.0, j: g.0")
+    assert [s.verdict for s in tagged.history] == ["proven", "proven"]
+    assert tagged.prove().ok
+    with pytest.raises(lk.RaceError, match="nothing orders blocks within one launch"):
+        tagged.remove_barrier("end")
+    assert parted.remove_barrier("end").tree == plain.tree
+    assert lk.replay(plain, tagged.history) == tagged
+
+
+def test_a_barrier_stands_where_its_arguments_say():
+    text = (
+        "for t\nx[i] = x[i] + t {id=a}\ny[j] = x[j] + y[j] {id=b}\nend\nz[0] = sum(i, y[i]) {id=c}"
+    )
+    knl = made(text)
+    assert barriers(knl.add_barrier("id:a", "id:b")) == [("gbarrier", ("t",))]
+    assert barriers(knl.add_barrier("id:b", "id:c")) == [("gbarrier", ())]
+    assert barriers(knl.add_barrier("id:b", within_inames="t")) == [("gbarrier", ("t",))]
+    last = knl.add_barrier(insn_after="id:c")
+    ids = [leaf if isinstance(leaf, str) else "====" for leaf, _ in entries_of(last.tree)]
+    assert ids == ["a", "b", "====", "c_init", "c_update", "c"]
+    again = last.add_barrier(insn_before="id:a", insn_after="id:b")
+    assert [b for b, _ in barriers(again)] == ["gbarrier_0", "gbarrier"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({}, "needs a statement before or after it"),
+        ({"insn_before": "id:second", "insn_after": "id:first"}, "'first' stands above 'second'"),
+        ({"insn_before": "id:first", "synchronization_kind": "local"}, "there is none to add"),
+        ({"insn_before": "id:first", "synchronization_kind": "all"}, "is 'global' or 'local'"),
+        ({"insn_before": "id:first", "within_inames": "j"}, "no loops over j stand around"),
+        ({"insn_before": "id:first", "within_inames": "k"}, "there is no iname 'k'"),
+        ({"insn_before": "id:nobody"}, "no statement matches"),
+    ],
+)
+def test_barriers_that_cannot_be_added(arguments, what):
+    plain = made("<> s[i] = x[i] {id=first}\ny[j] = s[j] {id=second}")
+    with pytest.raises(lk.LoopkitError) as caught:
+        plain.add_barrier(**arguments)
+    assert what in str(caught.value)
+
+
+def test_a_barrier_parts_no_loop_that_needs_its_order():
+    knl = made("<> s = x[i] {id=first}\ny[i] = s {id=second}")
+    with pytest.raises(lk.IllegalTransformError, match="would overwrite s before"):
+        knl.add_barrier("id:first", "id:second", within_inames=())
+    assert knl.add_barrier("id:first", "id:second").prove().ok
+
+
+# }}}
 # {{{ what runs
 
 CASES = {

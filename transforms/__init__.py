@@ -23,6 +23,8 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.assertions import assume_increasing as assume_increasing
     from loopkit.transforms.assertions import assume_injective as assume_injective
     from loopkit.transforms.assertions import assume_within as assume_within
+    from loopkit.transforms.barriers import add_barrier as add_barrier
+    from loopkit.transforms.barriers import remove_barrier as remove_barrier
     from loopkit.transforms.buffer import buffer_array as buffer_array
     from loopkit.transforms.declarations import add_and_infer_dtypes as add_and_infer_dtypes
     from loopkit.transforms.declarations import add_dtypes as add_dtypes
@@ -64,6 +66,7 @@ _FAMILIES = {
     "alias": "alias_temporaries",
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
     "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
+    "barriers": "add_barrier remove_barrier",
     "buffer": "buffer_array",
     "duplicate": "duplicate_inames",
     "affine_maps": "affine_map_inames join_inames map_domain",

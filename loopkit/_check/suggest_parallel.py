@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -16,6 +16,7 @@ from loopkit._check.suggest_calls import Slot, call, quoted, retagged, tag_slots
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._history import Step
 from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
 from loopkit._make.check_initialized import check_initialized
 from loopkit._places import decide_address_spaces
 from loopkit._target import CUDA
@@ -124,14 +125,16 @@ def by_launches(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """A launch for each part of the kernel, or for each iteration of an outer loop.
 
     Launches run one after the other, and the next one sees all that the last one wrote.
-    The parts are made, and the step is tried on each, as a kernel of its own.
+    Where they end is found on the parts, each as a kernel of its own.
     """
     if not refusal.crosses_blocks or refusal.kernel.substitutions:
         return
     kernel, step = refusal.kernel.with_(history=(), lineage=None), refusal.step
+    if step.transform in ("add_barrier", "remove_barrier") or not is_one_launch(kernel):
+        return
     parts = _parts(kernel, step, trials)
     if len(parts) > 1:
-        yield Suggestion(_in_turn(parts), is_tried=True)
+        yield Suggestion(_in_turn(parts), (*_barriers(parts), step))
         return
     one = _one_iteration(kernel, step)
     if one is None:
@@ -139,18 +142,21 @@ def by_launches(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     body, iname = one
     parts = _parts(body, step, trials)
     if len(parts) == 1:
-        what = f"with a launch for each '{iname}', which is then a size of the kernel"
-        yield Suggestion(what, is_tried=True)
+        last = call("add_barrier", f"id:{body.statements[-1].id}", within_inames=iname)
+        yield Suggestion(f"with a launch for each '{iname}'", (last, step))
     elif parts:
-        per = f" for each '{iname}', which is then a size"
-        yield Suggestion(_in_turn(parts, per), is_tried=True)
+        yield Suggestion(_in_turn(parts, f" for each '{iname}'"), (*_barriers(parts), step))
 
 
 def _in_turn(parts: Sequence[Kernel], per: str = "") -> str:
-    number = _NUMBERS.get(len(parts), str(len(parts)))
-    ends = ", ".join(f"up to '{part.statements[-1].id}'" for part in parts[:-1])
-    last = parts[-1].statements[0].id
-    return f"as {number} kernels, launched in turn{per}: {ends}, and from '{last}' on"
+    return f"in {_NUMBERS.get(len(parts), str(len(parts)))} launches{per}"
+
+
+def _barriers(parts: Sequence[Kernel]) -> Iterator[Step]:
+    """The steps that end a launch behind each part but the last."""
+    for part, after in pairwise(parts):
+        first = next((s for s in after.statements if s.kind == "user"), after.statements[0])
+        yield call("add_barrier", f"id:{part.statements[-1].id}", f"id:{first.id}")
 
 
 def _parts(kernel: Kernel, step: Step, trials: Trials) -> list[Kernel]:
@@ -173,9 +179,6 @@ def _parts(kernel: Kernel, step: Step, trials: Trials) -> list[Kernel]:
             return []
         parts.append(legal)
         start = after
-    names = [{*part.writers, *part.readers} for part in parts]
-    if any(sum(t.name in used for used in names) > 1 for t in kernel.temporaries):
-        return []
     return parts
 
 

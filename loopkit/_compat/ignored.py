@@ -14,6 +14,7 @@ IGNORED: Mapping[str, Mapping[str, str]] = {
     "ArrayArg": {"for_atomic": "an array is updated atomically where an instruction says so"},
     "TemporaryVariable": {"for_atomic": "it is updated atomically where an instruction says so"},
     "add_and_infer_dtypes": {"expect_completion": "a type that does not follow is an error"},
+    "add_barrier": {"mem_kind": "a barrier for all blocks is one for all memory"},
     "add_prefetch": {"rule_name": "fetching needs no rule"},
     "assignment_to_subst": {"force_retain_argument": "arguments are always retained"},
     "chunk_iname": {"do_tagged_check": "chunking a tagged iname is always an error"},

@@ -115,7 +115,9 @@ class _Both:
                 if found is None:
                     continue
                 name, place, mine, its = found
-                if order == TREE and not self.is_confirmed(data, name, place):
+                # What is lost between launches, the tree's interpreter keeps.
+                is_known = order != TREE or bool(two.fleeting)
+                if not (is_known or self.is_confirmed(data, name, place)):
                     continue
                 for other in one.orders[1:]:
                     again = one.run(data, other)[name].get(place) or one.initial(data, name, place)

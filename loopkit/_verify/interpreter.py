@@ -20,6 +20,7 @@ from loopkit import _budget
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._expression import ExpressionMapper, evaluate, is_constant
 from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch, launches_in, launches_of
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.model import Model
@@ -29,6 +30,7 @@ from loopkit._reference.memory import Memory
 from loopkit._reference.places import Key, column_of, copies_of, find_axes
 from loopkit._reference.points import TooManyPointsError
 from loopkit._reference.run import Walker
+from loopkit._tree import statements_in
 from loopkit._verify.examples import ExampleData, Place, Sizes
 
 Row = tuple[int, ...]
@@ -180,7 +182,15 @@ class Interpreter(KernelAtSizes):
             raise UnsupportedError("too many instances") from None
         compiled = self.walker.compiled.values()
         loops = _loops(model)
-        self.steps = [_Step(self, one, loops[one.statement.id]) for one in compiled]
+        launches = _launches(model)
+        names = [one.statement.id for one in compiled]
+        self.steps = [
+            _Step(self, one, loops[name], launches[name])
+            for one, name in zip(compiled, names, strict=True)
+        ]
+        # What a later launch does not find as an earlier one has left it.
+        own = (t.name for t in kernel.temporaries if not model.is_global(t.name))
+        self.fleeting = () if is_one_launch(model.kernel) else tuple(own)
         self.loads_bounds = any(one.loaded for one in compiled)
         largest = max((*self.sizes.values(), 1))
         self.work = 0
@@ -208,15 +218,19 @@ class Interpreter(KernelAtSizes):
                 if self.loads_bounds:
                     self.walker.run()
                 else:
-                    for group in self._at_one_time(order):
+                    last: Any = None
+                    for launch, group in self._at_one_time(order):
+                        for name in self.fleeting if launch != last else ():
+                            self.memories[name].cells.clear()
+                        last = launch
                         for written in [self.execute(step, row) for step, row in group]:
                             self.write(written)
         except (ArithmeticError, ValueError, TypeError) as error:
             raise UnsupportedError(str(error)) from None
         return {name: dict(self.memories[name].cells) for name in self.outputs}
 
-    def _at_one_time(self, order: Order) -> Iterator[list[tuple[_Step, Row]]]:
-        """The instances in an order; several that read before one of them writes."""
+    def _at_one_time(self, order: Order) -> Iterator[tuple[Row, list[tuple[_Step, Row]]]]:
+        """The instances in an order, with their launch; several that read before one writes."""
         steps = enumerate(self.steps)
         events = sorted((step.time(row, order), n, row) for n, step in steps for row in step.rows)
 
@@ -226,7 +240,8 @@ class Interpreter(KernelAtSizes):
             return event[0][:-1] if order.at_once and not is_update else event
 
         for _, group in itertools.groupby(events, moment):
-            yield [(self.steps[n], row) for _, n, row in group]
+            members = [*group]
+            yield members[0][0][0], [(self.steps[n], row) for _, n, row in members]
 
     def execute(self, step: _Step, row: Row) -> list[TracedValue]:
         """What one instance writes; nothing where a condition keeps it from running."""
@@ -289,7 +304,13 @@ class _Step:
     The interpreter of the tree runs it by its compiled form, too.
     """
 
-    def __init__(self, machine: Interpreter, compiled: Compiled, loops: list[int | str]) -> None:
+    def __init__(
+        self,
+        machine: Interpreter,
+        compiled: Compiled,
+        loops: list[int | str],
+        launch: tuple[int, int],
+    ) -> None:
         self.statement = compiled.statement
         self.columns = compiled.columns
         self.rows = compiled.rows
@@ -297,6 +318,7 @@ class _Step:
         compiled.function = lambda *row: machine.write(machine.execute(self, row))
         column = {name: n for n, name in enumerate(self.columns)}
         self.loops = [(column[p], True) if isinstance(p, str) else (p, False) for p in loops]
+        self.launch = [*self.loops[: 2 * launch[0]], (launch[1], False)]
         self.axes: dict[str, list[tuple[int | None, int]]] = {"g": [], "l": [], "ilp": []}
         for axis in machine.axes.values():
             iname = axis.iname_of(self.statement)
@@ -310,8 +332,12 @@ class _Step:
             tuple(0 if c is None else sign * (row[c] - first) for c, first in self.axes[kind])
             for kind in "gl"
         )
-        tree = tuple(row[part] if is_iname else part for part, is_iname in self.loops)
-        return (blocks, tree, threads) if order.by_block else (tree, blocks, threads)
+        launch, tree = (
+            tuple(row[part] if is_iname else part for part, is_iname in parts)
+            for parts in (self.launch, self.loops)
+        )
+        rest = (blocks, tree) if order.by_block else (tree, blocks)
+        return (launch, *rest, threads)
 
 
 def _loops(model: Model) -> dict[str, list[int | str]]:
@@ -325,6 +351,16 @@ def _loops(model: Model) -> dict[str, list[int | str]]:
         name: [part for loop in path for part in (first[loop], loop[0])] + [number]
         for name, (number, path) in places.items()
     }
+
+
+def _launches(model: Model) -> dict[str, tuple[int, int]]:
+    """For each statement how many loops stand around its launch, and the launch's place."""
+    found: dict[str, tuple[int, int]] = {}
+    for launch in launches_in(launches_of(model.kernel)):
+        ids = [*statements_in(launch.body)]
+        place = len(launch.loops), model.order.place(ids[0])[0]
+        found |= dict.fromkeys(ids, place)
+    return found
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -31,7 +31,7 @@ from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, column_of, copies_of, find_axes
 from loopkit._reference.points import points_of
 from loopkit._rules import expand_rules
-from loopkit._tree import Loop, Tree, statements_in
+from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
 from loopkit.codegen.prepare import realize_instruction_parallel
 
 from .data import Case
@@ -178,13 +178,15 @@ class Schedule:
                 memory.data[...] = _GARBAGE
         r = random.Random(seed)
         if way.blocks == "together" or not self.group_axes:
-            _Walker(self, {n: p.rows for n, p in self.parts.items()}, way, r).run()
-            return
-        blocks = list(product(*(range(axis.extent) for axis in self.group_axes)))
-        _arrange(blocks, way.blocks, r)
-        for block in blocks:
-            rows = {n: self._rows_of(p, block) for n, p in self.parts.items()}
-            _Walker(self, rows, way, r).run()
+            walkers = [_Walker(self, {n: p.rows for n, p in self.parts.items()}, way, r)]
+        else:
+            blocks = list(product(*(range(axis.extent) for axis in self.group_axes)))
+            _arrange(blocks, way.blocks, r)
+            rows = ({n: self._rows_of(p, block) for n, p in self.parts.items()} for block in blocks)
+            walkers = [_Walker(self, mine, way, r) for mine in rows]
+        for body, path in _launches(self.kernel.tree, (), walkers):
+            for walker in walkers:
+                walker.nodes(body, path)
 
     def _rows_of(self, part: _Part, block: tuple[int, ...]) -> list[Row]:
         rows = part.rows
@@ -206,6 +208,26 @@ class Schedule:
         return ""
 
     # }}}
+
+
+def _launches(tree: Tree, path: Row, walkers: list[_Walker]) -> Iterator[tuple[Tree, Row]]:
+    """What runs between two barriers for all blocks, in turn, in all iterations around it."""
+    body: list[Node] = []
+    for node in (*tree, None):
+        is_around = isinstance(node, Loop) and any(
+            isinstance(leaf, LaunchBarrier) for leaf, _ in entries_of(node.body)
+        )
+        if not (node is None or is_around or isinstance(node, LaunchBarrier)):
+            body.append(node)
+            continue
+        if body:
+            yield tuple(body), path
+            body = []
+        if is_around:
+            assert isinstance(node, Loop)
+            found = set[int]().union(*(w.values.get((id(node), path), set()) for w in walkers))
+            for value in sorted(found):
+                yield from _launches(node.body, (*path, value), walkers)
 
 
 def _arrange(items: list[Any], order: str, r: random.Random) -> None:
@@ -240,15 +262,12 @@ class _Walker:
                         self.values.setdefault((id(node), path[:depth]), set()).add(path[depth])
                 self._find_values(node.body, depth + 1)
 
-    def run(self) -> None:
-        self.nodes(self.schedule.kernel.tree, ())
-
     def nodes(self, tree: Tree, path: Row) -> None:
         for node in tree:
             if isinstance(node, Loop):
                 for value in sorted(self.values.get((id(node), path), ())):
                     self.nodes(node.body, (*path, value))
-            else:
+            elif isinstance(node, str):
                 self.statement(node, path)
 
     def statement(self, name: str, path: Row) -> None:

@@ -18,6 +18,7 @@ import loopkit as lk
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._registry import transforms
+from loopkit._tree import LaunchBarrier, entries_of
 
 Arguments = dict[str, Any] | None
 
@@ -508,6 +509,29 @@ def expand_subst(r: random.Random, knl: Kernel) -> Arguments:
 
 
 # }}}
+# {{{ launches
+
+
+def add_barrier(r: random.Random, knl: Kernel) -> Arguments:
+    if len(knl.statements) < 2:
+        return None
+    at = r.randrange(len(knl.statements) - 1)
+    found = {"insn_before": f"id:{knl.statements[at].id}"}
+    kind = r.random()
+    if kind < 0.7:
+        found["insn_after"] = f"id:{knl.statements[at + 1].id}"
+    if kind > 0.5:
+        path = [iname for iname, _ in knl.paths[knl.statements[at].id]]
+        found["within_inames"] = path[: r.randint(0, min(1, len(path)))]
+    return found
+
+
+def remove_barrier(r: random.Random, knl: Kernel) -> Arguments:
+    ids = [leaf.id for leaf, _ in entries_of(knl.tree) if isinstance(leaf, LaunchBarrier)]
+    return {"barrier": r.choice(ids)} if ids else None
+
+
+# }}}
 
 Drawer = Callable[[random.Random, Kernel], Arguments]
 
@@ -532,6 +556,8 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "peel_iname": (peel_iname, 4),
     "privatize_temporaries_with_inames": (privatize_temporaries_with_inames, 5),
     "set_temporary_address_space": (set_temporary_address_space, 5),
+    "add_barrier": (add_barrier, 5),
+    "remove_barrier": (remove_barrier, 1),
     "realize_reduction": (realize_reduction, 3),
     "split_reduction_inward": (split_reduction_inward, 3),
     "split_reduction_outward": (split_reduction_outward, 3),
@@ -559,6 +585,7 @@ _THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("parallel",), ("tag_inames", "split_iname", "prioritize_loops", "peel_iname")),
     (("parallel", "parallel"), ("add_prefetch", "buffer_array", "tag_inames", "split_iname")),
     (("parallel", "split_iname"), ("add_prefetch", "buffer_array", "swizzle_array")),
+    (("add_barrier",), ("tag_inames", "split_iname", "add_barrier", "add_prefetch")),
     (("split_iname",), ("add_prefetch", "buffer_array", "privatize_temporaries_with_inames")),
     (("extract_subst", "split_iname"), ("precompute", "add_prefetch", "tag_inames")),
     (("split_iname", "assignment_to_subst"), ("precompute", "expand_subst", "join_inames")),

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from refusals import data, fusion, loop_order, maps, parallel_tags, staging, subscripts, temporaries
+from refusals import (
+    data,
+    fusion,
+    launches,
+    loop_order,
+    maps,
+    parallel_tags,
+    staging,
+    subscripts,
+    temporaries,
+)
 from refusals.case import Case
 
 FAMILIES: dict[str, tuple[Case, ...]] = {
@@ -12,6 +22,7 @@ FAMILIES: dict[str, tuple[Case, ...]] = {
     "fusion": fusion.CASES,
     "temporaries": temporaries.CASES,
     "staging": staging.CASES,
+    "launches": launches.CASES,
     "subscripts": subscripts.CASES,
     "data": data.CASES,
 }

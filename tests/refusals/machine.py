@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pymbolic.primitives as prim
-from loop_instances import Parts, joined, places, points, value
+from loop_instances import Parts, joined, launches, places, points, value
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable, ValueArg, strides_of
@@ -51,6 +51,7 @@ class Event:
     time: tuple[int, ...]
     block: tuple[int, ...]
     thread: tuple[int, ...]
+    launch: tuple[int, ...] = ()
     touches: list[Touch] = field(default_factory=list)
 
     def text(self, kernel: Kernel) -> str:
@@ -91,7 +92,7 @@ class Machine:
     # {{{ events
 
     def _events(self) -> Iterator[Event]:
-        where = places(self.kernel.tree)
+        where, launch_of = places(self.kernel.tree), launches(self.kernel.tree)
         points_of = {s.id: self._points(s) for s in self.kernel.statements}
         reach = {axis: self._reach(axis, points_of) for axis in self.axes}
         for statement in self.kernel.statements:
@@ -100,8 +101,10 @@ class Machine:
             loops = tuple(p for p in place if p not in self.ilp)
             for point in points_of[statement.id]:
                 time = tuple(point[p] if isinstance(p, str) else p for p in (*loops, *ilp))
+                mine = launch_of[statement.id]
+                launch = tuple(point[p] if isinstance(p, str) else p for p in mine)
                 for block, thread in self._who(statement, point, reach):
-                    yield Event(statement, point, time, block, thread)
+                    yield Event(statement, point, time, block, thread, launch)
 
     def _points(self, statement: Statement) -> list[Point]:
         names = sorted(statement.inames)
@@ -167,8 +170,13 @@ class Machine:
         if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
             return ()
         if temporary.address_space is AddressSpace.LOCAL:
-            return event.block
-        return (event.block, event.thread, *(event.point.get(i) for i in self.own_ilp[name]))
+            return (event.launch, event.block)
+        return (
+            event.launch,
+            event.block,
+            event.thread,
+            *(event.point.get(i) for i in self.own_ilp[name]),
+        )
 
     def initial(self, name: str, cell: Cell) -> Any:
         """What a cell holds that nobody wrote."""
@@ -238,7 +246,8 @@ class Machine:
         sign = -1 if descending else 1
 
         def key(e: Event) -> tuple[Any, ...]:
-            return (tuple(sign * b for b in e.block), e.time, tuple(sign * t for t in e.thread))
+            blocks, threads = ([sign * n for n in at] for at in (e.block, e.thread))
+            return e.launch, blocks, e.time, threads
 
         return [[e] for e in sorted(self.events, key=key)]
 
@@ -246,7 +255,7 @@ class Machine:
         """All threads of a block (or of all blocks) read before one of them writes."""
 
         def key(e: Event) -> tuple[Any, ...]:
-            return (e.time,) if blocks_too else (e.block, e.time)
+            return (e.launch, e.time) if blocks_too else (e.launch, e.block, e.time)
 
         found = sorted(self.events, key=key)
         if not self.axes:
@@ -298,7 +307,11 @@ def _computed(expr: Any, env: Point, memory: Any) -> Any:
 
 
 def _with_spaces(kernel: Kernel) -> Kernel:
-    """Temporaries are where the parallel inames in the subscripts that write them say."""
+    """Temporaries are where the parallel inames in the subscripts that write them say.
+
+    What several launches use is in global memory.
+    """
+    launch_of = launches(kernel.tree)
 
     def space_of(temporary: TemporaryVariable) -> AddressSpace:
         if temporary.address_space is not AddressSpace.AUTO:
@@ -307,6 +320,9 @@ def _with_spaces(kernel: Kernel) -> Kernel:
         names = {n for w in writers for i in w.write[1] for n in variable_names(i)}
         tags = [kernel.iname_tags.get(name) for name in names]
         if any(isinstance(tag, GroupAxis) for tag in tags):
+            return AddressSpace.GLOBAL
+        own = {launch_of[s.id] for s in kernel.users(temporary.name)}
+        if len(own) > 1 or any(isinstance(p, str) for launch in own for p in launch):
             return AddressSpace.GLOBAL
         local = any(isinstance(tag, LocalAxis) for tag in tags)
         return AddressSpace.LOCAL if local else AddressSpace.PRIVATE

@@ -183,6 +183,8 @@ def _is_broken(
 
 def is_ordered(a: Event, b: Event) -> bool:
     """Whether ``a`` is sure to run before ``b``, with a barrier between if need be."""
+    if a.launch != b.launch:
+        return a.launch < b.launch
     return a.block == b.block and a.time < b.time
 
 

@@ -256,3 +256,31 @@ def ruled_rows() -> lk.Kernel:
         "n >= 1",
         "a, b",
     )
+
+
+@cache
+def through_temporary() -> lk.Kernel:
+    """Two loops, and between them a temporary that is read backwards."""
+    return make(
+        "{ [i, j]: 0 <= i, j < n }",
+        """
+        <> s[i] = 2*x[i] {id=make}
+        y[j] = s[j] + s[n - 1 - j] {id=use}
+        """,
+        "n >= 1",
+        "x, y",
+    )
+
+
+@cache
+def through_scalar() -> lk.Kernel:
+    """A value that each iteration of a loop makes and uses."""
+    return make(
+        "{ [i]: 0 <= i < n }",
+        """
+        <> s = 2*x[i] {id=make}
+        y[i] = s {id=use}
+        """,
+        "n >= 1",
+        "x, y",
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
+from math import prod
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -22,13 +23,14 @@ from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, decided, guarded_reads, where_all_hold
-from loopkit._hidden import ONE, TWO, hidden, instance
+from loopkit._hidden import ONE, TWO, hidden, instance, labelled
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along, shared_storage
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
+from loopkit._poly.touched import Touched, farthest, touched_by
 from loopkit._relations import grouped
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
@@ -103,6 +105,8 @@ class Conflicts:
         self.single_thread = hardware.block == (1, 1, 1)
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
+        self._tables: dict[tuple[object, ...], Touched | None] = {}
+        self._meet: dict[tuple[int, int], bool] = {}
         self._pairs: dict[tuple[object, ...], isl.Set] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
         self.by_array = grouped((a.array, a) for found in self.accesses.values() for a in found)
@@ -275,6 +279,9 @@ class Conflicts:
         return once(self._reaches, key, self._find_reach, first, second, order)
 
     def _find_reach(self, first: Access, second: Access, order: Order) -> Reach:
+        listed = self._listed_reach(first, second, order)
+        if listed is not None:
+            return listed
         found = Reach.NOWHERE
         alone = first.statement == second.statement
         # One access beside itself is symmetric: one of two mirror images suffices.
@@ -288,6 +295,41 @@ class Conflicts:
             if found is Reach.NOWHERE and self._any(pairs, self.other_thread):
                 found = Reach.WARP
         return found
+
+    def _listed_reach(self, first: Access, second: Access, order: Order) -> Reach | None:
+        """The same, by listing what each thread touches; None where that cannot be done."""
+        if order.carried is not None or first.array != second.array:
+            return None
+        one, two = self._touched(first, order.shared), self._touched(second, order.shared)
+        if one is None or two is None:
+            return None
+        key = (id(one.around), id(two.around))
+        if not once(self._meet, key, self._is_somewhere, one.around, two.around):
+            return Reach.NOWHERE
+        return Reach(farthest(one, two, CUDA.warp))
+
+    def _is_somewhere(self, one: isl.Set, two: isl.Set) -> bool:
+        return not (one & two & self.kernel.assumptions.set).is_empty()
+
+    def _touched(self, access: Access, shared: frozenset[str]) -> Touched | None:
+        """What each thread touches by an access, as a list (memoised)."""
+        key = (self.kind(access), shared)
+        return once(self._tables, key, self._find_touched, access, shared)
+
+    def _find_touched(self, access: Access, shared: frozenset[str]) -> Touched | None:
+        declared = self.kernel.temporary_by_name.get(access.array)
+        if declared is None or not self.is_plain_access(access):
+            return None
+        if not all(isinstance(extent, int) for extent in declared.shape):
+            return None
+        side = self.side(access, ONE, shared, blocks=False)
+        cells = [[substitute(index, side.names) for index in cell] for cell in access.cells]
+        words = {
+            thread_word("l", axis, ONE, False): prod(self.hardware.block[:axis])
+            for axis in self.hardware.used_axes("l")
+        }
+        own = labelled(_sets.names_of(side.domain), ONE)
+        return touched_by(side.domain, own, cells, words, declared.shape)
 
     def _any(self, pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
         return any(not (pairs & condition).is_empty() for condition in conditions)

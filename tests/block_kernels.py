@@ -158,3 +158,34 @@ def double_buffer() -> lk.Kernel:
         ],
         assumptions="rows, cols, steps >= 1",
     )
+
+
+def bitonic(form: str, size: int) -> lk.Kernel:
+    """A sorting network: pairs at a distance are put in order, up or down."""
+    lines, names = [], []
+    for span in (1 << p for p in range(1, size.bit_length())):
+        step = span // 2
+        while step:
+            t = f"t{len(names)}"
+            names.append(t)
+            lines += _compared(form, t, len(names), span, step)
+            step //= 2
+    return _block([*names, "o"], lines, "out[b, o] = s[o] {id=store}", ["s"], size)
+
+
+def _compared(form: str, t: str, number: int, span: int, step: int) -> list[str]:
+    """One stage: of each pair the thread of the lower element puts both in order."""
+    if form == "bits":
+        low, high = t, f"{t} ^ {step}"
+        first, up = f"({t} ^ {step}) > {t}", f"({t} & {span}) == 0"
+    else:
+        low, high = t, f"{t} + {step}"
+        first, up = f"{t} % {2 * step} < {step}", f"{t} // {span} % 2 == 0"
+    return [
+        f"if {first}",
+        f"<> p{number} = s[{low}] {{id=low{number}}}",
+        f"<> q{number} = s[{high}] {{id=high{number}}}",
+        f"s[{low}] = if({up}, min(p{number}, q{number}), max(p{number}, q{number}))",
+        f"s[{high}] = if({up}, max(p{number}, q{number}), min(p{number}, q{number}))",
+        "end",
+    ]

@@ -21,6 +21,7 @@ BLOCK: dict[str, Build] = {
     "Hillis-Steele, one line": lambda: kernels.hillis_steele("one"),
     "Hillis-Steele, two lines": lambda: kernels.hillis_steele("two"),
     "Blelloch, products": lambda: kernels.blelloch("products"),
+    "Blelloch, remainders": lambda: kernels.blelloch("remainders"),
 }
 
 
@@ -101,3 +102,15 @@ def test_a_double_buffer() -> None:
     for iname, tag in reversed(tags.items()):
         one_by_one = one_by_one.tag_inames({iname: tag})
     assert one_by_one.cuda() == knl.cuda()
+
+
+@pytest.mark.parametrize("form", ["bits", "remainders"])
+def test_a_sorting_network(form: str) -> None:
+    size = 64
+    knl = kernels.bitonic(form, size)
+    knl = knl.tag_inames(tags_of(knl))
+    assert knl.history[-1].verdict == "proven"
+    assert knl.prove().ok
+    x = np.random.default_rng(3).permutation(3 * size).astype(np.float32).reshape(3, size)
+    for order in ("ascending", "descending", "random"):
+        assert (results(knl, x, order) == np.sort(x, axis=1)).all()

@@ -6,8 +6,9 @@ from itertools import combinations, combinations_with_replacement, product
 
 import islpy as isl
 
-from loopkit._cached import cached_property, memoised
+from loopkit._cached import cached_property, memoised, once
 from loopkit._places import shared_storage
+from loopkit._poly.touched import Touched, farthest, instances_of, touched
 from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
@@ -15,7 +16,7 @@ from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts, is_open
-from loopkit.codegen.proof.forms import Form, floor, values_of, variable
+from loopkit.codegen.proof.forms import Floor, Form, Variable, floor, values_of, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -34,6 +35,7 @@ class ConflictCheck(Check):
         self.data = data
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
         self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
+        self._touched: dict[tuple[object, ...], Touched | None] = {}
 
     def run(self) -> None:
         """Check every array that is written."""
@@ -98,7 +100,9 @@ class ConflictCheck(Check):
                 break
         if not ways:
             return
-        if not self.base(self.near, first, second, same_block=True):
+        reach = self.listed_reach(first, second)
+        ways = [way for way in ways if reach > (way[0].cut == "warp")]
+        if not ways or not self.base(self.near, first, second, same_block=True):
             return
         for order, one, two in ways:
             for base in self.base(self.near, one, two, same_block=True):
@@ -111,6 +115,38 @@ class ConflictCheck(Check):
                 if not meeting.is_empty():
                     self.report("barrier", array, one, two, meeting)
                     return
+
+    def listed_reach(self, first: Touch, second: Touch) -> int:
+        """As how far apart threads are known to meet in a cell, in whatever order.
+
+        0: nowhere, 1: in a warp, 2: nothing is known.
+        """
+        one, two = self.touched(first), self.touched(second)
+        if one is None or two is None or first.array != second.array:
+            return 2
+        return farthest(one, two, CUDA.warp)
+
+    def touched(self, touch: Touch) -> Touched | None:
+        """What threads touch by an access, listed (memoised); None where that cannot be done."""
+        return once(self._touched, self._key(touch), self._find_touched, touch)
+
+    def _find_touched(self, touch: Touch) -> Touched | None:
+        subject = self.subject
+        declared = subject.kernel.temporary_by_name.get(touch.array)
+        if declared is None or touch.cell is None or len(touch.cell) != len(declared.shape):
+            return None
+        if not all(isinstance(e, int) for e in declared.shape):
+            return None
+        atoms = {atom for form in touch.cell for atom in form.atoms}
+        if not all(isinstance(atom, (Variable, Floor)) for atom in atoms):
+            return None
+        names = {*subject.space.names} - subject.shared_names - {*subject.block_words}
+        used = frozenset(subject.thread_words).union(*(form.names for form in touch.cell))
+        found = instances_of(touch.scope.set, names, sorted(used))
+        if found is None:
+            return None
+        columns = [form.value(found.values) for form in touch.cell]
+        return touched(found, [columns], declared.shape, subject.thread_number.value(found.values))
 
     def one_warp(self, first: int, second: int) -> Condition:
         """Both threads are in one warp."""

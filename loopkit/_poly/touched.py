@@ -1,0 +1,153 @@
+"""Which threads touch which cells, in numbers, where they are few.
+
+What two accesses of a block have in common, sizes and loops around both, often says nothing of
+which cells a thread touches.  Then threads and cells make a table, and whether two accesses
+meet is a look at two tables, in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._expression import evaluate, nodes_of, variable_names
+from loopkit._frozen import dataclass
+from loopkit._nodes import Expression
+from loopkit._poly.integer_points import (
+    EndlessError,
+    TooManyPointsError,
+    count,
+    enumerated,
+    systems,
+)
+
+Column = np.ndarray[Any, np.dtype[np.int64]]
+
+MOST = 1 << 18
+"""As many instances are listed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """The ``values`` that names have in instances; ``around`` holds what is not their own."""
+
+    values: Mapping[str, Any]
+    around: isl.Set
+    length: int
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """The cells that an access touches, each once, and the first and last thread that does.
+
+    ``around`` is ``{ what is not the instance's own : ... }``, where it happens at all.
+    """
+
+    cells: Column
+    first: Column
+    last: Column
+    around: isl.Set
+
+
+def instances_of(domain: isl.Set, own: Collection[str], used: Iterable[str]) -> Instances | None:
+    """The values of ``used`` names in ``{ own and other names : ... }``, all of them its own.
+
+    None where they hang on other names, or are too many.
+    """
+    names = [*dict.fromkeys(used)]
+    mine, kept = set(own), set(names)
+    if not kept <= mine:
+        return None
+    domain = _sets.project_out(domain, [n for n in _sets.names_of(domain) if n in mine - kept])
+    basics = domain.compute_divs().get_basic_sets()
+    if len(basics) != 1:
+        return None
+    for constraint in basics[0].get_constraints():
+        try:
+            linked = _sets.form_of(constraint).names
+        except _sets.NotAffineError:
+            return None
+        if linked & mine and linked - mine:
+            return None
+    others = [name for name in _sets.names_of(domain) if name not in mine]
+    inner, around = _sets.project_out(domain, others), _sets.project_onto(domain, others)
+    try:
+        if count(inner, names, {}) > MOST:
+            return None
+        parts = [enumerated(s)[:, : len(names)] for s in systems(inner, names, {})]
+    except (TooManyPointsError, EndlessError, ValueError):
+        return None
+    rows = np.concatenate(parts) if parts else np.zeros((0, len(names)), np.int64)
+    return Instances({n: rows[:, k] for k, n in enumerate(names)}, around, len(rows))
+
+
+def touched_by(
+    domain: isl.Set,
+    own: Collection[str],
+    cells: Sequence[Sequence[Expression]],
+    words: Mapping[str, int],
+    extents: Sequence[int],
+) -> Touched | None:
+    """What an access touches, whose instances are ``{ own and other names : ... }``.
+
+    ``cells`` are indices over its own names; ``words`` are the indices of threads among these,
+    each with what it counts for in a thread's number.  None where that cannot be listed.
+    """
+    indices = [index for cell in cells for index in cell]
+    if any(isinstance(node, _BY_CASES) for index in indices for node in nodes_of(index)):
+        return None
+    used = frozenset().union(*map(variable_names, indices))
+    found = instances_of(domain, own, (*words, *sorted(used)))
+    if found is None:
+        return None
+    columns = [[evaluate(index, found.values) for index in cell] for cell in cells]
+    thread = sum(found.values[word] * by for word, by in words.items())
+    return touched(found, columns, extents, thread)
+
+
+_BY_CASES = (prim.Min, prim.Max, prim.If)
+
+
+def touched(
+    instances: Instances,
+    cells: Sequence[Sequence[Any]],
+    extents: Sequence[int],
+    threads: Any,
+) -> Touched | None:
+    """What instances touch, whose ``cells`` are columns of indices within ``extents``.
+
+    ``threads`` are the numbers of their threads.  None where an index leaves its extent.
+    """
+    numbers = []
+    for cell in cells:
+        number: Column = np.zeros(instances.length, np.int64)
+        for index, extent in zip(cell, extents, strict=True):
+            column = np.broadcast_to(np.asarray(index, np.int64), number.shape)
+            if len(column) and not 0 <= column.min() <= column.max() < extent:
+                return None
+            number = number * extent + column
+        numbers.append(number)
+    by = np.broadcast_to(np.asarray(threads, np.int64), (instances.length,))
+    whole, by = np.concatenate(numbers), np.tile(by, len(numbers))
+    order = np.lexsort((by, whole))
+    whole, by = whole[order], by[order]
+    new = np.ones(len(whole), np.bool_)
+    new[1:] = whole[1:] != whole[:-1]
+    begin = np.flatnonzero(new)
+    end = np.append(begin[1:], len(whole))[: len(begin)] - 1
+    return Touched(whole[begin], by[begin], by[end], instances.around)
+
+
+def farthest(one: Touched, two: Touched, warp: int) -> int:
+    """0 where no two threads meet in a cell, 1 where some of a warp do, 2 where others do."""
+    _, here, there = np.intersect1d(one.cells, two.cells, assume_unique=True, return_indices=True)
+    low = np.minimum(one.first[here], two.first[there])
+    high = np.maximum(one.last[here], two.last[there])
+    if (low // warp != high // warp).any():
+        return 2
+    return int((low != high).any())

@@ -107,6 +107,7 @@ class Conflicts:
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._tables: dict[tuple[object, ...], Touched | None] = {}
         self._meet: dict[tuple[int, int], bool] = {}
+        self._arounds: dict[str, isl.Set] = {}
         self._pairs: dict[tuple[object, ...], isl.Set] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
         self.by_array = grouped((a.array, a) for found in self.accesses.values() for a in found)
@@ -304,9 +305,8 @@ class Conflicts:
         if one is None or two is None:
             return None
         key = (id(one.around), id(two.around))
-        if not once(self._meet, key, self._is_somewhere, one.around, two.around):
-            return Reach.NOWHERE
-        return Reach(farthest(one, two, CUDA.warp))
+        is_somewhere = once(self._meet, key, self._is_somewhere, one.around, two.around)
+        return Reach(farthest(one, two, CUDA.warp)) if is_somewhere else Reach.NOWHERE
 
     def _is_somewhere(self, one: isl.Set, two: isl.Set) -> bool:
         return not (one & two & self.kernel.assumptions.set).is_empty()
@@ -318,9 +318,8 @@ class Conflicts:
 
     def _find_touched(self, access: Access, shared: frozenset[str]) -> Touched | None:
         declared = self.kernel.temporary_by_name.get(access.array)
-        if declared is None or not self.is_plain_access(access):
-            return None
-        if not all(isinstance(extent, int) for extent in declared.shape):
+        is_plain = declared is not None and self.is_plain_access(access)
+        if declared is None or not (is_plain and all(isinstance(e, int) for e in declared.shape)):
             return None
         side = self.side(access, ONE, shared, blocks=False)
         cells = [[substitute(index, side.names) for index in cell] for cell in access.cells]
@@ -329,7 +328,10 @@ class Conflicts:
             for axis in self.hardware.used_axes("l")
         }
         own = labelled(_sets.names_of(side.domain), ONE)
-        return touched_by(side.domain, own, cells, words, declared.shape)
+        found = touched_by(side.domain, own, cells, words, declared.shape)
+        if found is None:
+            return None
+        return replace(found, around=self._arounds.setdefault(str(found.around), found.around))
 
     def _any(self, pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
         return any(not (pairs & condition).is_empty() for condition in conditions)

@@ -58,6 +58,7 @@ class Dependences:
         self.bodies = Bodies(conflicts)
         self.found: list[Dependence] = []
         self._own: dict[Body, list[Dependence]] = {}
+        self._tightest: list[tuple[int, Reach]] = []
         self._body = self.bodies.root
         self._conditions = BarrierConditions(conflicts, self.bodies)
         self._farthest = Reach.BLOCK if conflicts.other_warp else Reach.WARP
@@ -225,7 +226,7 @@ class Dependences:
             order = Order(shared, carried, adjacent=carried is not None)
             nearest = self.conflicts.reach(earlier.access, later.access, order)
             if nearest:
-                own.append(replace(need, reach=nearest))
+                self._record(own, replace(need, reach=nearest))
             if carried is None or nearest is self._farthest:
                 return nearest is self._farthest
         # From here on pairs can be cut in part: more than one iteration apart, or further inside.
@@ -234,23 +235,26 @@ class Dependences:
         if reach <= nearest:
             return False
         if not deeper and need.gaps == body.own_gaps:
-            own.append(replace(need, reach=reach))
+            self._record(own, replace(need, reach=reach))
             return reach is self._farthest
         inside = [inner for node in deeper for inner in self._active_below(body.children[node])]
         for part, gaps in self._conditions.parts(
             body, earlier.access, later.access, order, need.gaps, inside, self._is_served
         ):
-            own.append(replace(need, reach=part, gaps=gaps))
+            self._record(own, replace(need, reach=part, gaps=gaps))
         return False
 
     def _is_served(self, gaps: int, reach: Reach = Reach.BLOCK) -> bool:
         """Whether something else needs a barrier in one of ``gaps`` anyway."""
         reach = min(reach, self._farthest)
-        return any(
-            need.gaps & ~gaps == 0 and need.reach >= reach
-            for needs in (self._own[self._body], self.found)
-            for need in needs
-        )
+        return any(mine & ~gaps == 0 and its >= reach for mine, its in self._tightest)
+
+    def _record(self, own: list[Dependence], need: Dependence) -> None:
+        """Note a dependence; of those that are cut wherever others are, the others tell."""
+        own.append(need)
+        if not self._is_served(need.gaps, need.reach):
+            kept = [(g, r) for g, r in self._tightest if need.gaps & ~g or need.reach < r]
+            self._tightest = [*kept, (need.gaps, need.reach)]
 
     def _active_below(self, body: Body) -> Iterator[Body]:
         if self._own[body]:

@@ -184,13 +184,19 @@ class Ranges:
         return once(self._place.nonnegative, expr, self._is_nonnegative, expr)
 
     def _is_nonnegative(self, expr: Expression) -> bool:
-        bounds = _intervals.of_expression(expr, self._place_of_name, EVERYTHING, may_wrap=False)
-        if bounds[0] >= 0:
-            return True
+        # What a name can be anywhere is known, and mostly enough.
+        for of_name in (self._anywhere, self._place_of_name):
+            bounds = _intervals.of_expression(expr, of_name, EVERYTHING, may_wrap=False)
+            if bounds[0] >= 0:
+                return True
         try:
             return _sets.is_nowhere(self._place.set, [prim.Comparison(expr, "<", 0)])
         except NotAffineError:
             return False
+
+    def _anywhere(self, name: str) -> _intervals.Interval:
+        is_known = name in self.kernel.sizes or name in self.kernel.home_domain
+        return self.of_name(name) if is_known else EVERYTHING
 
     def _place_of_name(self, name: str) -> _intervals.Interval:
         if name in self.kernel.sizes:

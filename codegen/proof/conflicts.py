@@ -16,7 +16,7 @@ from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts, is_open
-from loopkit.codegen.proof.forms import Floor, Form, Variable, floor, values_of, variable
+from loopkit.codegen.proof.forms import Floor, Form, Variable, Xor, floor, values_of, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -138,7 +138,7 @@ class ConflictCheck(Check):
         if not all(isinstance(e, int) for e in declared.shape):
             return None
         atoms = {atom for form in touch.cell for atom in form.atoms}
-        if not all(isinstance(atom, (Variable, Floor)) for atom in atoms):
+        if not all(isinstance(atom, (Variable, Floor, Xor)) for atom in atoms):
             return None
         names = {*subject.space.names} - subject.shared_names - {*subject.block_words}
         used = frozenset(subject.thread_words).union(*(form.names for form in touch.cell))

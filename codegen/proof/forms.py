@@ -446,6 +446,8 @@ def exclusive_or(left: Form, right: Form, bits: int) -> Form:
         return floor(left, modulus).scaled(modulus)
     if left.constant is not None and right.constant is not None:
         return constant(left.constant ^ right.constant)
+    if right.constant is not None and (known := bitwise("^", left, right)) is not None:
+        return known
     return Form({(Xor(left, right, bits),): 1})
 
 

@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import memoised
 from loopkit._collectives import with_combinations
+from loopkit._deal_out import deal_out
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Kernel
@@ -27,7 +28,7 @@ def prepare(kernel: Kernel) -> Kernel:
 
     Its history is that of whoever asked first.
     """
-    kernel = expand_rules(kernel)
+    kernel = deal_out(expand_rules(kernel))
     kernel = infer_types(kernel)
     kernel = realize_instruction_parallel(kernel)
     kernel = with_combinations(drop_own_axes(decide_address_spaces(kernel)))

@@ -46,9 +46,10 @@ class LocalAxis(_HardwareAxis):
 
 @dataclass(frozen=True)
 class LocalAuto(Tag):
-    """``l.auto``: to be laid over the threads of the block by whoever makes the iname."""
+    """``l.auto``: to be laid over the threads of the block, once these are known."""
 
     spelling = "l.auto"
+    is_parallel: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

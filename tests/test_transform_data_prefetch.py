@@ -626,12 +626,52 @@ def test_swept_blocks():
     assert all_rows.prove().ok
 
 
-def test_no_threads():
-    knl = matmul().split_iname("i", 16).split_iname("k", 16)
-    text = refused(
-        IllegalTransformError, lambda: knl.add_prefetch("a", ["k_inner"], default_tag="l.auto")
+@pytest.mark.host
+@pytest.mark.parametrize("tags", [[THREADS], THREADS.split(", "), THREADS.split(", ")[::-1]])
+def test_threads_come_after_the_fetch(tags, rng):
+    """What is tagged l.auto is dealt out over the threads that there are in the end."""
+    text = (
+        matmul()
+        .split_iname("i", 16)
+        .split_iname("j", 16)
+        .split_iname("k", 16)
+        .prioritize_loops("i_outer, j_outer, k_outer, i_inner, j_inner, k_inner")
     )
-    assert "no iname is tagged" in text and "default_tag=None" in text
+    knl = text.add_prefetch("a", ["i_inner", "k_inner"]).add_prefetch("b", ["k_inner", "j_inner"])
+    assert tags_of(knl, "fetch_a") == {"a_dim_0": "l.auto", "a_dim_1": "l.auto"}
+    a, b = rng((37, 21)), rng((21, 50))
+    np.testing.assert_allclose(knl.executor("host")(a=a, b=b), a @ b, rtol=1e-5)
+    assert "for (int a_dim_1 = 0;" in knl.cuda() and knl.prove().ok
+    for one in tags:
+        knl = knl.tag_inames(one)
+    assert knl.prove().ok and knl.launch_config(n=37, m=50, l=21).block == (16, 16, 1)
+    assert "int const a_dim_1 = threadIdx.x;" in knl.cuda()
+    for order in ("ascending", "descending", "random"):
+        np.testing.assert_allclose(knl.executor("host", order=order)(a=a, b=b), a @ b, rtol=1e-5)
+    assert lk.replay(matmul(), knl.history).key == knl.key
+
+
+@pytest.mark.host
+@settings(max_examples=20)
+@given(
+    st.integers(1, 40), st.integers(1, 12), st.sampled_from([1, 3, 8, 32, 64]), st.integers(1, 3)
+)
+def test_any_box_is_dealt_out(width, height, threads, halo):
+    """As many threads as one likes fill any box, in rounds if need be."""
+    knl = lk.make_kernel(
+        f"{{ [b, i, j]: 0 <= b < n and 0 <= i < {height} and 0 <= j < {width} }}",
+        f"y[b, i, j] = x[b, i, j] + x[b, i + 1, j + {halo}]",
+        [lk.GlobalArg("x", shape=f"n, {height + 1}, {width + halo}"), ...],
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("j", threads).prioritize_loops("b, i, j_outer, j_inner")
+    knl = knl.add_prefetch("x", ["i", "j_outer", "j_inner"])
+    knl = knl.tag_inames("b: g.0, j_inner: l.0")
+    assert knl.prove().ok
+    x = np.random.default_rng(0).random((2, height + 1, width + halo), dtype=np.float32)
+    want = x[:, :height, :width] + x[:, 1:, halo:]
+    np.testing.assert_array_equal(knl.executor("host", order="random")(x=x), want)
 
 
 def overwriting(cell):

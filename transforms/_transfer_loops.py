@@ -6,21 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import islpy as isl
 import numpy as np
-import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import ArrayArg, Nested, TemporaryVariable, strides_of
 from loopkit._errors import InvalidArgumentError
-from loopkit._footprint import Axis, box_set
+from loopkit._footprint import Axis
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel
 from loopkit._linear import Linear, variable
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
+from loopkit._thread_layout import Layout, Part, dealt_domain, thread_inames, thread_layout
 from loopkit.transforms._common import new_name
 from loopkit.transforms._placement import Place
-from loopkit.transforms._thread_layout import Layout, Part, thread_layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +64,14 @@ def make_nest(
 
     ``order`` lists the kept axes, the one that neighbouring threads go along
     last.  An axis tagged ``l.auto`` is laid over the threads of the block
-    together with all others so tagged; the others run as their tags say.
+    together with all others so tagged, at once if there are threads, else when code
+    is generated; the others run as their tags say.
     ``together`` says that all threads of the block see the copy.
     """
     context = kernel.domain_around(place.inames) & kernel.assumptions.set
     auto = [axis for axis in order if isinstance(tags[axis], LocalAuto)]
+    if auto and not thread_inames(kernel):
+        auto = []  # dealt out once there are threads
     plain = [axis for axis in order if axis not in auto]
     forms = {axis: variable(names[axis]) for axis in plain}
     parts = [Part(names[axis], box[axis].extent, tags[axis]) for axis in plain]
@@ -81,19 +83,9 @@ def make_nest(
         layout = thread_layout(kernel, extents, mine, base, names.values())
         parts += layout.parts
         forms |= dict(zip(auto, layout.positions, strict=True))
-        cells = cells & layout.cells
     _check_axes(parts)
-    for axis, name in names.items():
-        if forms[axis].expression != prim.Variable(name):
-            position = _sets.equality(name, forms[axis].expression)
-            cells = _sets.project_out(cells & position, [name])
-    full = box_set([p.iname for p in parts], [p.extent for p in parts])
-    domain = (cells & full).gist(context)
-    condition: Expression = True
-    if layout is not None and _leaves_threads_out(domain & context, parts):
-        full = full & layout.ties
-        condition = _sets.conditions(domain.gist(full & context))
-        domain = full
+    positions = {name: forms[axis] for axis, name in names.items()}
+    domain, condition = dealt_domain(parts, layout, cells, positions, context)
     given = () if layout is None else layout.given
     inames = (*(p.iname for p in parts), *given)
     if not inames:
@@ -107,19 +99,6 @@ def make_nest(
         Domain(inames, domain) if inames else None,
         () if condition is True else (condition,),
     )
-
-
-def _leaves_threads_out(domain: isl.Set, parts: Sequence[Part]) -> bool:
-    """Whether a thread axis would appear shorter than the block is, were this the domain."""
-    threads = [p for p in parts if isinstance(p.tag, LocalAxis)]
-    for corner in (0, 1):
-        at = [_sets.equality(p.iname, (p.extent - 1) * corner) for p in threads]
-        everywhere = domain
-        for one in at:
-            everywhere = everywhere & one
-        if everywhere.is_empty() and any((domain & one).is_empty() for one in at):
-            return True
-    return False
 
 
 def _check_axes(parts: Sequence[Part]) -> None:

@@ -65,8 +65,9 @@ def add_prefetch(
     deeper.  ``fetch_outer_inames`` puts it inside further loops.
 
     ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
-    of the block, neighbouring threads along the array's fastest axis; ``None`` and
-    ``"unr"`` give a plain and an unrolled loop per axis, named ``dim_arg_names``.
+    of the block, neighbouring threads along the array's fastest axis, once it is known
+    which there are; ``None`` and ``"unr"`` give a plain and an unrolled loop per axis,
+    named ``dim_arg_names``.
 
     The copy is in shared memory where threads fill it or read it together
     (``default_tag`` or a swept iname is a thread axis), else in private memory,

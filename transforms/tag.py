@@ -65,7 +65,8 @@ def tag_inames(
         tags |= dict.fromkeys(fitting, parse_tag(tag))
     for iname, new in tags.items():
         existing = kernel.iname_tags.get(iname)
-        if existing is not None and existing != new and not force:
+        is_open = existing is None or isinstance(existing, LocalAuto)
+        if not is_open and existing != new and not force:
             raise IllegalTransformError(
                 f"iname '{iname}' is already tagged {existing}",
                 instead=f"force=True replaces that by {new or 'for'}",

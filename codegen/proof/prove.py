@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import Argument, ArrayArg, Strided
 from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
 from loopkit._collectives import with_combinations
+from loopkit._deal_out import deal_out
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._make.type_inference import infer_types
@@ -168,7 +169,7 @@ def _origin(kernel: Kernel, program: Program) -> Origin:
 
 def _prepared(kernel: Kernel, program: Program) -> Kernel:
     """The kernel with rules expanded, types and copies made, and strides that are parameters."""
-    kernel = with_private_copies(infer_types(expand_rules(kernel)))
+    kernel = with_private_copies(infer_types(deal_out(expand_rules(kernel))))
     kernel = with_combinations(drop_own_axes(decide_address_spaces(kernel)))
     strides: dict[str, dict[int, str]] = {}
     for parameter in program.params:

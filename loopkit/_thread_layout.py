@@ -9,7 +9,7 @@ and the block have matching axes, this gives each cell axis its thread axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -20,24 +20,23 @@ from loopkit._footprint import box_set
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, Ranges, total, variable
+from loopkit._nodes import Expression
 from loopkit._tags import LocalAxis, Tag, Unroll
 
 # Longer loops over rounds are left to the compiler.
 UNROLLED_ROUNDS = 64
 
 
+def thread_inames(kernel: Kernel) -> list[tuple[str, LocalAxis]]:
+    """The inames on thread axes, where anything is inside of them."""
+    used = frozenset().union(*(s.inames for s in kernel.statements))
+    return [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
+
+
 def block_shape(kernel: Kernel) -> tuple[int, int, int]:
     """The number of threads along l.0, l.1 and l.2, as tags say it."""
     shape = [1, 1, 1]
-    used = frozenset().union(*(s.inames for s in kernel.statements))
-    threads = [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
-    if not threads:
-        raise IllegalTransformError(
-            "l.auto lays a fetch over the threads of a block, but no iname is tagged l.0, l.1 "
-            "or l.2",
-            instead="tag the threads first; default_tag=None gives plain loops",
-        )
-    for iname, tag in threads:
+    for iname, tag in thread_inames(kernel):
         low, high = kernel.range_of(iname)
         if low is None or high is None:
             raise IllegalTransformError(
@@ -144,3 +143,41 @@ def _readable(positions: Sequence[Linear], names: Sequence[str]) -> dict[str, st
         endings = ("_outer", "_inner") if len(used) == 2 else ("",)
         renamed |= {old: name + ending for old, ending in zip(used, endings, strict=False)}
     return renamed
+
+
+def dealt_domain(
+    parts: Sequence[Part],
+    layout: Layout | None,
+    cells: isl.Set,
+    positions: Mapping[str, Linear],
+    context: isl.Set,
+) -> tuple[isl.Set, Expression]:
+    """The domain of some parts that run over ``cells``, and a condition beside it.
+
+    ``positions`` say where the names of the cells are, ``context`` is what holds around them.
+    """
+    if layout is not None:
+        cells = cells & layout.cells
+    for name, form in positions.items():
+        if form.expression != prim.Variable(name):
+            position = _sets.equality(name, form.expression)
+            cells = _sets.project_out(cells & position, [name])
+    full = box_set([p.iname for p in parts], [p.extent for p in parts])
+    domain = (cells & full).gist(context)
+    if layout is not None and _leaves_threads_out(domain & context, parts):
+        full = full & layout.ties
+        return full, _sets.conditions(domain.gist(full & context))
+    return domain, True
+
+
+def _leaves_threads_out(domain: isl.Set, parts: Sequence[Part]) -> bool:
+    """Whether a thread axis would appear shorter than the block is, were this the domain."""
+    threads = [p for p in parts if isinstance(p.tag, LocalAxis)]
+    for corner in (0, 1):
+        at = [_sets.equality(p.iname, (p.extent - 1) * corner) for p in threads]
+        everywhere = domain
+        for one in at:
+            everywhere = everywhere & one
+        if everywhere.is_empty() and any((domain & one).is_empty() for one in at):
+            return True
+    return False

@@ -1,0 +1,95 @@
+"""Fetches that were tagged ``l.auto`` before there were threads, dealt out once they are known.
+
+Until then each of their instances may be on any thread of the block, which is what proofs take
+them for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from loopkit._expression import substitute
+from loopkit._kernel import Domain, Kernel, Statement
+from loopkit._simplify import simplify_indices
+from loopkit._tags import LocalAuto
+from loopkit._thread_layout import dealt_domain, thread_inames, thread_layout
+from loopkit._tree import Path, Tree, rewrite_paths
+
+
+def deal_out(kernel: Kernel) -> Kernel:
+    """The kernel without inames tagged ``l.auto``.
+
+    Before: a_s[p, q] = a[p, q] for all p, q        After: cell 256*round + thread of the box
+
+    Without threads they are loops, and so they are where several statements share one.
+    """
+    waiting = [iname for iname, tag in kernel.tags if isinstance(tag, LocalAuto)]
+    if not waiting:
+        return kernel
+    for statement in kernel.statements:
+        mine = [iname for iname in waiting if iname in statement.inames]
+        if mine and thread_inames(kernel) and _is_box(kernel, statement, mine):
+            kernel = _dealt(kernel, statement, mine)
+            waiting = [iname for iname in waiting if iname not in mine]
+    for iname in waiting:
+        kernel = _in_loops(kernel, iname)
+    return kernel
+
+
+def _is_box(kernel: Kernel, statement: Statement, inames: list[str]) -> bool:
+    """Whether inames are all of one domain, from 0 on, and of one statement."""
+    homes = {kernel.home_domain[iname] for iname in inames}
+    others = (s for s in kernel.statements if s is not statement)
+    return (
+        len(homes) == 1
+        and {*kernel.domains[homes.pop()].inames} == {*inames}
+        and not any(s.inames & {*inames} for s in others)
+        and all(None not in r and (r[0] or 0) >= 0 for r in map(kernel.range_of, inames))
+    )
+
+
+def _dealt(kernel: Kernel, statement: Statement, inames: list[str]) -> Kernel:
+    home = kernel.home_domain[inames[0]]
+    extents = [(kernel.range_of(iname)[1] or 0) + 1 for iname in inames]
+    layout = thread_layout(kernel, extents, inames, statement.id, inames)
+    positions = dict(zip(inames, layout.positions, strict=True))
+    around = statement.inames - {*inames}
+    context = kernel.domain_around(around) & kernel.assumptions.set
+    cells = kernel.domains[home].set
+    domain, condition = dealt_domain(layout.parts, layout, cells, positions, context)
+    new = (*(part.iname for part in layout.parts), *layout.given)
+    values = {name: form.expression for name, form in positions.items()}
+    integers = kernel.integers | {*new}
+    changed = statement.map_expressions(
+        lambda e: simplify_indices(substitute(e, values), integers, domain & context)
+    )
+    more = () if condition is True else (condition,)
+    changed = replace(changed, inames=around | {*new}, predicates=(*changed.predicates, *more))
+    tags = [(part.iname, part.tag) for part in layout.parts if part.tag is not None]
+    loops = [p.iname for p in layout.parts if p.tag is None or not p.tag.is_parallel]
+    kept = tuple((i, t) for i, t in kernel.tags if i not in inames)
+    domains = list(kernel.domains)
+    domains[home] = Domain(new, domain)
+    return kernel.with_(
+        statements=tuple(changed if s is statement else s for s in kernel.statements),
+        domains=tuple(domains),
+        tags=(*kept, *tags),
+        tree=_inside(kernel, {statement.id}, (*loops, *layout.given)),
+    )
+
+
+def _in_loops(kernel: Kernel, iname: str) -> Kernel:
+    """The kernel with an iname as the innermost loop of all that is inside of it."""
+    inside = {s.id for s in kernel.statements if iname in s.inames}
+    tags = tuple((i, t) for i, t in kernel.tags if i != iname)
+    return kernel.with_(tags=tags, tree=_inside(kernel, inside, (iname,)))
+
+
+def _inside(kernel: Kernel, statements: set[str], loops: Iterable[str]) -> Tree:
+    """The tree where some statements are in further loops, inside of all others."""
+
+    def rewrite(statement: str, path: Path) -> Path:
+        return (*path, *((i, 0) for i in loops)) if statement in statements else path
+
+    return rewrite_paths(kernel.tree, rewrite)

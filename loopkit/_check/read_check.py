@@ -156,7 +156,8 @@ class ReadCheck:
             both = self.with_facts(untouched & self.new.writing(at, cell), event, at)
             if not both.is_empty():
                 # Where data decide whether a write happens, its reader may see both.
-                both = both - self.family(event, sources, writer)
+                family = self.family(event, sources, writer)
+                both = both if family.is_empty() else both - family
             if both.is_empty():
                 continue
             early = self.new.not_before(event.time, at, cell.array, itself=False)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
 
 import islpy as isl
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
 from loopkit._budget import SpentError, within
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
-from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._relations import grouped
 from loopkit._sets import UnboundedError
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
 from loopkit._target import CUDA
@@ -28,7 +29,8 @@ from loopkit.codegen.bounds import loose_end, plus
 class Coordinate:
     """One parallel iname: ``iname = hardware index + lower``.
 
-    ``is_exact`` is False where more blocks may run than the iname has values.
+    ``extent`` is that of its axis: the most values that an iname on it has.  ``is_exact`` is
+    False where it is not known to be so many: more blocks may run.
     """
 
     iname: str
@@ -105,32 +107,27 @@ def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
 def find_hardware(kernel: Kernel) -> Hardware:
     """The grid and block of a kernel.
 
-    Raises :class:`IllegalTransformError` where an axis has no extent or two,
+    An axis is as long as the longest of its inames; guards stop the others.
+
+    Raises :class:`IllegalTransformError` where an axis has no extent,
     :class:`ResourceError` where the block is larger than any GPU allows.
     """
     context = kernel.assumptions.set
     coordinates = []
-    extents: dict[tuple[str, int], tuple[Expression, str]] = {}
     used = frozenset().union(*(s.inames for s in kernel.statements))
     for iname, tag in kernel.tags:
         if isinstance(tag, LocalAuto) and iname in used:
             raise IllegalTransformError(
                 f"iname '{iname}' is still tagged l.auto", instead="tag it l.0, l.1 or l.2"
             )
-        if not isinstance(tag, (GroupAxis, LocalAxis)) or iname not in used:
-            continue
-        coordinate = _coordinate(kernel, iname, tag, context)
-        coordinates.append(coordinate)
-        key = (coordinate.kind, coordinate.axis)
-        known = extents.setdefault(key, (coordinate.extent, iname))
-        unlike = prim.Comparison(known[0], "!=", coordinate.extent)
-        if known[0] != coordinate.extent and not _sets.is_nowhere(context, [unlike]):
-            raise IllegalTransformError(
-                f"inames '{known[1]}' and '{iname}' are both on {tag}, but '{known[1]}' has "
-                f"{to_text(known[0])} values and '{iname}' {to_text(coordinate.extent)}",
-                instead="split one of them so that both have the same length, or use another axis",
-            )
-    grid = tuple(extents.get(("g", a), (1, ""))[0] for a in range(3))
+        if isinstance(tag, (GroupAxis, LocalAxis)) and iname in used:
+            coordinates.append(_coordinate(kernel, iname, tag, context))
+    extents = {
+        axis: _longest([c.extent for c in alike], context)
+        for axis, alike in grouped(((c.kind, c.axis), c) for c in coordinates).items()
+    }
+    coordinates = [_on_axis(c, extents[c.kind, c.axis]) for c in coordinates]
+    grid = tuple(extents.get(("g", a), 1) for a in range(3))
     empty = [axis for axis in range(3) if _may_be_empty(kernel, axis, grid[axis], context)]
     for axis in empty:
         # Statements without this coordinate run in the first block, which must exist.
@@ -139,7 +136,7 @@ def find_hardware(kernel: Kernel) -> Hardware:
     coordinates = [
         replace(c, is_exact=False) if c.kind == "g" and c.axis in empty else c for c in coordinates
     ]
-    block = tuple(int(extents.get(("l", a), (1, ""))[0]) for a in range(3))
+    block = tuple(int(extents.get(("l", a), 1)) for a in range(3))
     threads = prod(block)
     if threads > CUDA.block_threads:
         factors = [str(b) for b in block if b != 1]
@@ -157,6 +154,28 @@ def find_hardware(kernel: Kernel) -> Hardware:
                 instead="use l.0 for the longest iname",
             )
     return Hardware(tuple(coordinates), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]))
+
+
+def _longest(extents: Sequence[Expression], context: isl.Set) -> Expression:
+    """The largest of several extents, without those that never exceed another one."""
+    kept: list[Expression] = []
+    for extent in extents:
+        if not any(_never_exceeds(extent, other, context) for other in kept):
+            kept = [other for other in kept if not _never_exceeds(other, extent, context)]
+            kept.append(extent)
+    return kept[0] if len(kept) == 1 else prim.Max(tuple(kept))
+
+
+def _never_exceeds(one: Expression, two: Expression, context: isl.Set) -> bool:
+    return one == two or _sets.is_nowhere(context, [prim.Comparison(one, ">", two)])
+
+
+def _on_axis(coordinate: Coordinate, extent: Expression) -> Coordinate:
+    """A coordinate where the axis may be longer than its iname."""
+    if coordinate.extent == extent:
+        return coordinate
+    is_number = isinstance(extent, (int, np.integer))
+    return replace(coordinate, extent=extent, is_exact=is_number)
 
 
 def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Set) -> bool:

@@ -26,13 +26,8 @@ def blocks(knl: lk.Kernel, length: int = 128) -> lk.Kernel:
     return knl.split_iname("i", length, outer_tag="g.0", inner_tag="l.0")
 
 
-def two_lengths() -> str:
-    knl = lk.make_kernel(
-        "{ [i, j]: 0 <= i < 32 and 0 <= j < 16 }",
-        ["b[i] = a[i]", "d[j] = a[j]"],
-        dtypes={"a, b, d": "float32"},
-    )
-    return knl.tag_inames("i:l.0").tag_inames("j:l.0").cuda()
+def two_inames_on_one_axis() -> str:
+    return copy("b[i, j] = a[i, j]", "{ [i, j]: 0 <= i, j < 16 }").tag_inames("i, j: l.0").cuda()
 
 
 def big_shared() -> str:
@@ -69,7 +64,7 @@ CASES: dict[str, Callable[[], object]] = {
     "prefetch that replaces nothing": lambda: matmul().add_prefetch(
         "a", ["j"], within="id:nothing"
     ),
-    "two lengths on one axis": two_lengths,
+    "two inames on one axis": two_inames_on_one_axis,
     "thread axis of no constant length": lambda: copy().tag_inames("i:l.0").cuda(),
     "split by zero": lambda: copy().split_iname("i", 0),
     "unwritten temporary": lambda: lk.make_kernel(

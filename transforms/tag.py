@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-import pymbolic.primitives as prim
-
 from loopkit import _arguments as kind
-from loopkit import _sets
-from loopkit._cached import memoised
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._launches import inames_by_launch
-from loopkit._nodes import Expression
 from loopkit._relations import grouped
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform
@@ -218,20 +212,6 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
     )
 
 
-@memoised
-def _lengths(kernel: Kernel, tag: Tag, used: frozenset[str]) -> Mapping[Expression, str]:
-    """The lengths of the inames with a tag among those of a launch, with the first of each.
-
-    Not among them are lengths that are unknown.
-    """
-    found: dict[Expression, str] = {}
-    for iname, its in kernel.tags:
-        extent = _loop_nests.extent(kernel, iname) if its == tag and iname in used else None
-        if extent is not None:
-            found.setdefault(extent[1], iname)
-    return found
-
-
 def _check_clashes(kernel: Kernel, iname: str, tag: Tag, same: Sequence[str]) -> None:
     """Refuse an iname that cannot share its axis with the others that are tagged the ``same``."""
     if len(same) == 1:
@@ -246,21 +226,6 @@ def _check_clashes(kernel: Kernel, iname: str, tag: Tag, same: Sequence[str]) ->
                     f"statement '{statement.id}' is inside both",
                     instead=f"use another axis, or join them: join_inames(['{other}', '{iname}'])",
                 )
-    unlike = [_lengths(kernel, tag, used) for used in inames_by_launch(kernel) if iname in used]
-    unlike = [lengths for lengths in unlike if len(lengths) > 1]
-    if not unlike:
-        return
-    extent = _loop_nests.extent(kernel, iname)
-    for its, other in (item for lengths in unlike for item in lengths.items()):
-        if extent is None or extent[1] == its:
-            continue
-        if _sets.is_nowhere(kernel.assumptions.set, [prim.Comparison(extent[1], "!=", its)]):
-            continue
-        raise IllegalTransformError(
-            f"inames '{other}' and '{iname}' cannot both be tagged {tag}: "
-            f"'{other}' has {to_text(its)} values and '{iname}' has {to_text(extent[1])}",
-            instead="split or pad the longer one, or say by assume(...) that they are equal",
-        )
 
 
 def _check_loaded_bounds(kernel: Kernel, iname: str) -> None:

@@ -276,6 +276,26 @@ fault(
     ),
     chain=(do("tag_inames", "i:l.0"),),
 )
+UNLIKE = (
+    do("set_temporary_address_space", "s", "shared"),
+    do("tag_inames", "i:l.1, j:l.0, k:l.0, l:l.1"),
+)
+fault(
+    "launch: an axis as long as the shortest of its inames",
+    programs.oblong,
+    None,
+    Patch("codegen.hardware:_longest", lambda f: lambda extents, context: min(extents)),
+    chain=UNLIKE,
+)
+fault(
+    "launch: an iname is taken to be as long as its axis",
+    programs.oblong,
+    None,
+    Patch("codegen.hardware:_on_axis", lambda f: lambda coordinate, extent: coordinate),
+    chain=UNLIKE,
+    sanitize=True,
+)
+
 fault(
     "launch: axes of the grid exchanged",
     kernels.product,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loopkit._pictures.domain import DomainPicture
     from loopkit._pictures.footprint import FootprintPicture
     from loopkit._pictures.loop import LoopPicture
-    from loopkit._pictures.roofline import RooflinePicture
+    from loopkit._pictures.roofline_plot import RooflinePicture
     from loopkit._pictures.witness import WitnessPicture
 
 

@@ -8,7 +8,7 @@ from math import log10
 import pytest
 
 import loopkit as lk
-from loopkit._pictures.roofline import RooflinePicture
+from loopkit._pictures.roofline_plot import RooflinePicture
 from loopkit._pictures.scene import Box, Label, Stroke
 
 

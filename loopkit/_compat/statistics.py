@@ -18,7 +18,7 @@ from loopkit._arrays import strides_of, swizzles_of
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
 from loopkit._costs.accesses import Access, accesses_of, address_map, space_of
-from loopkit._costs.barriers import barriers_of, kinds_of_barriers
+from loopkit._costs.barrier_counts import barriers_of, kinds_of_barriers
 from loopkit._costs.costs import instances_at, kinds_of_operations, operations_at
 from loopkit._costs.open_sizes import polynomials
 from loopkit._costs.sizes import check_sizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from loopkit._costs.barriers import times_combined
+from loopkit._costs.barrier_counts import times_combined
 from loopkit._costs.combinations import Combination, combinations_in
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from loopkit._budget import in_turn
 from loopkit._cached import cached_property
 from loopkit._costs.accesses import accesses_of
-from loopkit._costs.barriers import BarrierCosts, barriers_of
+from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
 from loopkit._costs.collectives import CombinationCosts, combinations_of
 from loopkit._costs.counting import Counting
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
 from loopkit._costs.on_device import OnDevice
-from loopkit._costs.operations import Operation, operations_of
+from loopkit._costs.operation_counts import Operation, operations_of
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR

@@ -18,7 +18,7 @@ from loopkit._errors import InvalidArgumentError, LoopkitError
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
     from loopkit._kernel import Kernel
-    from loopkit._pictures.roofline import RooflinePicture
+    from loopkit._pictures.roofline_plot import RooflinePicture
     from loopkit._run.resources import Resources
 
 
@@ -75,7 +75,7 @@ class OnDevice:
 
     def plot_roofline(self, *, measured: float | None = None) -> RooflinePicture:
         """The roofline as a picture, with a time in seconds beside it where one was measured."""
-        from loopkit._pictures.roofline import roofline_picture
+        from loopkit._pictures.roofline_plot import roofline_picture
 
         return roofline_picture(self.source, self.sizes, self.roofline, measured)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit import _budget, _sets
 from loopkit._arrays import ValueArg, strides_of
 from loopkit._budget import in_turn
-from loopkit._costs.barriers import BarrierCosts
+from loopkit._costs.barrier_counts import BarrierCosts
 from loopkit._costs.costs import Costs, costs
 from loopkit._costs.devices import Device
 from loopkit._costs.interpolation import Lattice, NoLaunchError, NotPolynomialError, interpolated

@@ -16,7 +16,7 @@ from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
-from loopkit._pictures.instances import At, restricted
+from loopkit._pictures.shown_instances import At, restricted
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance
 from loopkit._poly.parallel_axes import index_name

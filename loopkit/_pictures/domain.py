@@ -9,10 +9,10 @@ from typing import Any
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, Place, ticks
-from loopkit._pictures.instances import (
+from loopkit._pictures.picture import Picture
+from loopkit._pictures.shown_instances import (
     FOLD,
 )
-from loopkit._pictures.picture import Picture
 
 FRAMES = 96
 """Moments that a slider has; of longer times, each is several moments."""

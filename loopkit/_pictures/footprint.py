@@ -22,7 +22,8 @@ from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, ticks
-from loopkit._pictures.instances import (
+from loopkit._pictures.picture import Picture
+from loopkit._pictures.shown_instances import (
     CELLS,
     FOLD,
     POINTS,
@@ -31,7 +32,6 @@ from loopkit._pictures.instances import (
     evaluated,
     restricted,
 )
-from loopkit._pictures.picture import Picture
 from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
 from loopkit._poly.model import Model, model_of
 from loopkit.codegen.prepare import prepare

@@ -22,8 +22,8 @@ from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline
-from loopkit._pictures.instances import At, at_texts, restricted
 from loopkit._pictures.picture import Picture
+from loopkit._pictures.shown_instances import At, at_texts, restricted
 from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance

@@ -13,7 +13,7 @@ from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError, linear
 from loopkit._pictures.domain import DomainPicture, DomainPoint
-from loopkit._pictures.instances import (
+from loopkit._pictures.shown_instances import (
     CELLS,
     At,
     Instances,

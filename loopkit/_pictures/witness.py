@@ -17,8 +17,8 @@ from loopkit._errors import Instance, InvalidArgumentError, Witness, WitnessErro
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, ticks
-from loopkit._pictures.instances import Instances, instances_of
 from loopkit._pictures.picture import Picture
+from loopkit._pictures.shown_instances import Instances, instances_of
 from loopkit._points import smallest_point
 from loopkit._poly.model import Model, model_of
 from loopkit._spelling import is_name

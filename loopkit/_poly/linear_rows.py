@@ -40,11 +40,17 @@ def tightened(row: Row) -> Row:
     return (*(c // divisor for c in row[:-1]), row[-1] // divisor)
 
 
-def without_terms(row: Row, equalities: Iterable[Row]) -> Row:
-    """The same inequality under the equalities, about fewer names where that is possible."""
-    for equality in equalities:
-        for column, coefficient in enumerate(equality[:-1]):
-            if coefficient and row[column] and row[column] % coefficient == 0:
+Terms = tuple[tuple[int, int], ...]
+
+
+def without_terms(row: Row, equalities: Iterable[tuple[Row, Terms]]) -> Row:
+    """The same inequality under the equalities, about fewer names where that is possible.
+
+    Equalities come with their columns and coefficients.
+    """
+    for equality, terms in equalities:
+        for column, coefficient in terms:
+            if row[column] and row[column] % coefficient == 0:
                 other = plus(row, -(row[column] // coefficient), equality)
                 if names_in(other) < names_in(row):
                     row = other
@@ -68,7 +74,7 @@ def unlinked(
     equalities: Iterable[Row], inequalities: Iterable[Row], low: Bounds, high: Bounds
 ) -> list[Row]:
     """Inequalities that say the same, each once: what bounds imply links no names."""
-    known = list(equalities)
+    known = [(e, tuple((n, c) for n, c in enumerate(e[:-1]) if c)) for e in equalities]
     tightest: dict[Row, int] = {}
     for row in inequalities:
         row = without_terms(row, known)

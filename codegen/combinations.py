@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from loopkit._collectives import COMBINE, combined_axes
+from loopkit._collectives import COMBINE, combined_axes, spread_inames
 from loopkit._kernel import Kernel, Statement
+from loopkit._tags import LocalAxis
 from loopkit.codegen.c.tree import CExpression, Combine, Element, Name
 from loopkit.codegen.combine import (
     Combining,
@@ -37,9 +38,8 @@ def combination_note(kernel: Kernel, statement: Statement, block: Block) -> str:
     ways = tuple(way for _, way in chosen_ways(kernel, statement, block))
     name = statement.written
     axes = combined_axes(kernel)[name]
-    updates = (s for s in kernel.writers[name] if s.operation is not None)
-    inames = dict.fromkeys(i for s in updates for i in kernel.reduced_inames(s))
-    mine = [i for i in inames if getattr(kernel.iname_tags.get(i), "axis", None) is not None]
+    inames = spread_inames(kernel)[name]
+    mine = [i for i in inames if isinstance(kernel.iname_tags[i], LocalAxis)]
     operation = kernel.temporary_by_name[name].accumulates
     return f"{operation} over {', '.join(mine)}: {described(block, axes, ways)}"
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from loopkit._arrays import AddressSpace
 from loopkit._cached import memoised
 from loopkit._errors import IllegalTransformError
+from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
 from loopkit._tree import (
@@ -33,6 +34,22 @@ COMBINE = "combine"
 
 
 @memoised
+def reduced_inames(kernel: Kernel, update: Statement) -> frozenset[str]:
+    """The inames that an update runs over, but for those that tell cells or threads apart.
+
+    An accumulator that starts on an axis, whatever its iname there, is that index's own.
+    """
+    tags = kernel.iname_tags
+    starts = [s for s in kernel.writers.get(update.written, ()) if s.kind == "init"]
+    own = {tags[i] for s in starts for i in s.inames if i in tags}
+    return frozenset(
+        i
+        for i in kernel.reduced_inames(update)
+        if tags.get(i) not in own and i not in variable_names(update.write[1])
+    )
+
+
+@memoised
 def spread_inames(kernel: Kernel) -> Mapping[str, tuple[str, ...]]:
     """The block and thread inames that the updates of accumulators run over, by accumulator.
 
@@ -45,10 +62,12 @@ def spread_inames(kernel: Kernel) -> Mapping[str, tuple[str, ...]]:
         if temporary.accumulates is None or temporary.address_space is not AddressSpace.PRIVATE:
             continue
         writers = kernel.writers.get(temporary.name, ())
-        if not any(s.kind == "init" for s in writers):
+        starts = [s for s in writers if s.kind == "init"]
+        if not starts:
             continue
-        updates = (s for s in writers if s.operation is not None)
-        inames = [i for s in updates for i in kernel.reduced_inames(s) if i in parallel]
+        updates = [s for s in writers if s.operation is not None]
+        inames = [i for s in updates for i in kernel.all_inames if i in reduced_inames(kernel, s)]
+        inames = [i for i in inames if i in parallel]
         if inames:
             found[temporary.name] = tuple(dict.fromkeys(inames))
     return found
@@ -96,11 +115,10 @@ class _Placement:
         self.kernel = kernel
         self.name = name
         self.updates = {s.id for s in kernel.writers[name] if s.operation is not None}
-        self.starts = {s.id: s for s in kernel.writers[name] if s.kind == "init"}
+        self.starts = {s.id for s in kernel.writers[name] if s.kind == "init"}
         readers = kernel.readers.get(name, ())
         self.readers = {s.id for s in readers} - self.updates
         self.made: list[Statement] = []
-        self.start = next(iter(self.starts.values()))
 
     def kernel_with(self) -> Kernel:
         entries = [*self.behind(self.kernel.tree, entries_of(self.kernel.tree), ())]
@@ -112,19 +130,19 @@ class _Placement:
         found: list[Entry] = []
         position = 0
         is_open, is_whole = False, False  # updates without a combination; a combination was made
-        last = 0  # where the last updates end
+        last, latest = 0, ""  # where the last updates end, and one of them
         was_read = False
         for node in nodes:
             inside = set(statements_in(node))
             mine = entries[position : position + len(entries_of((node,)))]
             position += len(mine)
             updates, reads = inside & self.updates, inside & self.readers
-            for start in (s for s in self.starts if s in inside):
-                self.start, is_whole = self.starts[start], False
+            is_whole = is_whole and self.starts.isdisjoint(inside)
+            latest = max(updates, default=latest)
             if updates and reads:
                 assert isinstance(node, Loop)
                 key = mine[0][1][len(path)]
-                if is_open or is_whole or key[0] not in self.start.inames:
+                if is_open or is_whole or key[0] in self.reduced(latest):
                     raise self.amid(key[0])
                 mine = self.behind(node.body, mine, (*path, key))
             elif updates:
@@ -132,7 +150,7 @@ class _Placement:
                     raise self.amid(None)
                 is_open, last = True, len(found) + len(mine)
             elif reads and is_open:
-                found.insert(last, self.combination(path))
+                found.insert(last, self.combination(path, latest))
                 is_open, is_whole = False, True
             was_read = was_read or bool(reads)
             found += mine
@@ -140,14 +158,23 @@ class _Placement:
             raise self.amid(path[-1][0])
         return found
 
-    def combination(self, path: Path) -> Entry:
-        """A combination in some loops, and in those of the start that are not among them."""
+    def reduced(self, update: str) -> frozenset[str]:
+        """The inames that an update runs over; others tell apart what is updated."""
+        return reduced_inames(self.kernel, self.kernel.statement_by_id[update])
+
+    def combination(self, path: Path, updated: str) -> Entry:
+        """A combination in some loops, and in those of an update that it does not run over."""
         taken = [s.id for s in self.made]
         made_by = self.kernel.temporary_by_name[self.name].made_by
+        update, reduced = self.kernel.statement_by_id[updated], self.reduced(updated)
+        predicates = (p for p in update.predicates if reduced.isdisjoint(variable_names(p)))
         statement = replace(
-            self.start,
+            update,
             id=self.kernel.fresh_name(f"{self.name}_{COMBINE}", taken),
-            rhs=self.start.lhs,
+            rhs=update.lhs,
+            inames=update.inames - reduced,
+            predicates=tuple(predicates),
+            operation=None,
             kind=COMBINE,
             depends_on=frozenset(),
             made_by=made_by,
@@ -157,8 +184,8 @@ class _Placement:
         # Loops of its own: no other statement has a key with that number.
         own: tuple[Key, ...] = tuple(
             (iname, -len(self.made))
-            for iname, _ in self.kernel.paths[self.start.id]
-            if iname not in known
+            for iname, _ in self.kernel.paths[updated]
+            if iname not in known and iname in statement.inames
         )
         return statement.id, (*path, *own)
 

@@ -322,3 +322,38 @@ def test_examples(name, golden):
 
 
 # }}}
+
+
+# {{{ accumulators that start elsewhere
+
+
+def test_a_start_in_loops_and_on_axes_of_its_own():
+    knl = rows().split_iname("i", 8).duplicate_inames("i_inner", "id:insn_init")
+    knl = knl.split_iname("j", 4, inner_tag="l.0")
+    check(knl, sums)
+    threads = knl.tag_inames("i_inner: l.1, i_inner_0: l.1, i_outer: g.0")
+    assert "combine acc: sum over j_inner: 4 threads" in str(threads)
+    check(threads, sums)
+
+
+def test_tiles_of_accumulators_in_registers():
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+        "c[i, j] = sum(k, a[i, k]*b[k, j])",
+        dtypes={"a, b, c": "float32"},
+        assumptions="n, m, l >= 1",
+    )
+    knl = knl.split_iname("k", 32, inner_tag="l.0")
+    rng = np.random.default_rng(0)
+    a, b = rng.random((5, 70), dtype=np.float32), rng.random((70, 3), dtype=np.float32)
+    for tag in ("unr", "ilp"):
+        tiled = knl.split_iname("i", 2, inner_tag=tag, outer_tag="g.0")
+        tiled = tiled.split_iname("j", 2, inner_tag=tag, outer_tag="g.1")
+        np.testing.assert_allclose(tiled.executor("host")(a=a, b=b), a @ b, rtol=1e-4)
+        assert tiled.prove().ok
+    last = knl.split_iname("k_outer", 2, slabs=(0, 1)).tag_inames("i: g.0, j: g.1")
+    np.testing.assert_allclose(last.executor("host")(a=a, b=b), a @ b, rtol=1e-4)
+    assert last.prove().ok
+
+
+# }}}

@@ -140,7 +140,7 @@ def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Chan
     ids = matching(kernel, within)
     parts: dict[str, _Partial] = {}
     for update in kernel.statements:
-        reduced = frozenset(kernel.reduced_inames(update))
+        reduced = frozenset(kernel.reduced_inames(update)) - variable_names(update.write[1])
         if update.id in ids and update.kind == "update" and chosen < reduced:
             inner = chosen if is_inward else reduced - chosen
             parts[update.id] = _partial(kernel, update, inner, parts)

@@ -223,6 +223,8 @@ class PartialSums:
         written = self.new.write_cell(Instance(carried.statement, FLUSH))
         pairs = self.paths(carried) & self.check.image_relation(image, UPDATE, READER)
         pairs = pairs & self.check.lineage.sizes
+        if len(indices) != len(written.indices):
+            return  # an accumulator that got an axis: what reads it says which cell is meant
         for axis, (due, its) in enumerate(zip(indices, written.indices, strict=True)):
             cell = due
             if variable_names(due) & self.check.root.data or not _sets.is_affine(due):

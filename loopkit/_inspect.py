@@ -290,9 +290,9 @@ def view(
     """Write a page that shows the schedule, step by step, down to its machine code.
 
     One file of HTML that needs no server and no network: the nest, CUDA C, PTX and SASS side by
-    side, in which lines that come from each other light up together; with sizes, together or by
-    name, what each line costs.  ``arch`` is the architecture of the machine code (default: that of
-    the GPU here, or sm_90a).
+    side, in which lines that come from each other light up together.  ``sizes`` and ``more`` are
+    the kernel's integer parameters, together or by name: with them, what each line costs.
+    ``arch`` is the architecture of the machine code (default: that of the GPU here, or sm_90a).
 
     Returns the path of the file.  Raises :class:`InvalidArgumentError` for a path that cannot be
     written, and what :meth:`costs` raises; then there is no file, or the old one.

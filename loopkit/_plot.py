@@ -103,7 +103,7 @@ def plot_banks(
 ) -> BankPicture:
     """Which lanes of a warp touch which banks of shared memory in one request.
 
-    *statement*, *access*, *block*, *at*, *sizes* and the errors raised are those of
+    *statement*, *access*, *block*, *at*, *sizes*, *more* and the errors raised are those of
     :meth:`plot_access`; *array* lies in shared memory, and *warp* is one warp.
     """
     from loopkit._pictures.banks import bank_picture

@@ -306,6 +306,15 @@ def test_faulty_exchanges_are_found(old: str, new: str) -> None:
     assert prove_source(kernel, source.replace(old, new)).findings
 
 
+def test_a_line_that_gives_a_record_where_a_number_is_due() -> None:
+    kernel = least()
+    source = kernel.cuda()
+    first, _, rest = source.partition("  // insn_update: argmin over j\n")
+    proof = prove_source(kernel, f"{first} {rest.lstrip()}")
+    assert proof.findings
+    assert not prove_source(kernel, source.replace("acc.value;", "acc;")).ok
+
+
 def test_pairs_of_ones_own_with_a_reference() -> None:
     def multiplied(a: Any, b: Any) -> Any:
         return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]

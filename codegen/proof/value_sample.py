@@ -161,8 +161,8 @@ def numbers_of(term: Term) -> list[float]:
 
 def differ(a: Any, b: Any) -> bool:
     """Whether two results are different for certain: not only in the sign of a zero."""
-    if isinstance(a, tuple):
-        return any(map(differ, a, b))
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return type(a) is not type(b) or len(a) != len(b) or any(map(differ, a, b))
     return not (a != a and b != b) and not bool(a == b)
 
 

@@ -21,6 +21,7 @@ from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameErr
 from loopkit._expression import Access, accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
+from loopkit._linear import plain_terms
 from loopkit._nodes import Expression
 from loopkit._relations import grouped
 from loopkit._same import Exact, digest_of
@@ -300,9 +301,13 @@ class Kernel(Exact, Methods):
         return frozenset((*self.writers, *self.temporary_by_name))
 
     def reduced_inames(self, statement: Statement) -> tuple[str, ...]:
-        """The inames that an update runs over: those that its accumulator's start is not in."""
+        """The inames that an update runs over: those that its accumulator's start is not in.
+
+        Nor are they which cell of the accumulator it is: its start may be in loops of its own.
+        """
         starts = [s for s in self.writers.get(statement.written, ()) if s.kind == "init"]
         outer = frozenset().union(*(s.inames for s in starts))
+        outer |= {i for index in statement.write[1] for i in plain_terms(index)}
         return tuple(i for i in self.all_inames if i in statement.inames - outer)
 
     def array(self, name: str) -> ArrayArg | TemporaryVariable:

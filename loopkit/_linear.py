@@ -248,6 +248,24 @@ def linear(expr: Expression) -> Linear:
     return linear(bits)
 
 
+def plain_terms(expr: Expression) -> frozenset[str]:
+    """The names that are added up in an expression, outside of quotients; none where it is no form.
+
+    ``8*i + j // 4`` has ``i``.
+    """
+    try:
+        terms = linear(expr).terms
+    except NotAffineError:
+        return frozenset()
+    divided = frozenset().union(*(variable_names(a) for a in terms if not is_name(a)))
+    return frozenset(a.name for a in terms if is_name(a)) - divided
+
+
+def is_name(atom: Expression) -> bool:
+    """Whether an atom of a form is a name."""
+    return isinstance(atom, prim.Variable)
+
+
 def product(parts: Iterable[Linear], expr: Expression) -> Linear:
     """The product of forms, of which one at most has terms; ``expr`` is what it is of."""
     result = Linear({}, 1)

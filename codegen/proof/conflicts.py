@@ -15,7 +15,7 @@ from loopkit._target import CUDA
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.data import DataFacts, is_open
+from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import Floor, Form, Variable, Xor, floor, values_of, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -172,11 +172,10 @@ class ConflictCheck(Check):
             self._bases[key] = found
         return self._bases[key]
 
-    @staticmethod
-    def _key(touch: Touch) -> tuple[object, ...]:
+    def _key(self, touch: Touch) -> tuple[object, ...]:
         cell = touch.cell if touch.cell is not None else touch.origin and key_of(touch.origin)
         # What data decides may have changed from one statement to the next.
-        own = touch.leaf.statement if is_open(touch.cell) else None
+        own = touch.leaf.statement if self.data.decides(touch.cell) else None
         return (touch.array, id(touch.scope), cell, touch.offset, own)
 
     @memoised
@@ -189,7 +188,7 @@ class ConflictCheck(Check):
         known = space.everything
         if first.array != second.array:
             return known
-        if is_open(first.cell) or is_open(second.cell):
+        if self.data.decides(first.cell) or self.data.decides(second.cell):
             known = self.data.one_cell(space, first, second)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
             return known

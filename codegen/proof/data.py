@@ -81,6 +81,10 @@ class DataFacts:
         found.update(dict.fromkeys(sorted(self._data_names(touch.leaf))))
         return ", ".join(found)
 
+    def decides(self, cell: tuple[Form, ...] | None) -> bool:
+        """Whether a cell hangs on data: on elements of arrays, or on integers that were loaded."""
+        return is_open(cell) or any(form.names & self.subject.data_names for form in cell or ())
+
     def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses may be one cell; the second has names of its own."""
         one, two = first.origin, second.origin

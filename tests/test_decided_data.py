@@ -1,0 +1,132 @@
+"""Cells and bounds that data decide: gathers, scatters and sparse rows at the checker's speed."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+
+
+def scatter(text: str) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        text,
+        [lk.GlobalArg("y", "float32", shape="m"), lk.GlobalArg("x", "float32", shape="m"), ...],
+        dtypes={"p": "int32", "q": "int32"} if "q" in text else {"p": "int32"},
+        assumptions="n <= m",
+    )
+
+
+SCATTERS = ["y[p[i]] = x[i]", "<> k = p[i]\ny[k] = x[i]", "y[p[i]] = y[p[i]] + x[q[i]]"]
+
+
+@pytest.mark.parametrize("text", SCATTERS)
+def test_a_scatter_is_proven_to_the_end(text: str) -> None:
+    knl = scatter(text).assume_injective("p")
+    knl = knl.split_iname("i", 128).tag_inames({"i_outer": "g.0", "i_inner": "l.0"})
+    assert knl.history[-1].verdict == "proven"
+    assert knl.prove().ok
+    again = scatter(text).assume_injective("p").split_iname("i", 128)
+    again = again.tag_inames("i_inner: l.0").tag_inames("i_outer: g.0")
+    assert again.cuda() == knl.cuda()
+
+
+def test_two_loads_into_one_integer_are_not_taken_for_one() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "<int32> k = p[i]\ny[k] = x[i] {id=first}\nk = q[i]\ny[k] = x[i] {id=second}",
+        [lk.GlobalArg("y", "float32", shape="m"), ...],
+        dtypes={"x": "float32", "p": "int32", "q": "int32"},
+    )
+    knl = knl.assume_injective("p").assume_injective("q")
+    knl = knl.tag_inames("i: l.0", unchecked=True)
+    try:
+        proof = knl.prove()
+    except lk.LoopkitError:
+        return
+    assert not proof.ok
+
+
+ROWS = {
+    "csr": (
+        ["{ [i]: 0 <= i < n }", "{ [j]: first <= j < last }"],
+        """
+        for i
+            <> first = start[i]
+            <> last = start[i + 1]
+            y[i] = sum(j, value[j]*x[column[j]])
+        end
+        """,
+        {"start": "n + 1", "value": "nnz", "column": "nnz", "x": "m"},
+    ),
+    "jagged": (
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < length }"],
+        """
+        for i
+            <> length = lengths[i]
+            for j
+                y[i, j] = 2*x[i, j]
+            end
+        end
+        """,
+        {"lengths": "n", "x": "n, m", "y": "n, m"},
+    ),
+    "coo": (
+        ["{ [e]: 0 <= e < nnz }"],
+        "y[row[e]] = y[row[e]] + value[e]*x[column[e]] {atomic}",
+        {"row": "nnz", "value": "nnz", "column": "nnz", "x": "m", "y": "n"},
+    ),
+}
+INTEGERS = ("start", "column", "lengths", "row")
+
+
+def sparse(name: str) -> lk.Kernel:
+    domains, text, shapes = ROWS[name]
+    arrays = [
+        lk.GlobalArg(a, "int32" if a in INTEGERS else "float32", shape=shape)
+        for a, shape in shapes.items()
+    ]
+    return lk.make_kernel(domains, text, [*arrays, ...], dtypes={"y": "float32"})
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_loops_with_loaded_bounds_take_milliseconds(name: str) -> None:
+    knl = sparse(name)
+    outer = "e" if name == "coo" else "i"
+    steps = [
+        lambda k: k.split_iname(outer, 128),
+        lambda k: k.tag_inames({f"{outer}_outer": "g.0", f"{outer}_inner": "l.0"}),
+    ]
+    if name != "coo":
+        steps += [
+            lambda k: k.split_iname("j", 4),
+            lambda k: k.tag_inames("j_inner: unr"),
+            lambda k: k.rename_iname("j_outer", "jo"),
+            lambda k: k.split_iname("jo", 8),
+        ]
+    times = []
+    for step in steps:
+        begin = time.process_time()
+        knl = step(knl)
+        times.append(time.process_time() - begin)
+        assert knl.history[-1].verdict == "proven"
+    assert sorted(times)[len(times) // 2] < 0.2
+    assert knl.prove().ok
+
+
+def test_a_sparse_product_is_right() -> None:
+    knl = sparse("csr").split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").split_iname("j", 4)
+    rng = np.random.default_rng(6)
+    lengths = rng.integers(0, 7, 70)
+    start = np.r_[0, lengths.cumsum()].astype(np.int32)
+    column = rng.integers(0, 9, start[-1]).astype(np.int32)
+    value = rng.integers(-3, 3, start[-1]).astype(np.float32)
+    x = rng.integers(-3, 3, 9).astype(np.float32)
+    expected = np.array([(value[a:b] * x[column[a:b]]).sum() for a, b in pairwise(start)])
+    for order in ("ascending", "descending", "random"):
+        y = knl.executor("host", order=order, seed=7)(start=start, column=column, value=value, x=x)
+        assert (np.asarray(y) == expected).all()

@@ -26,6 +26,7 @@ PARTS = (
     "rooms",
     "naming",
     "atomics",
+    "collectives",
 )
 
 

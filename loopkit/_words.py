@@ -33,12 +33,12 @@ CUDA = _words("""
 """What CUDA declares and generated code relies on, macros of its headers, and our own words."""
 
 CALLED = _words("""
-    abs acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf cbrt
-    cbrtf ceil ceilf copysign copysignf cos cosf cosh coshf erf erfc erfcf erff exp exp2 exp2f expf
-    expm1 expm1f fabs fabsf floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf hypot hypotf
-    isfinite isinf isnan lgamma lgammaf log log10 log10f log1p log1pf log2 log2f logf max min pow
-    powf rint rintf rsqrt rsqrtf sin sinf sinh sinhf sqrt sqrtf tan tanf tanh tanhf tgamma tgammaf
-    trunc truncf
+    abs acos acosf acosh acoshf asin asinf asinh asinhf atan atan2 atan2f atanf atanh atanhf
+    atomicAdd atomicAnd atomicMax atomicMin atomicOr atomicXor cbrt cbrtf ceil ceilf copysign
+    copysignf cos cosf cosh coshf erf erfc erfcf erff exp exp2 exp2f expf expm1 expm1f fabs fabsf
+    floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf hypot hypotf isfinite isinf isnan lgamma
+    lgammaf log log10 log10f log1p log1pf log2 log2f logf max min pow powf rint rintf rsqrt rsqrtf
+    sin sinf sinh sinhf sqrt sqrtf tan tanf tanh tanhf tgamma tgammaf trunc truncf
 """)
 """Functions that generated code calls: a variable of that name would hide them."""
 

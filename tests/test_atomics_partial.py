@@ -7,6 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 from conftest import Golden
+from hypothesis import given, settings
+from hypothesis.strategies import DataObject, booleans, data, integers, sampled_from
 from test_atomics import ORDERS, on_blocks
 
 import loopkit as lk
@@ -163,6 +165,27 @@ def test_threads_combine_what_a_block_adds() -> None:
 
 
 @pytest.mark.host
+def test_launches() -> None:
+    """One launch sets the bins, the next counts in shared memory: no argument to be set before."""
+    kernel = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 64 }",
+        "h[j] = 0 {id=start}\n... gbarrier\nh[c[i]] = h[c[i]] + 1 {atomic, id=count}",
+        [lk.GlobalArg("h", shape=64, is_input=False), ...],
+        dtypes={"h, c": "int32"},
+        assumptions="n >= 1",
+    )
+    kernel = split(kernel.assume_within("c", 0, 64)).tag_inames("i_outer: g.0, i_inner_inner: l.0")
+    fast = kernel.tag_inames("j: l.0").buffer_array(
+        "h", ["i_inner_outer", "i_inner_inner"], partial=True
+    )
+    assert fast.prove().ok
+    c = np.random.default_rng(2).integers(0, 64, 1000).astype("int32")
+    for order in ORDERS:
+        found = fast.executor("host", order=order)(c=c)
+        np.testing.assert_array_equal(found, np.bincount(c, minlength=64))
+
+
+@pytest.mark.host
 def test_loops_of_any_length() -> None:
     """Blocks stride over the vector, as many as there are."""
     kernel = lk.make_kernel(
@@ -189,6 +212,37 @@ def test_types_that_come_later() -> None:
     typed = kernel.add_dtypes({"s, x": "int32"})
     fast = typed.buffer_array("s", "i_inner", default_tag=None, partial=True)
     assert "s_buf = -2147483647 - 1;" in fast.cuda()
+
+
+@settings(max_examples=25)
+@given(data())
+def test_any_sizes(draw: DataObject) -> None:
+    """Tiles, threads and bins of any size, in any space, before or after the tags."""
+    bins, length = draw.draw(integers(1, 9)), draw.draw(integers(1, 12))
+    threads, n = draw.draw(integers(1, length)), draw.draw(integers(0, 40))
+    kernel = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "h[c[i]] = h[c[i]] + x[i] {atomic}",
+        [lk.GlobalArg("h", shape=bins), ...],
+        dtypes={"h, x": "int32", "c": "int32"},
+    )
+    kernel = kernel.assume_within("c", 0, bins).split_iname("i", length)
+    kernel = kernel.split_iname("i_inner", threads)
+    tags = "i_outer: g.0, i_inner_inner: l.0"
+    space = draw.draw(sampled_from(["local", "private"]))
+    swept = ["i_inner_outer", "i_inner_inner"] if space == "local" else ["i_inner_outer"]
+    options = {"temporary_scope": space, "default_tag": None, "partial": True}
+    if draw.draw(booleans()):
+        fast = kernel.tag_inames(tags).buffer_array("h", swept, **options)
+    else:
+        fast = kernel.buffer_array("h", swept, **options).tag_inames(tags)
+    assert fast.prove().ok
+    rng = np.random.default_rng(n)
+    c, x = rng.integers(0, bins, n).astype("int32"), rng.integers(-9, 9, n).astype("int32")
+    due = np.ones(bins, "int32")
+    np.add.at(due, c, x)
+    found = fast.executor("reference")(c=c, x=x, h=np.ones(bins, "int32"))
+    np.testing.assert_array_equal(found, due)
 
 
 def test_cells_that_loops_choose() -> None:

@@ -6,6 +6,7 @@ import pytest
 from test_atomics import histogram, on_blocks
 
 import loopkit as lk
+from loopkit.codegen.c.atomics import ATOMICS
 from loopkit.codegen.proof import prove_source
 
 # {{{ what is no atomic update
@@ -58,6 +59,13 @@ def test_a_cast_says_when_to_round() -> None:
         "atomicAdd(&s[0], (float)x["
         in on_blocks(lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes=types)).cuda()
     )
+
+
+@pytest.mark.parametrize("name", [n for n in ATOMICS if not n.startswith("lk_")])
+def test_names_of_functions(name: str) -> None:
+    """A variable of that name would hide what is called."""
+    with pytest.raises(lk.InvalidArgumentError, match="a function that generated code calls"):
+        lk.make_kernel("{ [i]: 0 <= i < n }", f"{name}[0] = {name}[0] + 1 {{atomic}}")
 
 
 # }}}

@@ -76,7 +76,8 @@ def copies_of(
     indexing = {name for w in writers for index in w.write[1] for name in variable_names(index)}
     touching = (*writers, *kernel.readers.get(temporary.name, ()))
     # Along the threads of its reduction an accumulator is one: they combine what each has.
-    reduced = [i for w in writers if w.kind == "update" for i in kernel.reduced_inames(w)]
+    updates = [w for w in writers if w.operation is not None and temporary.accumulates is not None]
+    reduced = [i for w in updates for i in kernel.reduced_inames(w)]
     found = []
     for axis in axes.values():
         kind = axis.key[0]

@@ -24,7 +24,9 @@ def loaded(program: Program, device: Any, function: int) -> LoadedProgram:
     """As if it had been compiled, and were known to the driver by a number."""
     shared = program.static_shared + program.dynamic_shared
     compiled: Any = SimpleNamespace(resources=SimpleNamespace(shared=shared))
-    return LoadedProgram(program, compiled, device, function)
+    parts = program.parts if program.launches else ()
+    functions = {part.name: loaded(part, device, function) for part in parts}
+    return LoadedProgram(program, compiled, device, function, functions)
 
 
 def size(name: str, dtype: Any = I32) -> ValueParam:

@@ -111,3 +111,19 @@ def in_turn(more: str = "") -> lk.Kernel:
         dtypes={"x": "int32"},
         assumptions="n >= 1",
     )
+
+
+def plain_in_turn() -> lk.Kernel:
+    """The same with no barrier yet."""
+    return in_turn().remove_barrier("gb").with_(history=(), lineage=None)
+
+
+def through_scalar() -> lk.Kernel:
+    """A value that each iteration makes and uses."""
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "<> s = 2*x[i] {id=first}\ny[i] = s {id=second}",
+        name="through_scalar",
+        dtypes={"x": "int32"},
+        assumptions="n >= 1",
+    )

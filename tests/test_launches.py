@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from _run_stand_in import Cpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from launch_kernels import (
@@ -22,6 +23,7 @@ from launch_kernels import (
 )
 
 import loopkit as lk
+from loopkit._run.executor import CudaExecutor
 from loopkit._tree import LaunchBarrier, Loop, build, entries_of
 
 DOMAIN = "{ [i, j, t]: 0 <= i, j < n and 0 <= t < m }"
@@ -356,6 +358,25 @@ def test_arrays_with_strides():
     x = np.random.default_rng(1).random((17, 60), dtype="float32")[:, ::2]
     y = normalised().executor("host")(x=x)
     np.testing.assert_allclose(y, x / np.abs(x).max(axis=1, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", CASES)
+def test_calls_of_the_driver(name, monkeypatch):
+    """The executor for GPUs launches all, in order, with memory of its own between them."""
+    cpu = Cpu()
+    cpu.install(monkeypatch)
+    plain, scheduled, cases = CASES[name]
+    knl = scheduled()
+    run = CudaExecutor(knl.program)
+    for sizes in cases:
+        arrays = data(plain(), sizes)
+        due = plain().executor("reference")(**{n: a.copy() for n, a in arrays.items()}, **sizes)
+        cpu.calls.clear()
+        found = run(**{n: a.copy() for n, a in arrays.items()}, **sizes)
+        np.testing.assert_allclose(found, due, rtol=1e-6)
+        assert cpu.calls.count("launch") == len(knl.launch_config(**sizes))
+        assert cpu.is_empty
 
 
 @pytest.mark.nvrtc

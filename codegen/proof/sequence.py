@@ -28,6 +28,7 @@ from loopkit._program import ArrayParam, Check, Launches, Program, ProgramLoop, 
 from loopkit._rules import expand_rules
 from loopkit._same import same
 from loopkit._tree import statements_in
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.joined import joined
 from loopkit.codegen.launches import Part, parts_in, parts_of
 from loopkit.codegen.proof.recorder import Recorder
@@ -64,6 +65,9 @@ class SequenceCheck:
             return ()
         turns = []
         for (part, own, known), (source, shift) in zip(pairs, sources, strict=True):
+            if not _executed(own) <= part.kernel.statement_by_id.keys():
+                self.wrong("order", f"'{own.name}' runs what belongs to another launch")
+                continue
             self.same_part(part)
             self.handed(part, own)
             checks = self.checks(known, part.kernel)
@@ -249,6 +253,13 @@ class SequenceCheck:
             found.append((above + _HEAD + function, line))
             line += function.count("\n")
         return tuple(found)
+
+
+def _executed(program: Program) -> frozenset[str]:
+    """The statements that a launch says its lines execute."""
+    nodes = c.statements(program.tree.body) if program.tree is not None else ()
+    found = (node.statement for node in nodes if isinstance(node, c.Assign))
+    return frozenset(name for name in found if name is not None)
 
 
 def _said(statement: Statement) -> object:

@@ -13,7 +13,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from loopkit._host import compiler as host_compiler
 from loopkit._host import launch as host_launch
 from loopkit._host.report import ErrorRecord, launch_error
 from loopkit._program import ArrayParam, Program
+from loopkit._run.sequence import own_arguments, turns_of
 
 from .data import Case
 
@@ -60,21 +61,35 @@ class Compiled:
     def __init__(self, program: Program, library: ctypes.CDLL, number: int) -> None:
         self.program = program
         self._library = library
-        self._entry = host_launch._address(getattr(library, f"lk_entry_{number}"))
-        plain = host_launch._address(getattr(library, f"lk_plain_{number}"))
-        self._plain = None if _WAITS.search(program.source) else plain
+        self._entries: dict[str, tuple[int, int | None]] = {}
+        for part in program.parts:
+            entry, plain = (
+                host_launch._address(getattr(library, f"lk_{kind}_{number}_{part.name}"))
+                for kind in ("entry", "plain")
+            )
+            self._entries[part.name] = entry, None if _WAITS.search(program.source) else plain
 
-    def launch(self, pointers: Any, grid: tuple[int, int, int], order: str, seed: int) -> None:
-        """Run all blocks; raises :class:`LaunchError`."""
+    def call(self, pointers: Any, sizes: dict[str, int], order: str, seed: int) -> None:
+        """Run all launches of a call; raises :class:`LaunchError`."""
+        for turn in turns_of(self.program, sizes):
+            values = {name: ctypes.c_longlong(value) for name, value in turn.values.items()}
+            places = {name: ctypes.addressof(value) for name, value in values.items()}
+            own = own_arguments(self.program, replace(turn, values=places), list(pointers))
+            self._launch(turn.program, (ctypes.c_void_p * len(own))(*own), turn.grid, order, seed)
+
+    def _launch(
+        self, program: Program, pointers: Any, grid: tuple[int, int, int], order: str, seed: int
+    ) -> None:
         error = ErrorRecord()
+        entry, plain = self._entries[program.name]
         job = host_launch._Job(
-            entry=self._entry,
-            plain=self._plain,
+            entry=entry,
+            plain=plain,
             anchor=host_launch._address(self._library.lk_anchor),
             guard=None,
             arguments=ctypes.addressof(pointers),
             grid=grid,
-            block=self.program.block,
+            block=program.block,
             order=host_launch.ORDERS[order],
             workers=1,
             seed=seed,
@@ -82,7 +97,7 @@ class Compiled:
         )
         assert host_launch._runtime is not None
         if host_launch._runtime.lk_launch(ctypes.byref(job)) != 0:
-            raise launch_error(self.program, error)
+            raise launch_error(program, error)
 
 
 def compile_all(programs: Sequence[Program]) -> list[Compiled]:
@@ -110,19 +125,25 @@ def compile_all(programs: Sequence[Program]) -> list[Compiled]:
 
 def _unit(program: Program, number: int) -> str:
     source = program.source.replace('extern "C"', "")
-    arguments = "void **arguments"
-    return f"""
+    unit = f"""
 namespace lk_unit_{number} {{
 {source}
 }}
-LK_EXPORT void lk_entry_{number}({arguments}) {{
-  lk_invoke(&lk_unit_{number}::{program.name}, arguments);
+"""
+    return unit + "".join(_entries(part.name, number) for part in program.parts)
+
+
+def _entries(name: str, number: int) -> str:
+    arguments = "void **arguments"
+    return f"""
+LK_EXPORT void lk_entry_{number}_{name}({arguments}) {{
+  lk_invoke(&lk_unit_{number}::{name}, arguments);
 }}
-LK_EXPORT void lk_plain_{number}({arguments}, lk_thread *self, const lk_index *turns,
+LK_EXPORT void lk_plain_{number}_{name}({arguments}, lk_thread *self, const lk_index *turns,
                                  unsigned count) {{
   for (unsigned i = 0; i < count; ++i) {{
     self->position = turns[i];
-    lk_invoke(&lk_unit_{number}::{program.name}, arguments);
+    lk_invoke(&lk_unit_{number}::{name}, arguments);
   }}
 }}
 """
@@ -232,13 +253,11 @@ def runs(compiled: Compiled, cases: Sequence[Case], seed: int) -> Iterator[Wrong
         sizes = case.sizes
         if not all(evaluate(check.condition, sizes) for check in program.checks):
             continue
-        grid = tuple(int(evaluate(extent, sizes)) for extent in program.grid)
         memory = _Memory(program, case, sizes)
         for order in ORDERS:
             memory.reset()
             try:
-                if min(grid) > 0:
-                    compiled.launch(memory.pointers, grid, order, seed)  # type: ignore[arg-type]
+                compiled.call(memory.pointers, sizes, order, seed)
             except lk.LaunchError as error:
                 yield Wrong(sizes, order, str(error))
                 continue

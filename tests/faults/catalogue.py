@@ -17,6 +17,7 @@ PARTS = (
     "copies",
     "indirect",
     "barriers",
+    "launches",
     "placing",
     "guards",
     "memory",

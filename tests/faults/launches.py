@@ -1,0 +1,153 @@
+"""Faults in where launches end, in what order they run, and in what they hand to each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import launch_kernels as k
+from refusals.case import do
+
+from faults.planting import Patch, fault
+from loopkit._arrays import AddressSpace
+from loopkit._launches import Launch
+from loopkit._program import Program, ProgramLoop
+from loopkit._tree import LaunchBarrier
+
+SUM = (do("split_iname", "b", 4, outer_tag="g.0", inner_tag="l.0"),)
+SWEEPS = (
+    do("split_iname", "i", 32, outer_tag="g.0", inner_tag="l.0"),
+    do("split_iname", "j", 64, outer_tag="g.0", inner_tag="l.0"),
+)
+NINE = {"m": 9}
+LONG = {"n": 100, "steps": 3}
+
+
+def _one_launch(original: Any) -> Any:
+    """No barrier is seen: all of the kernel is one launch."""
+
+    def parts(kernel: Any) -> Any:
+        nodes = tuple(node for node in kernel.tree if not isinstance(node, LaunchBarrier))
+        return (Launch(0, (), nodes),)
+
+    return parts
+
+
+def launched(change: Callable[[Any], Any]) -> Patch:
+    """Programs of launches end up otherwise than they were lowered."""
+    return Patch("codegen.lower:_launches", lambda f: lambda *a: change(f(*a)))
+
+
+def _first_like_second(found: Any) -> Any:
+    """The first launch of a loop has as many blocks as the second."""
+    if len(found) == 2 and all(isinstance(one, Program) for one in found):
+        return dataclasses.replace(found[0], grid=found[1].grid), found[1]
+    return found
+
+
+def _looped(change: Callable[[ProgramLoop], ProgramLoop]) -> Callable[[Any], Any]:
+    return lambda found: tuple(change(o) if isinstance(o, ProgramLoop) else o for o in found)
+
+
+def _private(original: Any) -> Any:
+    """What launches hand to each other is kept in registers."""
+
+    def decide(kernel: Any) -> Any:
+        kernel = original(kernel)
+        spaces = (
+            dataclasses.replace(t, address_space=AddressSpace.PRIVATE) for t in kernel.temporaries
+        )
+        return kernel.with_(temporaries=tuple(spaces))
+
+    return decide
+
+
+fault(
+    "launches: a barrier is not seen",
+    k.full_sum,
+    None,
+    Patch("codegen.launches:launches_of", _one_launch),
+    chain=SUM,
+    sizes=NINE,
+)
+fault(
+    "launches: they change places",
+    k.full_sum,
+    None,
+    launched(lambda found: found[::-1]),
+    chain=SUM,
+    sizes=NINE,
+)
+fault(
+    "launches: the last one is left out",
+    k.normalise,
+    None,
+    launched(lambda found: found[:-1]),
+    sizes={"n": 5, "m": 7},
+)
+fault(
+    "launches: the first one runs twice",
+    k.eliminate,
+    None,
+    launched(_looped(lambda loop: dataclasses.replace(loop, body=loop.body * 2))),
+    sizes={"n": 6},
+)
+fault(
+    "launches: one has the grid of another",
+    k.jacobi,
+    None,
+    launched(_first_like_second),
+    chain=SWEEPS,
+    sizes=LONG,
+)
+fault(
+    "launches: the last iteration around them is left out",
+    k.jacobi,
+    None,
+    launched(_looped(lambda loop: dataclasses.replace(loop, upper=loop.upper - 1))),
+    chain=SWEEPS,
+    sizes=LONG,
+)
+fault(
+    "launches: every other iteration around them is left out",
+    k.jacobi,
+    None,
+    launched(_looped(lambda loop: dataclasses.replace(loop, step=2))),
+    chain=SWEEPS,
+    sizes=LONG,
+)
+fault(
+    "launches: they keep in registers what they hand to each other",
+    k.in_turn,
+    None,
+    Patch("codegen.launches:decide_address_spaces", _private),
+    chain=(do("fix_parameters", n=8),),
+    sizes={"n": 8},
+)
+fault(
+    "launches: too little memory between them",
+    k.full_sum,
+    None,
+    Patch(
+        "codegen.lower:global_temporaries",
+        lambda f: lambda kernel: [dataclasses.replace(t, shape=(1,)) for t in f(kernel)],
+    ),
+    chain=SUM,
+    sizes=NINE,
+    sanitize=True,
+)
+fault(
+    "add_barrier: it parts the loops around it",
+    k.through_scalar,
+    do("add_barrier", "id:first", "id:second"),
+    Patch("transforms.barriers:_around", lambda f: lambda *a: ()),
+    sizes={"n": 3},
+)
+fault(
+    "add_barrier: what comes first and then change places",
+    k.plain_in_turn,
+    do("add_barrier", "id:first", "id:second"),
+    Patch("transforms.barriers:build", lambda f: lambda entries: f(entries[::-1])),
+    sizes={"n": 3},
+)

@@ -13,6 +13,7 @@ from loopkit._poly.dataflow import commute
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._relations import grouped, reachable
+from loopkit._same import key_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,8 @@ def accesses_of(
             new.order.place(pair.new.id)[1],
             tuple(sorted(pair.values.items())),
             (pair.new.operation, pair.new.kind),
+            # Under other conditions, others meet.
+            key_of((pair.old.predicates, pair.new.predicates)),
             old.replicated_axes(pair.old.written),
             new.replicated_axes(pair.new.written),
         )

@@ -131,12 +131,12 @@ CASES = (
         ({"n": 1, "m": 1}, {"n": 9, "m": 5}, {"n": 33, "m": 32}),
     ),
     Case(
-        "sum over threads",
+        "sum over blocks",
         k.row_dots,
-        do("tag_inames", "j:l.0"),
-        IllegalTransformError,
-        message("'s' (i=0) would not see what 's_update' (i=0, j=1) writes", "its own 'acc'"),
-        (do("split_iname", "i", 8, outer_tag="g.0", inner_tag="l.0"),),
+        do("tag_inames", "j:g.0"),
+        RaceError,
+        message("'s_update' (i=0, j=0) and 's_update' (i=0, j=1)", "would both add to acc"),
+        (do("tag_inames", "j:l.0"),),
         ({"n": 1, "m": 1}, {"n": 9, "m": 5}, {"n": 33, "m": 32}),
     ),
     Case(

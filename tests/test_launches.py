@@ -20,6 +20,7 @@ from launch_kernels import (
     normalised,
     summed,
     swept,
+    through_scalar,
 )
 
 import loopkit as lk
@@ -278,6 +279,18 @@ def test_a_barrier_stands_where_its_arguments_say():
     assert ids == ["a", "b", "====", "c_init", "c_update", "c"]
     again = last.add_barrier(insn_before="id:a", insn_after="id:b")
     assert [b for b, _ in barriers(again)] == ["gbarrier_0", "gbarrier"]
+
+
+def test_a_loop_around_launches_is_none_without_its_barrier():
+    knl = eliminate().split_iname("i", 4, outer_tag="g.0", inner_tag="l.0")
+    with pytest.raises(lk.RaceError, match="nothing orders blocks within one launch"):
+        knl.remove_barrier("gbarrier")
+
+
+def test_blocks_do_not_share_one_value():
+    knl = through_scalar().tag_inames("i: g.0")
+    with pytest.raises(lk.RaceError):
+        knl.set_temporary_address_space("s", "global")
 
 
 @pytest.mark.parametrize(

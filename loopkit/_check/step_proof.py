@@ -107,6 +107,9 @@ class StepProof:
             if its is None:
                 return False
             alone = not any(axis[0] == "l" for axis in self.old.axes)
+            # What all blocks share, or each has for itself, is another array.
+            is_like = self.old.is_global(its.name) == self.new.is_global(its.name)
+            alone = alone and (is_like or not self.old.axes)
             if its != temporary and alone and is_one_launch(new):
                 # In a launch of blocks of one thread, tags alone decide where it lies.
                 its = replace(its, address_space=temporary.address_space)

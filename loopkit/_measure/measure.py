@@ -21,6 +21,7 @@ from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
 from loopkit._measure.arguments import Prepared, prepared
 from loopkit._measure.turns import launches_for, middle
 from loopkit._printed import Printed
@@ -95,8 +96,11 @@ class Measurement(Printed):
 
     @cached_property
     def roofline(self) -> Roofline | None:
-        """The time that a launch takes at least, beside the one measured; None on the CPU."""
-        if self.device is None:
+        """The time that a launch takes at least, beside the one measured; None on the CPU.
+
+        None, too, for a call of several launches.
+        """
+        if self.device is None or not is_one_launch(self.source):
             return None
         return self.costs.roofline.beside(self.seconds)
 

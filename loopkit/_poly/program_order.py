@@ -77,16 +77,20 @@ class ProgramOrder:
     def nest(self, statements: Iterable[str]) -> tuple[Path, ...]:
         """The loops around each of some statements, numbered as they come among these alone.
 
-        Behind them the number of the launch, under no name.
+        Behind them the number of the launch, under the names of the loops around it.
         """
         numbers: dict[object, int] = {}
         return tuple(
             tuple(
                 (loop[0], numbers.setdefault(loop, len(numbers)))
-                for loop in (*self.place(s)[1], ("", self.launch(s).number))
+                for loop in (*self.place(s)[1], self._launch_key(s))
             )
             for s in statements
         )
+
+    def _launch_key(self, statement: str) -> tuple[str, int]:
+        launch = self.launch(statement)
+        return ",".join(("", *launch.loops)), launch.number
 
     def launch(self, statement: str) -> Launch:
         """The launch that runs a statement."""

@@ -159,6 +159,14 @@ class _Parting:
         )
         inames = reachable(frozenset().union(*(s.inames for s in statements)), kernel.parents_of)
         homes = {kernel.home_domain[i] for i in inames}
+        for number in sorted({kernel.home_domain[i] for i in launch.loops}):
+            domain = kernel.domains[number]
+            if outer.issuperset(domain.inames) and not context.is_subset(domain.set):
+                raise IllegalTransformError(
+                    f"the loop over '{domain.inames[0]}' stands around launches, and its bounds "
+                    "do not say all that its domain does",
+                    instead="assume what the sizes must fulfil for it to run",
+                )
         domains = tuple(
             Domain(own, domain.set)
             for number, domain in enumerate(kernel.domains)

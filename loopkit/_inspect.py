@@ -212,6 +212,9 @@ def launches(kernel: Kernel) -> tuple[Kernel, ...]:
 
     Inames of loops around launches are sizes there, and temporaries that outlive a launch are
     arguments.  A kernel that is one launch is its own.
+
+    :returns: kernels, each of one launch.
+    :raises IllegalTransformError: where what passes from one launch to another has no place.
     """
     if is_one_launch(kernel):
         return (kernel,)

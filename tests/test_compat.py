@@ -20,6 +20,7 @@ def kernel(text: str = "c[i, j] = 2*a[i, j]", **more: Any) -> lk.Kernel:
 
 CALLS: dict[str, tuple[Any, ...]] = {
     "add_and_infer_dtypes": ({"a": "float32"},),
+    "add_barrier": ("id:first", "id:second"),
     "add_prefetch": ("a", "j", None, None),
     "assignment_to_subst": ("t",),
     "chunk_iname": ("i", 2),
@@ -32,7 +33,10 @@ CALLS: dict[str, tuple[Any, ...]] = {
 def made(function: str, **more: Any) -> lk.Kernel:
     if function == "make_kernel":
         return kernel(**more)
-    text = "<float32> t = 2*a[i, j]\nc[i, j] = t" if function == "assignment_to_subst" else None
+    text = {
+        "add_barrier": "a[i, j] = 2 {id=first}\n... nop\nc[i, j] = 3 {id=second}",
+        "assignment_to_subst": "<float32> t = 2*a[i, j]\nc[i, j] = t",
+    }.get(function)
     knl = (kernel(text) if text else kernel()).fix_parameters(n=8)
     result = getattr(knl, function)(*CALLS[function], **more)
     assert isinstance(result, lk.Kernel)
@@ -67,6 +71,7 @@ def test_what_is_ignored() -> None:
         "GlobalArg": ["for_atomic"],
         "TemporaryVariable": ["for_atomic"],
         "add_and_infer_dtypes": ["expect_completion"],
+        "add_barrier": ["mem_kind"],
         "add_prefetch": ["rule_name"],
         "assignment_to_subst": ["force_retain_argument"],
         "chunk_iname": ["do_tagged_check"],

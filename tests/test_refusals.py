@@ -25,7 +25,7 @@ from loopkit._errors import Witness
 from loopkit._registry import transforms
 
 # Transforms that cannot change what is computed, whatever their arguments are.
-HARMLESS = {"untag_inames"}
+HARMLESS = {"untag_inames", "realize_reduction"}
 
 
 def marked(names: Iterable[str], unsolved: dict[str, str]) -> list[Any]:

@@ -84,7 +84,8 @@ class TransformsTable(Directive):
             text = (folder / f"{page}.md").read_text(encoding="utf-8")
             (_, title), *names = HEADING.findall(text)
             lines.append(f"| [**{title}**]({page}.md) | |")
-            lines += [f"| [{n}]({page}.md#{n}) | {_in_a_line(n)} |" for _, n in names]
+            shown = [name for _, name in names if hasattr(loopkit, name)]
+            lines += [f"| [{n}]({page}.md#{n}) | {_in_a_line(n)} |" for n in shown]
         section = nodes.section()
         section.document = self.state.document
         whole = StringList(lines, source="transforms")
@@ -92,7 +93,10 @@ class TransformsTable(Directive):
         return section.children
 
 
-PAGES = ("loops", "parallel", "movement", "storage", "rules", "declarations")
+PAGES = (
+    *("loops", "parallel", "reductions", "launches"),
+    *("movement", "storage", "rules", "declarations"),
+)
 
 
 def _in_a_line(name: str) -> str:

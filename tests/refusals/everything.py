@@ -9,6 +9,7 @@ from refusals import (
     loop_order,
     maps,
     parallel_tags,
+    reductions,
     staging,
     subscripts,
     temporaries,
@@ -23,6 +24,7 @@ FAMILIES: dict[str, tuple[Case, ...]] = {
     "temporaries": temporaries.CASES,
     "staging": staging.CASES,
     "launches": launches.CASES,
+    "reductions": reductions.CASES,
     "subscripts": subscripts.CASES,
     "data": data.CASES,
 }

@@ -11,7 +11,7 @@ MESSAGES = (
     "two statements side by side",
     "neighbours in one loop over threads",
     "sum by hand over threads",
-    "sum over threads",
+    "sum over blocks",
     "value carried by a scalar over threads",
     "triangular solve, all rows at once",
     "every thread writes the same cell",

@@ -134,6 +134,10 @@ def tagged(kernel: lk.Kernel) -> object:
     return kernel.tag_inames("j: l.0")
 
 
+def in_blocks(kernel: lk.Kernel) -> object:
+    return kernel.tag_inames("k: g.0")
+
+
 def split(kernel: lk.Kernel) -> object:
     return kernel.split_iname("j", 16)
 
@@ -153,7 +157,7 @@ def is_decided(kernel: lk.Kernel, step: Asked, operations: int) -> bool:
 
 @pytest.mark.parametrize(
     ("make", "step"),
-    [(stencil, swapped), (stencil, tagged), (chain, tagged)],
+    [(stencil, swapped), (stencil, tagged), (chain, in_blocks)],
     ids=["swap", "tag", "chain"],
 )
 def test_answers_do_not_depend_on_what_was_asked_before(

@@ -17,6 +17,7 @@ import pymbolic.primitives as prim
 
 from loopkit._collectives import COMBINE, combined_axes
 from loopkit._expression import variable_names
+from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
@@ -37,7 +38,7 @@ from loopkit.codegen.proof.value_functions import Value
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import TextValues
 
-_FIRST, _SECOND = prim.Variable("first"), prim.Variable("second")
+_FIRST, _SECOND = (prim.Variable(hidden("partial", number)) for number in range(2))
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,8 @@ class _Meaning:
 
     def joins(self, node: c.Assign, operands: list[c.CExpression]) -> bool:
         """Whether an assignment combines two operands by the operation."""
-        subject, first = self.check.subject, Term("name", self.dtype, (), "first")
-        second = Term("name", self.dtype, (), "second")
+        subject = self.check.subject
+        first, second = (Term("name", self.dtype, (), v.name) for v in (_FIRST, _SECOND))
         text = TextValues(subject.names, lambda expr, bound: False)
         parts = [p for whole in (node.target, node.value) for p in c.walk(whole)]
         # Where a part stands for an operand, what it is made of is none.
@@ -204,7 +205,7 @@ class _Meaning:
             self.statement, lhs=_FIRST, rhs=_SECOND, operation=self.operation, predicates=()
         )
         found = text.assigned(node)
-        due = _Operands(self, {"first": first, "second": second}).assigned(update)
+        due = _Operands(self, {_FIRST.name: first, _SECOND.name: second}).assigned(update)
         comparison = Comparison(subject, self.leaf.scope, self.check.is_zero)
         return comparison.difference(found, due) is None
 

@@ -11,8 +11,7 @@ import pymbolic.primitives as prim
 from loopkit._arguments import values_of
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._frozen import dataclass
-from loopkit._hidden import variable
-from loopkit._make.operation import ReductionOperation
+from loopkit._make.operation import ReductionOperation, operands
 from loopkit._make.record_operations import (
     FirstExtremum,
     OwnRecord,
@@ -154,7 +153,8 @@ def register_reduction(
                 instead="neutral is a tuple with one for each",
             )
         checked = Combined(combining)
-        checked(variable("x", "a"), variable("x", "b"))
+        (x,), (y,) = operands(("x",))
+        checked(x, y)
         return ScalarOperation(
             name,
             neutral=_neutral(name, neutral),

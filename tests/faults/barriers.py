@@ -187,7 +187,7 @@ def code(change: Callable[[Nodes], Nodes]) -> Patch:
 
         return nest
 
-    return Patch("codegen.lower:make_nest", make)
+    return Patch("codegen.lower:nest_of", make)
 
 
 def _under_guard(nodes: Nodes) -> Nodes:

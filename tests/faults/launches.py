@@ -73,11 +73,11 @@ fault(
 )
 fault(
     "launches: they change places",
-    k.full_sum,
+    k.jacobi,
     None,
-    launched(lambda found: found[::-1]),
-    chain=SUM,
-    sizes=NINE,
+    launched(_looped(lambda loop: dataclasses.replace(loop, body=loop.body[::-1]))),
+    chain=SWEEPS,
+    sizes=LONG,
 )
 fault(
     "launches: the last one is left out",

@@ -173,8 +173,8 @@ fault(
 def _at_zero(original: Any) -> Any:
     """All shared arrays begin at the same place."""
 
-    def lay_out(kernel: Any) -> Any:
-        found = original(kernel)
+    def lay_out(kernel: Any, reserved: int) -> Any:
+        found = original(kernel, reserved)
         return dataclasses.replace(
             found,
             declared={
@@ -205,8 +205,8 @@ fault(
 def _overlapping(original: Any) -> Any:
     """The second array begins before the first one ends."""
 
-    def lay_out(kernel: Any) -> Any:
-        found = original(kernel)
+    def lay_out(kernel: Any, reserved: int) -> Any:
+        found = original(kernel, reserved)
         return dataclasses.replace(
             found,
             declared={
@@ -231,11 +231,7 @@ fault(
     None,
     Patch(
         "codegen.lower:lay_out",
-        lambda f: (
-            lambda kernel: dataclasses.replace(
-                s := f(kernel), dynamic_shared=s.dynamic_shared - 512
-            )
-        ),
+        lambda f: lambda *a: dataclasses.replace(s := f(*a), dynamic_shared=s.dynamic_shared - 512),
     ),
     chain=LARGE,
     sanitize=True,

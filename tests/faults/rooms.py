@@ -94,8 +94,8 @@ def _doubles() -> lk.Kernel:
 def _after_four_bytes(original: Any) -> Any:
     """Arrays begin four bytes behind what their type asks for."""
 
-    def lay_out(kernel: Any) -> Any:
-        found = original(kernel)
+    def lay_out(kernel: Any, reserved: int) -> Any:
+        found = original(kernel, reserved)
         return dataclasses.replace(
             found,
             dynamic_shared=found.dynamic_shared + 4,

@@ -32,8 +32,8 @@ def read_function(source: str, origin: Origin) -> c.Function:
     starts = [number for number, line in enumerate(lines, 1) if line.startswith(_START)]
     if len(starts) != 1:
         raise ReadError(1, f"the text holds {len(starts)} functions that a launch could call")
+    # The type of a function that joins records stands on a line of its own, above its name.
     first = next((at for at in range(1, starts[0]) if _JOIN.match(lines[at])), starts[0])
-    first -= first < starts[0]  # the type stands on the line before
     found, comments = tokens(lines, first)
     return _FunctionReader(found, comments, origin).function(tuple(lines[: first - 1]))
 

@@ -271,9 +271,10 @@ class ArgumentPlan:
                 remedy = f"convert it, or make the kernel for {name} of another type"
                 if info.dtype.newbyteorder("=") == param.dtype:
                     remedy = "convert it to this machine's byte order"
+                # NumPy says what the parts of its records are called.
+                came = str(info.dtype) if info.dtype.names else dtype_name(info.dtype)
                 raise InvalidArgumentError(
-                    f"{name}: dtype should be {dtype_name(param.dtype)}, but is "
-                    f"{dtype_name(info.dtype)}",
+                    f"{name}: dtype should be {dtype_name(param.dtype)}, but is {came}",
                     instead=remedy,
                 )
             if len(info.shape) != len(param.shape):

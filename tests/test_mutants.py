@@ -44,12 +44,11 @@ def test_every_edit_changes_something(programs: list[Subject]) -> None:
     assert made == {edit.__name__ for edit, _ in EDITS}
 
 
-def test_what_a_proof_misses_is_found(
-    programs: list[Subject], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_proof_misses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof that says yes to everything proves harmful texts, and some that do not compile."""
     monkeypatch.setattr(mutant_judge, "prove_program", lambda *_: Proof("yes", (), ()))
-    subject = next(s for s in programs if ": " in s.name)
+    # Where data decide, what is written far outside of an array shows nowhere.
+    subject = next(s for s in subjects(11) if ": " in s.name and not s.kernel.assertions)
     source = subject.program.source
     wrong = source.replace(" < ", " <= ")
     changed = [

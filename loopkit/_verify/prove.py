@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loopkit._check.instance_maps import Lineage
+from loopkit._check.partial_sums import Carried
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.schedule_proof import questions
 from loopkit._check.statement_check import StatementCheck
@@ -18,6 +19,7 @@ from loopkit._expression import Access, is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import commute
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, Undecided
 from loopkit._promotion import RunTime
@@ -121,6 +123,7 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
     only carries values, and that reductions start from the same value.
     """
     root, new = check.root, check.new
+    partial, flushes = _partial_sums(check.check)
     for image in lineage.images:
         old, its = root.statement[image.origin], new.statement[image.statement]
         kinds = check.root_types.known[old.written], check.new_types.known[its.written]
@@ -130,19 +133,50 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
             yield f"data decide how often '{its.id}' runs, and not alike for '{old.id}'"
         if old.kind == "init" and not _same_initial_value(old.rhs, its.rhs, kinds[0]):
             yield f"'{old.id}' and '{its.id}' start from different values"
-        if not root.is_exact(old) and old.written != its.written:
+        if not root.is_exact(old) and old.written != its.written and its.id not in partial:
             yield f"data decide what '{old.id}' writes to '{old.written}'"
     for model, paired in ((root, {i.origin for i in lineage.images}), (new, lineage.image_of)):
         for statement in model.kernel.statements:
-            if statement.id not in paired and statement.operation is not None:
+            is_flush = model is new and statement.id in flushes
+            if statement.id not in paired and statement.operation is not None and not is_flush:
                 yield f"the reduction '{statement.id}' has no counterpart"
             if statement.id not in paired and not model.is_exact(statement):
                 yield f"data decide about '{statement.id}', which has no counterpart"
             for name, indices in statement.accesses:
+                if model is new and partial.get(statement.id) == name:
+                    continue
                 # Such cells are compared by nobody.
                 is_temporary = name in model.kernel.temporary_by_name
                 if is_temporary and any(variable_names(i) & model.data for i in indices):
                     yield f"data decide which cells of '{name}' are touched in '{statement.id}'"
+
+
+def _partial_sums(check: Check) -> tuple[dict[str, str], frozenset[str]]:
+    """The updates of temporaries that are flushed to arguments, with these; and the flushes.
+
+    What is flushed is proven to reach the cell that the text updates, once, from the neutral
+    element; an update that itself reads its temporary is none of these.
+    """
+    updates, flushes = dict[str, str](), set[str]()
+    for image in check.lineage.images:
+        array, its = (
+            check.root.statement[image.origin].written,
+            check.new.statement[image.statement],
+        )
+        carried = check.partial.carried(image, array)
+        read = variable_names((its.rhs, *its.predicates, *its.write[1]))
+        if carried and array in check.root.kernel.arg_by_name and its.written not in read:
+            updates[its.id] = its.written
+            flushes |= {c.statement for c in _along(carried)}
+    return updates, frozenset(flushes)
+
+
+def _along(carried: Iterable[Carried]) -> Iterator[Carried]:
+    """All flushes on the ways."""
+    for one in carried:
+        yield one
+        if isinstance(one.via, Carried):
+            yield from _along([one.via])
 
 
 def data_dependent_race(model: Model) -> str:
@@ -156,7 +190,7 @@ def data_dependent_race(model: Model) -> str:
         for other in model.kernel.statements:
             two = Instance(other.id, OTHER)
             for name, indices in other.accesses:
-                if name != array:
+                if name != array or _is_free(writer, other, indices):
                     continue
                 cell = model.cell(name, [model.named(i, OTHER) for i in indices], two)
                 if not cell.by_data and model.is_exact(writer) and model.is_exact(other):
@@ -170,6 +204,14 @@ def data_dependent_race(model: Model) -> str:
                             "as data decide, and nothing orders the two"
                         )
     return ""
+
+
+def _is_free(writer: Statement, other: Statement, indices: tuple[Expression, ...]) -> bool:
+    """Whether ``other`` only updates that cell, which is atomic as what ``writer`` does is."""
+    if not (writer.is_atomic and other.is_atomic and commute(writer, other)):
+        return False
+    is_read = other.written in variable_names((other.rhs, *other.predicates))
+    return indices == other.write[1] and not is_read
 
 
 def _same_initial_value(a: Expression, b: Expression, dtype: Any) -> bool:

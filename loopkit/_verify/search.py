@@ -24,6 +24,7 @@ from loopkit._expression import Access, is_constant, variable_names
 from loopkit._hidden import NEW, NEW_SOURCE, OLD, OLD_SOURCE, READER, WRITER
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import commute
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Undecided, equal
 from loopkit._same import key_of
@@ -115,7 +116,8 @@ class Search(search_state.SearchContext):
                 yield state
             return
         ways = [self.passed_on(todo, state), self.pair(todo, state)]
-        if all(self.root.is_copy(self.root.model.statement[o]) for o in origins):
+        is_update = self.new.model.statement[todo.new].operation is not None
+        if is_update or all(self.root.is_copy(self.root.model.statement[o]) for o in origins):
             ways.reverse()
         for way in ways:
             yield from way
@@ -141,7 +143,8 @@ class Search(search_state.SearchContext):
                 continue
             values = [(mine.rhs, its.rhs), *zip(*conditions, strict=True)]
             for a, b in zip(mine.write[1], its.write[1], strict=False):
-                if variable_names(a) & root.data and mine.written == its.written:
+                is_same = mine.written == its.written or todo.is_partial
+                if variable_names(a) & root.data and is_same:
                     values.append((a, b))
             readers = Reader(mine, OLD), Reader(its, NEW)
             todos = [MatchValues(its.id, *readers, a, b) for a, b in values]
@@ -153,13 +156,19 @@ class Search(search_state.SearchContext):
             yield state.paired(its.id, origin, where).still_to(*todos)
 
     def passed_on(self, todo: ChooseOrigin, state: State) -> Iterator[State]:
-        """The statement only stores what others have computed: these have the origins."""
+        """The statement only stores what others have computed: these have the origins.
+
+        Or it flushes partial sums: their updates have the origins.
+        """
         statement = self.new.model.statement[todo.new]
-        access = self.new.access(statement.rhs) if todo.optional else None
+        is_flush = statement.operation is not None
+        access = self.new.access(statement.rhs) if todo.optional or is_flush else None
         if access is None or not self.new.is_temporary(access[0]):
             return
         todos = []
         for source in self.new.sources(statement.id, access):
+            if is_flush and not commute(source.writer, statement):
+                continue
             if self.new.is_copy(source.writer):
                 inner = self.new.access(source.writer.rhs)
                 if inner is not None and not self.new.is_temporary(inner[0]):
@@ -171,7 +180,7 @@ class Search(search_state.SearchContext):
                 if not onto.is_empty():
                     candidates.append((origin, onto))
             is_copy = self.new.is_copy(source.writer)
-            todos.append(ChooseOrigin(source.writer.id, tuple(candidates), is_copy))
+            todos.append(ChooseOrigin(source.writer.id, tuple(candidates), is_copy, is_flush))
         if todos:
             yield replace(state, copies=state.copies | {todo.new}).still_to(*todos)
 

@@ -97,12 +97,14 @@ def _is_short(expr: Expression | None) -> bool:
 class ChooseOrigin:
     """Still to do: find an origin for ``new`` among statements, each with the inames' relation.
 
-    ``optional``: it may also turn out to only carry values.
+    ``optional``: it may also turn out to only carry values; ``is_partial``: what it adds is
+    flushed to the cell that the origin updates.
     """
 
     new: str
     candidates: tuple[tuple[str, isl.Set], ...]
     optional: bool = False
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,7 @@ static __thread __attribute__((used)) char lk_anchor_byte;
 LK_EXPORT void *lk_anchor() { return &lk_anchor_byte; }
 """
 _WAITS = re.compile(r"\b__(sync|shfl|ballot|any|all|match|reduce|trap|nanosleep|brkpt)")
+_HEADER = re.compile(r"^#include <.*>$", re.MULTILINE)
 _numbers = itertools.count()
 
 ORDERS = ("ascending", "descending", "random")
@@ -107,7 +108,10 @@ def compile_all(programs: Sequence[Program]) -> list[Compiled]:
     """
     compiler = host_compiler.need_compiler()
     host_launch._load_runtime(compiler)
-    text = _PRELUDE + "".join(_unit(p, number) for number, p in enumerate(programs))
+    # Headers stay outside of the programs' namespaces, where they would hide functions of all.
+    headers = sorted({line for p in programs for line in _HEADER.findall(p.source)})
+    units = (_unit(p, number) for number, p in enumerate(programs))
+    text = "".join([_PRELUDE, *(f"{line}\n" for line in headers), *units])
     flags = [
         f for f in compiler.kernel_flags(False) if not f.startswith(("-O", "-m", "-Wl", "-shared"))
     ]
@@ -124,7 +128,7 @@ def compile_all(programs: Sequence[Program]) -> list[Compiled]:
 
 
 def _unit(program: Program, number: int) -> str:
-    source = program.source.replace('extern "C"', "")
+    source = _HEADER.sub("", program.source.replace('extern "C"', ""))
     unit = f"""
 namespace lk_unit_{number} {{
 {source}

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import loopkit as lk
+from loopkit._assertions.values import Within
 from loopkit._expression import evaluate
 from loopkit._program import Program
 
@@ -95,6 +96,11 @@ def _arguments(r: random.Random, kernel: lk.Kernel, sizes: Sizes) -> Arrays:
         if isinstance(argument, lk.ArrayArg):
             shape = [max(0, int(evaluate(s, sizes))) for s in argument.shape or ()]
             found[argument.name] = (rng.integers(-64, 64, shape) / 8).astype(argument.dtype)
+    for said in kernel.assertions:
+        if isinstance(said, Within):
+            low, high = (int(evaluate(bound, sizes)) for bound in (said.lower, said.upper))
+            values = found[said.array]
+            found[said.array] = (low + values % (high - low)).astype(values.dtype)
     return found
 
 

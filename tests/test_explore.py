@@ -33,6 +33,13 @@ def skewed() -> lk.Kernel:
     )
 
 
+@pytest.fixture(autouse=True)
+def _no_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is measured unasked, wherever the tests run."""
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setattr(explorers, "_has_gpu", lambda: False)
+
+
 def tiled(tile: int = 16, order: str = "i,j") -> lk.Kernel:
     knl = skewed().split_iname("j", tile)
     return knl.prioritize_loops("j_outer,i" if order == "j,i" else "i,j_outer")

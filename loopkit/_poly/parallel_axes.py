@@ -158,7 +158,10 @@ class ParallelAxes:
         """What tells the launches apart that use an array, each with its own."""
         if is_one_launch(self.kernel):
             return ()
-        users = {launch_of(self.kernel)[s.id] for s in self.kernel.users(name)}
+        # What bounds a loop is read wherever that runs.
+        bounded = {i for d in self.kernel.domains if name in d.parameters for i in d.inames}
+        inside = (s for s in self.kernel.statements if s.inames & bounded)
+        users = {launch_of(self.kernel)[s.id] for s in (*self.kernel.users(name), *inside)}
         loops = sorted({("launch", iname) for launch in users for iname in launch.loops})
         return (*((("launch", 0),) if len(users) > 1 else ()), *loops)
 

@@ -69,4 +69,4 @@ def _is_own(kernel: Kernel, indices: Iterable[Expression]) -> bool:
 def _with_axes(temporary: TemporaryVariable, axes: Sequence[int]) -> TemporaryVariable:
     padding = temporary.padding and tuple(temporary.padding[axis] for axis in axes)
     shape = tuple(temporary.shape[axis] for axis in axes)
-    return replace(temporary, shape=shape, dim_tags=None, padding=padding)
+    return replace(temporary, shape=shape, dim_tags=None, padding=padding, swizzles=())

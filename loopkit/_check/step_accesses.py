@@ -51,6 +51,13 @@ class StepAccess:
         mine = self.pair.new
         return mine.operation is not None and (self.array, self.indices) == mine.write
 
+    def never_meets(self, other: StepAccess) -> bool:
+        """Whether the two are seen to touch different cells: a subscript is another number."""
+        return any(
+            isinstance(a, int) and isinstance(b, int) and a != b
+            for a, b in zip(self.indices, other.indices, strict=False)
+        )
+
     def commutes(self, other: StepAccess) -> bool:
         """Whether both belong to updates by one operation, whose order does not show."""
         mine = self.is_updated and other.is_updated

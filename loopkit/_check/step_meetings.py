@@ -20,6 +20,8 @@ from loopkit._poly.pairs import Instance, equal_inames, parts_in
 from loopkit._poly.parallel_axes import Axis
 from loopkit._poly.program_order import Steps, all_equal, before
 
+Range = tuple[int | None, int | None]
+
 
 def order_is_same(
     old: Model,
@@ -67,6 +69,25 @@ def order_is_same(
             if any(True for _ in parts_in(part, later)):
                 return False
     return True
+
+
+def is_decided_outside(old: Model, new: Model, one: StatementPair, two: StatementPair) -> bool:
+    """Whether one of the outermost loops, which stay as they are, has no value for both."""
+    if not (one.new.predicates or two.new.predicates):
+        return False
+    before = old.order.shared_loops(one.old.id, two.old.id)
+    after = new.order.shared_loops(one.new.id, two.new.id)
+    for iname, its in zip(before, after, strict=False):
+        if iname != its or iname in one.values or iname in two.values:
+            return False
+        if _are_apart(new.range_under(one.new.id, iname), new.range_under(two.new.id, iname)):
+            return True
+    return False
+
+
+def _are_apart(one: Range, two: Range) -> bool:
+    ends = (one[1], two[0]), (two[1], one[0])
+    return any(high is not None and low is not None and high < low for high, low in ends)
 
 
 def _meeting(new: Model, one: StepAccess, two: StepAccess) -> isl.Set:

@@ -7,6 +7,8 @@ those of one statement in the same iteration, and those of different blocks, are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property, memoised, once
@@ -22,7 +24,7 @@ from loopkit._check.step_accesses import (
     same_domains,
     uses_of,
 )
-from loopkit._check.step_meetings import order_is_same
+from loopkit._check.step_meetings import is_decided_outside, order_is_same
 from loopkit._expression import variable_names
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
@@ -185,6 +187,8 @@ class StepOrder:
 
     def keeps(self, name: str, one: StepAccess, two: StepAccess, itself: bool) -> bool:
         """Whether two accesses of an array keep their order, wherever the order shows."""
+        if one.never_meets(two):
+            return True
         copied = frozenset(self.new.copy_axes(name))
         key = (copied, one.kind, two.kind, itself)
         is_kept, is_apart = once(
@@ -226,10 +230,12 @@ class StepOrder:
             return True, False
         cells = [*zip(one.indices, two.indices, strict=False)]
         same = self.injectivity.determined_by(a for a, b in cells if a == b) | loops
-        apart = False
+        apart, outside = False, is_decided_outside(self.old, self.new, mine, its)
         for axis in self.changed_axes:
             if not (self.moves(mine, axis) or self.moves(its, axis)):
                 continue
+            if outside and axis[0] == "l" and axis not in copied:
+                continue  # whatever threads these are, loops say which comes first
             first, second = self.coordinate(mine, axis), self.coordinate(its, axis)
             if first is None or second is None:
                 if not self.meets_everywhere(axis in copied, axis, (one, first), (two, second)):
@@ -254,7 +260,7 @@ class StepOrder:
             same |= inames
         if itself and one.commutes(two):
             return True, apart  # sums, in any order
-        return self.same_order(one.pair, two.pair, same), apart
+        return outside or self.same_order(mine, its, same), apart
 
     def order_asked(
         self,
@@ -349,6 +355,8 @@ class StepOrder:
         if not self.is_used_as_in_text(name):
             return False
         axes = [a for a in self.changed_axes if a in self.new.copy_axes(name)]
+        if self.is_set_anew(name, axes):
+            return True
         for image, writers in self.agreements(name):
             for source, same in writers:
                 for axis in axes:
@@ -360,6 +368,34 @@ class StepOrder:
                     if here != there or not {*here} <= same:
                         return False
         return True
+
+    def is_set_anew(self, name: str, axes: Sequence[Axis]) -> bool:
+        """Whether the outermost loops of the text say where all uses of an array are on some axes,
+        and each iteration of them sets what it reads.
+
+        Then it need not be known which write it is that a read sees.
+        """
+        text = model_of(self.lineage.root)
+        images = [self.lineage.images_from[origin][0] for origin in uses_of(text, name)]
+        first, *others = (image.origin for image in images)
+        loops = text.order.shared_loops(first, first)
+        for other in others:
+            loops = loops[: len(text.order.shared_loops(first, other))]
+        on_axes = [{*self.inames_on(self.pairs[i.statement], a)} for i in images for a in axes]
+        for depth in range(1, len(loops) + 1):
+            values = [tuple(image.value_of[i] for i in loops[:depth]) for image in images]
+            if any(mine != values[0] for mine in values):
+                return False
+            told = self._determined_by(values[0])
+            if all(inames and inames <= told for inames in on_axes):
+                flow = dataflow_of(self.lineage.root)
+                return all(
+                    flow.is_set_within(image.origin, access, depth)
+                    for image in images
+                    for access in dict.fromkeys(reads_of(text, text.statement[image.origin]))
+                    if access[0] == name
+                )
+        return False
 
     @memoised
     def is_used_as_in_text(self, name: str) -> bool:

@@ -172,6 +172,34 @@ class Dataflow:
         return found
 
     @memoised
+    def is_set_within(self, statement: str, access: Access, depth: int) -> bool:
+        """Whether a read sees what the same iteration of the ``depth`` outermost loops wrote.
+
+        Writes that surely set the cell before it is read are looked for there, those under no
+        condition first, and the nearest: what is seen came no earlier.
+        """
+        model = self.model
+        at = Instance(statement, READER)
+        cell = model.cell(access[0], model.indices(at, access[1]), at)
+        if cell.by_data:
+            return False
+        loops = model.order.shared_loops(statement, statement)[:depth]
+        left = model.domain(at)
+        writers = reversed(self._sure_writers(access[0]))
+        is_above = model.order.is_above
+        for writer in sorted(writers, key=lambda w: (len(w.predicates), is_above(statement, w.id))):
+            source = Instance(writer.id, WRITER)
+            if model.order.shared_loops(writer.id, statement)[:depth] != loops:
+                continue
+            mine = left & model.writing(source, cell) & equal_inames(loops, WRITER, READER)
+            for level, piece in model.order.before_by_loop(source, at):
+                if level >= depth:
+                    left = left - without(mine & piece, WRITER)
+            if left.is_empty():
+                return True
+        return False
+
+    @memoised
     def replaced(self, writer: str, reader: str) -> isl.Set | None:
         """``{ inames·WRITER, inames·READER : the cell is surely set anew in between }``.
 
@@ -298,8 +326,9 @@ class Dataflow:
         """Whether a statement sets its cells in all instances, whatever data hold."""
         return not is_update(writer) and self.model.is_exact(writer)
 
-    def _sure_writers(self, array: str) -> list[Statement]:
-        return [w for w in self.model.writers(array) if self._is_sure(w)]
+    @memoised
+    def _sure_writers(self, array: str) -> tuple[Statement, ...]:
+        return tuple(filter(self._is_sure, self.model.writers(array)))
 
     def _sources(
         self,

@@ -91,6 +91,16 @@ class Model(ParallelAxes):
         """``{ inames, sizes : a predicate holds }``, exactly; None where data decide."""
         return decided(predicate, self.integers)
 
+    @memoised
+    def range_under(self, statement: str, iname: str) -> tuple[int | None, int | None]:
+        """The smallest and the largest value that conditions leave an iname of a statement.
+
+        None where there is none, and where no condition is about the iname.
+        """
+        if not any(iname in variable_names(p) for p in self.statement[statement].predicates):
+            return None, None
+        return _sets.value_range(self.domain(Instance(statement, "")), prim.Variable(iname))
+
     def where_evaluated(self, guards: Sequence[Expression], label: str) -> isl.Set:
         """``{ inames·label, sizes : all guards hold }``, where those of data count as true."""
         return self.labelled(where_all_hold(guards, self.integers), label)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from _rows import by_blocks
 
 import loopkit as lk
 
@@ -37,14 +38,13 @@ def scheduled(threads: int = 128, piece: int = 32) -> lk.Kernel:
     )
 
 
-def by_blocks(threads: int = 256) -> lk.Kernel:
-    """The threads of a block share a row, and combine what each of them has found."""
-    return plain().split_iname("j", threads, inner_tag="l.0").tag_inames("i: g.0")
-
-
 def make() -> dict[str, lk.Kernel]:
-    """All schedules, the text's own first."""
-    return {"plain": plain(), "scheduled": scheduled(), "a block for a row": by_blocks()}
+    """All schedules, the text's own first; threads that share a row combine what each has found."""
+    return {
+        "plain": plain(),
+        "scheduled": scheduled(),
+        "a block for a row": by_blocks(plain(), "j"),
+    }
 
 
 def inputs(n: int = 300, m: int = 75, seed: int = 0) -> dict[str, Any]:

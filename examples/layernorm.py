@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
+from _rows import by_blocks, by_warps
 
 import loopkit as lk
 
@@ -44,25 +45,13 @@ def plain() -> lk.Kernel:
     )
 
 
-def by_blocks(threads: int = 256) -> lk.Kernel:
-    """The threads of a block share a row: all of them know its mean and its variance then."""
-    knl = plain()
-    for iname in "jk":
-        knl = knl.split_iname(iname, threads, inner_tag="l.0")
-    return knl.tag_inames("i: g.0")
-
-
-def by_warps(rows: int = 4) -> lk.Kernel:
-    """A warp for each row."""
-    knl = plain()
-    for iname in "jk":
-        knl = knl.split_iname(iname, 32, inner_tag="l.0")
-    return knl.split_iname("i", rows, outer_tag="g.0", inner_tag="l.1")
-
-
 def make() -> dict[str, lk.Kernel]:
-    """All schedules, the text's own first."""
-    return {"plain": plain(), "a block a row": by_blocks(), "a warp a row": by_warps()}
+    """The text, and two schedules: all threads of a row know its mean and its variance."""
+    return {
+        "plain": plain(),
+        "a block a row": by_blocks(plain(), "jk"),
+        "a warp a row": by_warps(plain(), "jk"),
+    }
 
 
 def inputs(n: int = 77, m: int = 300, seed: int = 0) -> dict[str, Any]:

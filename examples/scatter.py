@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from _particles import anywhere, corners, on_grid
 
 import loopkit as lk
 
@@ -33,7 +34,7 @@ def plain() -> lk.Kernel:
         dtypes={"rho, q, x, y": "float32", "row, column": "int32"},
         assumptions="particles, n, m >= 1",
     )
-    return kernel.assume_within("row", 0, "n").assume_within("column", 0, "m")
+    return on_grid(kernel)
 
 
 def scheduled(threads: int = 128) -> lk.Kernel:
@@ -49,25 +50,18 @@ def make() -> dict[str, lk.Kernel]:
 def inputs(particles: int = 5000, n: int = 40, m: int = 50, seed: int = 0) -> dict[str, Any]:
     """Particles anywhere on a grid that holds some charge."""
     rng = np.random.default_rng(seed)
-    x, y = (rng.uniform(0, end, particles).astype(np.float32) for end in (m, n))
-    cells = {"row": np.minimum(y, n - 1), "column": np.minimum(x, m - 1)}
     return {
-        "x": x,
-        "y": y,
+        **anywhere(particles, n, m, rng),
         "q": rng.uniform(-1, 1, particles).astype(np.float32),
         "rho": rng.uniform(-1, 1, (n + 1, m + 1)).astype(np.float32),
-        **{name: cell.astype(np.int32) for name, cell in cells.items()},
     }
 
 
 def expected(x: Any, y: Any, q: Any, rho: Any, row: Any, column: Any) -> Any:
     """The same by NumPy."""
     found = rho.astype(np.float64)
-    u, v = x - column.astype(np.float64), y - row.astype(np.float64)
-    for up in (0, 1):
-        for right in (0, 1):
-            weight = (v if up else 1 - v) * (u if right else 1 - u)
-            np.add.at(found, (row + up, column + right), q * weight)
+    for place, share in corners(x, y, row, column):
+        np.add.at(found, place, q * share)
     return found
 
 

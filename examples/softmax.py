@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from _rows import by_blocks, by_warps
 
 import loopkit as lk
 
@@ -29,25 +30,13 @@ def plain() -> lk.Kernel:
     )
 
 
-def by_blocks(threads: int = 256) -> lk.Kernel:
-    """The threads of a block share a row: each combination gives all of them the whole."""
-    knl = plain()
-    for iname in "jkl":
-        knl = knl.split_iname(iname, threads, inner_tag="l.0")
-    return knl.tag_inames("i: g.0")
-
-
-def by_warps(rows: int = 4) -> lk.Kernel:
-    """A warp for each row, whose lanes exchange what they have: no thread waits at a barrier."""
-    knl = plain()
-    for iname in "jkl":
-        knl = knl.split_iname(iname, 32, inner_tag="l.0")
-    return knl.split_iname("i", rows, outer_tag="g.0", inner_tag="l.1")
-
-
 def make() -> dict[str, lk.Kernel]:
-    """All schedules, the text's own first."""
-    return {"plain": plain(), "a block a row": by_blocks(), "a warp a row": by_warps()}
+    """The text, and two schedules: each combination gives all threads of a row the whole."""
+    return {
+        "plain": plain(),
+        "a block a row": by_blocks(plain(), "jkl"),
+        "a warp a row": by_warps(plain(), "jkl"),
+    }
 
 
 def inputs(n: int = 77, m: int = 300, seed: int = 0) -> dict[str, Any]:

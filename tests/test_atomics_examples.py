@@ -1,4 +1,4 @@
-"""The histogram and the deposit of charge: nests, sources, proofs, costs."""
+"""The histogram, charge deposited and a field gathered: nests, sources, proofs, costs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from test_gallery import kernels, load
 SCHEDULES = {
     "histogram": ("global atomics", "shared memory"),
     "scatter": ("scheduled",),
+    "gather": ("scheduled",),
 }
-SIZES = {"histogram": {"n": 10001}, "scatter": {"particles": 1001, "n": 20, "m": 35}}
+PARTICLES = {"particles": 1001, "n": 20, "m": 35}
+SIZES = {"histogram": {"n": 10001}, "scatter": PARTICLES, "gather": PARTICLES}
 
 
 @pytest.mark.parametrize("example", SCHEDULES)

@@ -311,7 +311,7 @@ def test_costs_of_a_combination(by, operations, shuffles, wavefronts, barriers):
 # {{{ examples
 
 
-@pytest.mark.parametrize("name", ["softmax", "layernorm", "full_sum"])
+@pytest.mark.parametrize("name", ["softmax", "layernorm", "full_sum", "spmv", "bitonic"])
 def test_examples(name, golden):
     example = load(name)
     for label, knl in example.make().items():

@@ -23,12 +23,18 @@ SIZES: dict[str, list[dict[str, int]]] = {
     "argmin": [{"n": 1, "m": 1}, {"n": 128, "m": 64}, {"n": 133, "m": 37}],
     "axpy": [{"n": 1}, {"n": 1024}, {"n": 3001}],
     "batched_4x4": [{"count": 1}, {"count": 64}, {"count": 131}],
+    "bitonic": [{"n": 1}, {"n": 0}, {"n": 3}],
     "convolution": [
         {"images": 1, "filters": 1, "height": 1, "width": 1, "channels": 1},
         {"images": 2, "filters": 11, "height": 20, "width": 35, "channels": 2},
     ],
     "dg_gradient": [{"ne": 1}, {"ne": 64}, {"ne": 77}],
     "full_sum": [{"n": 1}, {"n": 4096}, {"n": 20001}],
+    "gather": [
+        {"particles": 1, "n": 1, "m": 1},
+        {"particles": 256, "n": 3, "m": 2},
+        {"particles": 1001, "n": 20, "m": 35},
+    ],
     "histogram": [{"n": 1}, {"n": 4096}, {"n": 10001}],
     "layernorm": [{"n": 1, "m": 1}, {"n": 4, "m": 256}, {"n": 5, "m": 301}],
     "matmul": [{"n": 1, "m": 1, "l": 1}, {"n": 32, "m": 16, "l": 48}, {"n": 33, "m": 50, "l": 21}],
@@ -50,6 +56,7 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"segments": 133, "length": 37},
     ],
     "softmax": [{"n": 1, "m": 1}, {"n": 4, "m": 256}, {"n": 5, "m": 301}],
+    "spmv": [{"n": 1, "m": 1}, {"n": 0, "m": 1}, {"n": 128, "m": 64}, {"n": 133, "m": 37}],
     "stencil_25": [
         {"n": 1, "m": 1, "l": 1},
         {"n": 8, "m": 32, "l": 64},
@@ -111,7 +118,7 @@ def copied(given: dict[str, Any]) -> dict[str, Any]:
 def assert_same(result: Any, expected: Any) -> None:
     got, want = np.asarray(result, np.float64), np.asarray(expected, np.float64)
     assert got.shape == want.shape
-    np.testing.assert_allclose(got, want, atol=1e-4 * max(1.0, float(np.abs(want).max())), rtol=0)
+    np.testing.assert_allclose(got, want, atol=1e-4 * np.abs(want).max(initial=1.0), rtol=0)
 
 
 def test_every_example_is_tested() -> None:
@@ -164,6 +171,25 @@ def test_sums_of_three_segments() -> None:
 @pytest.mark.host
 def test_places_of_the_smallest_numbers() -> None:
     assert load("argmin").small() == [1, 0]
+
+
+@pytest.mark.host
+def test_what_examples_say_of_themselves() -> None:
+    assert load("spmv").small() == [605, 0, 70]
+    assert load("gather").small() == 2.5
+    assert load("bitonic").small() == [1, 1, 3, 4]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("size", [2, 1024])
+def test_a_sort_of_any_power_of_two(size: int) -> None:
+    knl = load("bitonic").by_blocks(size)
+    assert knl.launch_config(n=3).block == (size, 1, 1) and knl.prove().ok
+    x = load("bitonic").inputs(n=3 * 1024 // 64)["x"].reshape(-1, size)[:3]
+    for order in ORDERS:
+        assert_same(knl.executor("host", order=order, seed=7)(x=x), np.sort(x, axis=1))
+    with pytest.raises(ValueError, match="a power of two, not 12"):
+        load("bitonic").by_blocks(12)
 
 
 @pytest.mark.host

@@ -40,6 +40,7 @@ from loopkit._transform import replay
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
+    from loopkit._compat.fusion import get_kennedy_unweighted_fusion_candidates
     from loopkit._compat.statistics import (
         CountGranularity,
         MemAccess,
@@ -63,6 +64,7 @@ __version__ = "0.1.0"
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
     "Device": "loopkit._costs.devices",
+    "get_kennedy_unweighted_fusion_candidates": "loopkit._compat.fusion",
     **dict.fromkeys(
         (
             "CountGranularity",
@@ -160,6 +162,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "compare",
     "explore",
     "generate_code_v2",
+    "get_kennedy_unweighted_fusion_candidates",
     "get_mem_access_map",
     "get_op_map",
     "get_synchronization_map",

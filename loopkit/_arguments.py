@@ -249,6 +249,7 @@ def name_or_number(what: str, value: Any) -> str | int:
 tags_by_name = mapping_of("a mapping of inames to tags", name, tag)
 tags_by_axis = mapping_of("a mapping of axes to tags", name_or_number, tag)
 names_by_name = mapping_of("a mapping of names to names", name, name)
+batches = mapping_of("a mapping of new names to the old ones", name, names)
 dtypes_by_name = mapping_of("a mapping of names to types, as {'a, b': 'float32'}", names, dtype)
 
 
@@ -379,6 +380,7 @@ Names = Annotated[str | Iterable[str], names]
 MaybeNames = Annotated[str | Iterable[str] | None, optional(names)]
 Patterns = Annotated[str | Iterable[str], patterns]
 NamesByName = Annotated[Mapping[str, str] | None, optional(names_by_name)]
+Batches = Annotated[Mapping[str, str | Iterable[str]], batches]
 Flag = Annotated[bool, flag]
 Text = Annotated[str | None, optional(text)]
 Integer = Annotated[int, integer]

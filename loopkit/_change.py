@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from loopkit._frozen import dataclass
@@ -30,7 +30,8 @@ class Change:
     Statements of the new kernel that are in no map and keep an old id are
     mapped identically; those in ``moves`` only carry data.  ``fixed`` are sizes
     that became numbers.  ``assumes`` says that the step is a promise about
-    sizes or data.
+    sizes or data.  Each of ``wishes`` makes more of the new kernel, one after the
+    other, and is granted where that can be proven.
     """
 
     kernel: Kernel
@@ -38,3 +39,4 @@ class Change:
     moves: frozenset[str] = frozenset()
     fixed: Mapping[str, int] = field(default_factory=dict)
     assumes: bool = False
+    wishes: tuple[Callable[[Kernel], Kernel], ...] = ()

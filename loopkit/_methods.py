@@ -73,7 +73,9 @@ class Methods:
         duplicate_inames = transforms.duplicate_inames
         expand_subst = transforms.expand_subst
         extract_subst = transforms.extract_subst
+        fission = transforms.fission
         fix_parameters = transforms.fix_parameters
+        fuse_loops = transforms.fuse_loops
         join_inames = transforms.join_inames
         map_domain = transforms.map_domain
         pad_temporary = transforms.pad_temporary
@@ -87,6 +89,7 @@ class Methods:
         remove_unused_inames = transforms.remove_unused_inames
         rename_iname = transforms.rename_iname
         rename_inames = transforms.rename_inames
+        rename_inames_in_batch = transforms.rename_inames_in_batch
         set_temporary_address_space = transforms.set_temporary_address_space
         split_iname = transforms.split_iname
         swizzle_array = transforms.swizzle_array

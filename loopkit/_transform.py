@@ -87,6 +87,8 @@ def transform(function: Makes[P]) -> Transform[P]:
         verdict = "unchecked" if unchecked else "assumed" if change.assumes else "proven"
         step = replace(step, verdict=verdict)
         lineage = None if unchecked else _proven(kernel, change, step)
+        if change.wishes and lineage is not None:
+            change, lineage = _with_wishes(kernel, change, lineage)
         # Copies, so that a history keeps none of what its kernels remember.
         kernels = replace(kernel), replace(change.kernel, history=kernel.history, lineage=lineage)
         step = replace(step, seconds=time.perf_counter() - start, kernels=kernels)
@@ -123,6 +125,20 @@ def _made(function: Callable[..., Change], bound: inspect.BoundArguments) -> Cha
             f"isl did not work out what becomes of the kernel within {_budget.CHANGE:,} operations",
             instead="steps that leave simpler bounds and subscripts may come first",
         ) from None
+
+
+def _with_wishes(kernel: Kernel, change: Change, lineage: Lineage) -> tuple[Change, Lineage]:
+    """A proven change with those of its wishes that can be proven, too."""
+    for wish in change.wishes:
+        more = replace(change, kernel=wish(change.kernel))
+        if more.kernel is change.kernel:
+            continue
+        try:
+            lineage = check_change(kernel, more)
+        except (IllegalTransformError, UndecidedError):
+            continue
+        change = more
+    return change, lineage
 
 
 def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:

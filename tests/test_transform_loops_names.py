@@ -103,7 +103,7 @@ def test_rename_to_an_existing_iname() -> None:
         dtypes={"a, b, c": "int32"},
     )
     new = kernel.rename_iname("j", "i", existing_ok=True)
-    assert outline(new) == "i\n  a[i] = i\ni\n  b[i] = i\nk\n  c[k] = k"
+    assert outline(new) == "i\n  a[i] = i\n  b[i] = i\nk\n  c[k] = k"
     assert "j" not in new.all_inames
     assert kernel.rename_inames("i, j", "x").all_inames == ("x", "k")
     assert error_of(kernel.rename_iname, "k", "i", existing_ok=True) == (

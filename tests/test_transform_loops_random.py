@@ -69,7 +69,19 @@ def step(draw: st.DrawFn, kernel: Kernel) -> tuple[object, tuple[object, ...], d
     within = draw(st.sampled_from([None, None, f"id:{draw(st.sampled_from(ids))}"]))
     kind = draw(
         st.sampled_from(
-            ["split", "split", "slabs", "join", "rename", "duplicate", "map", "order", "order"]
+            [
+                "split",
+                "split",
+                "slabs",
+                "join",
+                "rename",
+                "duplicate",
+                "map",
+                "order",
+                "order",
+                "fission",
+                "fuse",
+            ]
         )
     )
     if kind == "split":
@@ -81,6 +93,10 @@ def step(draw: st.DrawFn, kernel: Kernel) -> tuple[object, tuple[object, ...], d
         return tr.rename_iname, (iname, kernel.fresh_name("r")), {"within": within}
     if kind == "duplicate":
         return tr.duplicate_inames, (iname, f"id:{draw(st.sampled_from(ids))}"), {}
+    if kind == "fission":
+        return tr.fission, (iname, f"id:{draw(st.sampled_from(ids))}"), {}
+    if kind == "fuse":
+        return tr.fuse_loops, (iname,), {}
     if kind == "map":
         other = draw(st.sampled_from(used))
         if other == iname:

@@ -31,6 +31,8 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.declarations import assume as assume
     from loopkit.transforms.declarations import fix_parameters as fix_parameters
     from loopkit.transforms.duplicate import duplicate_inames as duplicate_inames
+    from loopkit.transforms.fusion import fission as fission
+    from loopkit.transforms.fusion import fuse_loops as fuse_loops
     from loopkit.transforms.precomputed import precompute as precompute
     from loopkit.transforms.prefetch import add_prefetch as add_prefetch
     from loopkit.transforms.privatize import (
@@ -45,6 +47,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.rename import remove_unused_inames as remove_unused_inames
     from loopkit.transforms.rename import rename_iname as rename_iname
     from loopkit.transforms.rename import rename_inames as rename_inames
+    from loopkit.transforms.rename import rename_inames_in_batch as rename_inames_in_batch
     from loopkit.transforms.slabs import peel_iname as peel_iname
     from loopkit.transforms.split import chunk_iname as chunk_iname
     from loopkit.transforms.split import split_iname as split_iname
@@ -69,13 +72,14 @@ _FAMILIES = {
     "barriers": "add_barrier remove_barrier",
     "buffer": "buffer_array",
     "duplicate": "duplicate_inames",
+    "fusion": "fission fuse_loops",
     "affine_maps": "affine_map_inames join_inames map_domain",
     "precomputed": "precompute",
     "prefetch": "add_prefetch",
     "privatize": "privatize_temporaries_with_inames",
     "reductions": "realize_reduction reduction_arg_to_subst_rule split_reduction_inward "
     "split_reduction_outward",
-    "rename": "remove_unused_inames rename_iname rename_inames",
+    "rename": "remove_unused_inames rename_iname rename_inames rename_inames_in_batch",
     "slabs": "peel_iname",
     "split": "chunk_iname split_iname",
     "storage": "add_padding pad_temporary set_temporary_address_space swizzle_array tag_array_axes",

@@ -82,7 +82,8 @@ def then(kernel: Kernel, first: Change, second: Change) -> Change:
         if new not in result and new in kept:
             result[new] = step
     moves = (first.moves | second.moves) & kept
-    return Change(second.kernel, tuple(result.values()), moves)
+    wishes = (*first.wishes, *second.wishes)
+    return Change(second.kernel, tuple(result.values()), moves, wishes=wishes)
 
 
 def maps_for(kernel: Kernel, ids: Iterable[str], values: Values) -> tuple[InstanceMap, ...]:

@@ -16,6 +16,7 @@ from loopkit.transforms._common import inames_in, new_name, then, with_names
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import settled_tree
 from loopkit.transforms.duplicate import chosen_statements, duplicated
+from loopkit.transforms.fusion import fused_where_legal
 
 
 def _renamed(kernel: Kernel, old: str, new: str) -> Change:
@@ -98,15 +99,16 @@ def rename_iname(
 
     Before: for i: S(i)        After: for j: S(j)
 
-    :arg existing_ok: ``new_iname`` may exist already, if it has the same values;
-        loops stay apart even so.
+    :arg existing_ok: ``new_iname`` may exist already, if it has the same values.  A loop over it
+        in the same place is shared where that is legal; :func:`fuse_loops` says why it is not.
     :arg within: a match string: rename only around these statements, which gives
         them a loop of their own.
     :arg preserve_tags: a new iname gets the tag of the old one.
     :arg old_iname: what it is called now.
     :raises IllegalTransformError: where ``new_iname`` exists and its values are others.
     """
-    return _rename(kernel, old_iname, new_iname, existing_ok, within, preserve_tags)
+    change = _rename(kernel, old_iname, new_iname, existing_ok, within, preserve_tags)
+    return fused_where_legal(change, new_iname)
 
 
 @transform
@@ -122,19 +124,52 @@ def rename_inames(
     """Call several inames of the same values by one name.
 
     Before: for i: S(i)  and then  for j: T(j)
-    After: for k: S(k)  and then  for k: T(k)
+    After: for k: (S(k); T(k)), or for k: S(k)  and then  for k: T(k)  where that is not legal
 
     :arg old_inames: what they are called now.
     :arg new_iname: as ``existing_ok``, ``within`` and ``raise_on_domain_mismatch``, see
         :func:`rename_iname`.
     :raises IllegalTransformError: where their values differ.
     """
+    return _in_one(kernel, old_inames, new_iname, existing_ok, within)
+
+
+@transform
+def rename_inames_in_batch(
+    kernel: Kernel, batches: kind.Batches, *, unchecked: bool = False
+) -> Change:
+    """Call inames of the same values by one name, for several such names at once.
+
+    Before: for i: S(i)  and then  for j: T(j)      After (``{"k": "i, j"}``): for k: (S(k); T(k))
+
+    Loops that come to have one name are one where that is legal, as :func:`rename_iname` says.
+
+    :arg batches: what is to be called by each name, as
+        :func:`get_kennedy_unweighted_fusion_candidates` finds it.
+    :raises IllegalTransformError: where the values of inames that get one name differ.
+    """
+    change = Change(kernel)
+    for new_iname, old_inames in batches.items():
+        after = change.kernel
+        wish = _in_one(after, old_inames, new_iname, new_iname in after.home_domain, None)
+        change = then(kernel, change, wish)
+    return change
+
+
+def _in_one(
+    kernel: Kernel,
+    old_inames: kind.Names,
+    new_iname: str,
+    existing_ok: bool,
+    within: str | Match | None,
+) -> Change:
+    """Inames ``old_inames`` called by one name, and their loops fused where that is legal."""
     old = inames_in(kernel, old_inames)
     change = Change(kernel)
     for number, iname in enumerate(i for i in old if i != new_iname):
         reuse = existing_ok or number > 0 or new_iname in old
         change = then(kernel, change, _rename(change.kernel, iname, new_iname, reuse, within, True))
-    return change
+    return fused_where_legal(change, new_iname)
 
 
 def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:

@@ -64,7 +64,12 @@ def _carriers(refusal: Refusal) -> tuple[str, ...]:
     """Temporaries that may need axes; any of a few where the step does not even apply."""
     if refusal.violations:
         return refusal.temporaries
-    if refusal.step.transform not in ("prioritize_loops", "duplicate_inames", "rename_iname"):
+    if refusal.step.transform not in (
+        "prioritize_loops",
+        "duplicate_inames",
+        "fission",
+        "rename_iname",
+    ):
         return ()
     return tuple(t.name for t in refusal.kernel.temporaries[:4])
 
@@ -77,20 +82,26 @@ def _inames_around(kernel: Kernel, temporary: str) -> list[str]:
 
 
 _STRIP = 16
+_CUTTING = {"prioritize_loops": "loop_priority", "fission": "inames"}
+"""Transforms that cut loops which pass values on, and the arguments that name the loops."""
 
 
 def _in_strips(refusal: Refusal, iname: str, temporary: str | None) -> Iterator[Suggestion]:
     """An axis for a strip of a loop, whose own length is no constant: for one or all."""
-    asked = refusal.names("loop_priority")
-    if refusal.step.transform != "prioritize_loops" or iname not in asked:
+    argument = _CUTTING.get(refusal.step.transform, "")
+    asked = refusal.names(argument) if argument else ()
+    if iname not in asked:
         return
-    inner, chosen = f"{iname}_inner", () if temporary is None else (temporary,)
+    outer, inner = f"{iname}_outer", f"{iname}_inner"
+    chosen = () if temporary is None else (temporary,)
     axis = call("privatize_temporaries_with_inames", inner, *chosen)
-    order = (f"{iname}_outer", *(inner if n == iname else n for n in asked))
-    ordered = with_arguments(refusal.step, loop_priority=", ".join(order))
+    order = [inner if n == iname else n for n in asked]
+    if argument == "loop_priority":
+        order = [outer, *order]
+    cut = with_arguments(refusal.step, **{argument: ", ".join(order)})
     who = f"'{temporary}' has" if temporary else "temporaries have"
     what = f"in strips, if {who} an axis for '{inner}'"
-    yield Suggestion(what, (call("split_iname", iname, _STRIP), axis, ordered))
+    yield Suggestion(what, (call("split_iname", iname, _STRIP), axis, cut))
 
 
 def by_copies(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:

@@ -170,6 +170,32 @@ def rename_inames(r: random.Random, knl: Kernel) -> Arguments:
     return found | _within(r, knl, 0.2)
 
 
+def rename_inames_in_batch(r: random.Random, knl: Kernel) -> Arguments:
+    names = [i for i in knl.all_inames if r.random() < 0.8]
+    r.shuffle(names)
+    cut = r.randint(0, len(names))
+    groups = [group for group in (names[:cut], names[cut:]) if group]
+    if not groups:
+        return None
+    new = dict.fromkeys(r.choice([g[0], knl.fresh_name(f"one_{g[0]}")]) for g in groups)
+    return {"batches": dict(zip(new, groups, strict=True))}
+
+
+def fission(r: random.Random, knl: Kernel) -> Arguments:
+    inames = _loops(knl)
+    if not inames:
+        return None
+    return {"inames": _some(r, inames, 2), "within": f"id:{_statement(r, knl).id}"}
+
+
+def fuse_loops(r: random.Random, knl: Kernel) -> Arguments:
+    entries = [key for path in knl.paths.values() for key in path]
+    several = [i for i in _loops(knl) if len({key for key in entries if key[0] == i}) > 1]
+    if not several:
+        return None
+    return {"inames": _some(r, several, 2)} | _within(r, knl, 0.1)
+
+
 def duplicate_inames(r: random.Random, knl: Kernel) -> Arguments:
     statement = _statement(r, knl)
     inames = [i for i in knl.all_inames if i in statement.inames]
@@ -552,6 +578,9 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "chunk_iname": (chunk_iname, 4),
     "rename_iname": (rename_iname, 4),
     "rename_inames": (rename_inames, 2),
+    "rename_inames_in_batch": (rename_inames_in_batch, 2),
+    "fission": (fission, 5),
+    "fuse_loops": (fuse_loops, 6),
     "affine_map_inames": (affine_map_inames, 3),
     "peel_iname": (peel_iname, 4),
     "privatize_temporaries_with_inames": (privatize_temporaries_with_inames, 5),

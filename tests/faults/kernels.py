@@ -93,6 +93,33 @@ def handed_on() -> lk.Kernel:
     )
 
 
+def between() -> lk.Kernel:
+    """What the second loop needs stands between two loops."""
+    return make(
+        ["{ [i]: 0 <= i < n }"],
+        """
+        b[i] = 2*a[i] {id=s}
+        d[0] = e[0] + 1 {id=u}
+        c[i] = c[i] + d[0] {id=t}
+        """,
+        "a, b, c, d, e",
+        assumptions="n >= 1",
+    )
+
+
+def ahead() -> lk.Kernel:
+    """Two loops, the second of which reads what a later iteration of the first writes."""
+    return make(
+        ["{ [i, j]: 0 <= i, j < n - 1 }"],
+        """
+        b[i] = 2*a[i] {id=s}
+        c[j] = c[j] + b[j + 1] {id=t}
+        """,
+        "a, b, c",
+        assumptions="n >= 3",
+    )
+
+
 def ping_pong() -> lk.Kernel:
     """A step in time: all of one array, then all of the other."""
     return make(

@@ -19,6 +19,7 @@ from loopkit._kernel import Domain
 from loopkit._tree import flatten
 from loopkit.transforms._common import with_names
 from loopkit.transforms._loop_nests import settled_tree
+from loopkit.transforms.fusion import with_fused_loops
 
 # {{{ join_inames, map_domain
 
@@ -248,6 +249,53 @@ fault(
     DUPLICATE,
     Patch("transforms.duplicate:settled_tree", _backwards),
     sizes={"n": 3},
+)
+
+
+def _cut_backwards(original: Any) -> Any:
+    """The parts of a loop stand in the wrong order."""
+    return lambda node, ids: original(node, ids)[::-1]
+
+
+fault(
+    "fission: what comes later stands in front",
+    kernels.handed_on,
+    do("fission", "i", "id:t"),
+    Patch("transforms.fusion:_runs", _cut_backwards),
+    sizes={"n": 3},
+)
+
+
+def _unneeded(original: Any) -> Any:
+    """What a later loop needs is left behind."""
+    return lambda *_: False
+
+
+fault(
+    "fuse_loops: what a later loop needs comes after it",
+    kernels.between,
+    do("fuse_loops", "i"),
+    Patch("transforms.fusion:_needs", _unneeded),
+    sizes={"n": 3},
+)
+
+
+def _granted(original: Any) -> Any:
+    """What is only wished for is done."""
+
+    def fused(change: Any, iname: str) -> Any:
+        ids = {m.new for m in change.instances}
+        return dataclasses.replace(change, kernel=with_fused_loops(change.kernel, iname, ids))
+
+    return fused
+
+
+fault(
+    "rename_iname: loops are one although they read ahead",
+    kernels.ahead,
+    do("rename_iname", "j", "i", existing_ok=True),
+    Patch("transforms.rename:fused_where_legal", _granted),
+    sizes={"n": 5},
 )
 
 

@@ -44,10 +44,14 @@ from loopkit.codegen.widths import EVERYTHING, INT32, INT64, largest_size
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One launch, and the kernel that it is."""
+    """One launch, and the kernel that it is.
+
+    ``where`` is ``{ inames of loops around it, sizes : the call runs it }``.
+    """
 
     launch: Launch
     kernel: Kernel
+    where: isl.Set
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,12 @@ def parts_of(kernel: Kernel) -> Parts:
     Raises :class:`TypeInferenceError` where types are missing, and
     :class:`IllegalTransformError` for a loop around launches that has no end.
     """
-    return parted(decide_address_spaces(infer_types(expand_rules(kernel))))
+    return parted(with_spaces(kernel))
+
+
+def with_spaces(kernel: Kernel) -> Kernel:
+    """A kernel of several launches with types, and with a place for each temporary."""
+    return decide_address_spaces(infer_types(expand_rules(kernel)))
 
 
 def parted(kernel: Kernel) -> Parts:
@@ -103,7 +112,7 @@ class _Parting:
         found: list[Part | PartLoop] = []
         for node in launches:
             if isinstance(node, Launch):
-                found.append(Part(node, self.part(node, context)))
+                found.append(Part(node, self.part(node, context), context))
             elif (loop := self.loop(node, context, outer)) is not None:
                 found.append(loop)
         return tuple(found)

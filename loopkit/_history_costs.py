@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import ClassVar
 
-from loopkit._costs.costs import Costs
-from loopkit._costs.costs import costs as costs_of
+from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._frozen import dataclass
@@ -22,7 +21,7 @@ class StepCosts:
     """
 
     step: Step | None
-    costs: Costs | None
+    costs: AnyCosts | None
     why: str = ""
 
     @property
@@ -101,7 +100,7 @@ def _row(place: int, stage: StepCosts) -> tuple[str, ...]:
     return (
         number,
         name,
-        f"{costs.blocks:,} x {costs.threads:,}",
+        costs.grids,
         _shown(stage.operations, number_text),
         _shown(stage.moved, bytes_text),
         _shown(stage.wavefronts, number_text),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from loopkit._costs.costs import Costs
     from loopkit._costs.devices import Device
+    from loopkit._costs.of_kernel import AnyCosts
     from loopkit._costs.sizes import Sizes
     from loopkit._program import Program
     from loopkit._run.nvrtc import CompiledProgram
@@ -231,7 +231,7 @@ def costs(
     arch: str | None = None,
     sizes: Sizes | None = None,
     **more: int,
-) -> Costs:
+) -> AnyCosts:
     """What a launch with these sizes does, counted exactly: see ``loopkit._costs``.
 
     Operations by kind and type; bytes that an array is touched in, and bytes of the sectors that
@@ -249,7 +249,7 @@ def costs(
     Raises :class:`InvalidArgumentError` for sizes that no call may have, and where a number is no
     such polynomial, :class:`UnknownNameError` for other names.
     """
-    from loopkit._costs.costs import costs
+    from loopkit._costs.of_kernel import costs_of
     from loopkit._costs.sizes import sizes_of
 
     given = sizes_of(kernel, sizes, more)
@@ -260,10 +260,10 @@ def costs(
         given["arch"], arch = arch, None
     arch = None if arch is None else _arch(arch)
     if any(name not in given for name in kernel.sizes):
-        from loopkit._costs.open_sizes import open_costs
+        from loopkit._costs.of_kernel import open_costs_of
 
-        return open_costs(kernel, given, device, arch)
-    return costs(kernel, given, device, arch)
+        return open_costs_of(kernel, given, device, arch)
+    return costs_of(kernel, given, device, arch)
 
 
 def prove(kernel: Kernel, *, text: bool = False) -> Proof:

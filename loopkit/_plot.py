@@ -216,10 +216,10 @@ def plot_roofline(
     that are missing or impossible; :class:`~loopkit.UnknownNameError` for sizes and devices that
     do not exist.
     """
-    from loopkit._costs.costs import costs
+    from loopkit._costs.of_kernel import costs_of
     from loopkit._costs.sizes import sizes_of
 
-    return costs(kernel, sizes_of(kernel, sizes, more), device).plot_roofline(measured=measured)
+    return costs_of(kernel, sizes_of(kernel, sizes, more), device).plot_roofline(measured=measured)
 
 
 def picture(error: WitnessError) -> WitnessPicture:

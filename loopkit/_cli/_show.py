@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from loopkit._changes import Diff
 from loopkit._cli._output import Output
 from loopkit._cli._sizes import sizes_of
-from loopkit._costs.on_device import device_lines
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._kernel import Kernel
 
@@ -89,7 +88,7 @@ def render(kernel: Kernel, view: str, options: Mapping[str, Any]) -> Any:
     if view != "costs":
         return kernel if view == "nest" else getattr(kernel, view)(**options)
     found = kernel.costs(**options)
-    return "\n".join([str(found), *(["", *device_lines(found)] if found.asked is None else [])])
+    return str(found if found.asked is not None else found.on(found.device))
 
 
 def stage(kernel: Kernel, target: str, which: str) -> Kernel:

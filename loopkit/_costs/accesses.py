@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
@@ -11,6 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, strides_of
 from loopkit._cached import memoised
+from loopkit._costs.calls import Calls
 from loopkit._expression import substitute, to_text
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_reads
@@ -168,6 +170,18 @@ def address_map(
         cell,
         total([linear(p) * stride for p, stride in zip(places.along, strides, strict=True)]),
         at_most,
+    )
+
+
+def in_calls(where: AddressMap, calls: Calls) -> AddressMap:
+    """The same in all calls of a launch: requests and cells of each are told apart."""
+    if not calls.loops:
+        return where
+    return replace(
+        where,
+        domain=calls.among(where.domain),
+        requests=(*calls.loops, *where.requests),
+        cell=(*where.cell, *(Linear({form: 1}) for form in calls.forms)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 import islpy as isl
@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import memoised
 from loopkit._collectives import COMBINE
+from loopkit._costs.calls import BLOCKS, ONCE, Calls
 from loopkit._costs.combinations import combinations_in
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -123,11 +124,11 @@ def _count(kernel: Kernel, place: _Place) -> int:
 
 
 def times_combined(
-    kernel: Kernel, sizes: Mapping[str, int], grid: tuple[int, int, int]
+    kernel: Kernel, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls = ONCE
 ) -> Mapping[str, int | None]:
     """How often blocks make each combination, by its statement; None where data decide."""
     return {
-        place.combination: _times(kernel, number, sizes, grid)
+        place.combination: _times(kernel, number, sizes, grid, calls)
         for number, place in enumerate(_places(kernel)[1])
         if place.combination
     }
@@ -136,10 +137,12 @@ def times_combined(
 def barriers_of(
     kernel: Kernel,
     sizes: Mapping[str, int],
-    grid: tuple[int, int, int],
+    grid: Sequence[Expression],
     block: tuple[int, int, int],
+    calls: Calls = ONCE,
 ) -> tuple[BarrierCosts, ...]:
-    """The barriers of a launch, in the order of the source."""
+    """The barriers of a launch, in the order of the source; ``grid`` may depend on its calls."""
+    blocks = calls.counted(grid, sizes)[1]
     return tuple(
         BarrierCosts(
             place.after,
@@ -149,33 +152,37 @@ def barriers_of(
             place.barrier.of_warp,
             min(CUDA.warp, prod(block)) if place.barrier.of_warp else prod(block),
             None if times is None else count * times,
-            prod(grid),
+            blocks,
             -(-prod(block) // CUDA.warp),
         )
         for number, place in enumerate(_places(kernel)[1])
         if (count := _count(kernel, place))
-        for times in (_times(kernel, number, sizes, grid),)
+        for times in (_times(kernel, number, sizes, grid, calls),)
     )
 
 
-_BLOCKS, _THREADS = ([hidden(kind, axis) for axis in range(3)] for kind in ("block", "thread"))
+_THREADS = [hidden("thread", axis) for axis in range(3)]
 _WARP = hidden("warp")
 
 
 def _times(
-    kernel: Kernel, number: int, sizes: Mapping[str, int], grid: tuple[int, int, int]
+    kernel: Kernel,
+    number: int,
+    sizes: Mapping[str, int],
+    grid: Sequence[Expression],
+    calls: Calls,
 ) -> int | None:
-    """In how many blocks, or warps, and iterations a barrier is executed."""
+    """In how many blocks, or warps, iterations and calls a barrier is executed."""
     domain, loops, inames = _executed(kernel, number)
-    known = {*_BLOCKS, *_THREADS, _WARP, *inames, *loops, *sizes}
+    known = {*calls.loops, *BLOCKS, *_THREADS, _WARP, *inames, *loops, *sizes}
     if domain is None or _sets.involved_names(domain) - known:
         return None
-    for name, extent in zip(_BLOCKS, grid, strict=True):
-        domain = domain & _between(name, 0, extent)
+    domain = domain & calls.in_grid(grid)
     of_warp = _places(kernel)[1][number].barrier.of_warp
+    loops = (*calls.loops, *loops)
     try:
-        found = systems(domain, (*_BLOCKS, *loops, *_THREADS, _WARP, *inames), sizes)
-        return distinct(found, (*_BLOCKS, *loops, *([_WARP] if of_warp else [])))
+        found = systems(domain, (*BLOCKS, *loops, *_THREADS, _WARP, *inames), sizes)
+        return distinct(found, (*BLOCKS, *loops, *([_WARP] if of_warp else [])))
     except (TooManyPointsError, EndlessError):
         return None
 
@@ -198,7 +205,7 @@ def _executed(
     domain = domain & _sets.equality(_WARP, prim.FloorDiv(thread, CUDA.warp))
     inames: list[str] = []
     for c in hardware.coordinates:
-        place_on_axis = prim.Variable((_BLOCKS if c.kind == "g" else _THREADS)[c.axis])
+        place_on_axis = prim.Variable((BLOCKS if c.kind == "g" else _THREADS)[c.axis])
         domain = domain & _sets.equality(c.iname, prim.Sum((place_on_axis, c.lower)))
         inames.append(c.iname)
     loops: list[str] = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from loopkit._costs.barrier_counts import times_combined
+from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.combinations import Combination, combinations_in
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
 from loopkit.codegen.combinations import combination_note
 from loopkit.codegen.prepare import prepare
 
@@ -34,11 +36,12 @@ class CombinationCosts:
 def combinations_of(
     kernel: Kernel,
     sizes: Mapping[str, int],
-    grid: tuple[int, int, int],
+    grid: Sequence[Expression],
     block: tuple[int, int, int],
+    calls: Calls = ONCE,
 ) -> tuple[CombinationCosts, ...]:
     """The combinations of a launch, in the order of the source."""
-    times = times_combined(kernel, sizes, grid)
+    times = times_combined(kernel, sizes, grid, calls)
     each = combinations_in(kernel) if times else {}
     prepared = prepare(kernel).statement_by_id if times else {}
     return tuple(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopkit._budget import in_turn
 from loopkit._cached import cached_property
 from loopkit._costs.accesses import accesses_of
 from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
+from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.collectives import CombinationCosts, combinations_of
 from loopkit._costs.counting import Counting
 from loopkit._costs.devices import Device, chosen
@@ -64,9 +65,28 @@ class Costs(OnDevice):
     arch: str | None = None
 
     @property
+    def calls(self) -> Calls:
+        """How often the launch is called."""
+        return ONCE
+
+    @property
     def blocks(self) -> int:
         """The blocks of the grid."""
         return prod(self.grid)
+
+    @property
+    def launched(self) -> str:
+        """What is launched, in words."""
+        return f"{self.blocks:,} blocks of {self.threads:,} threads"
+
+    @property
+    def grids(self) -> str:
+        """What is launched, in short."""
+        return f"{self.blocks:,} x {self.threads:,}"
+
+    def on(self, device: Device | None) -> Costs:
+        """The same with a device asked for."""
+        return replace(self, asked=device)
 
     @property
     def threads(self) -> int:
@@ -76,12 +96,12 @@ class Costs(OnDevice):
     @cached_property
     def barriers(self) -> tuple[BarrierCosts, ...]:
         """Where threads wait for each other, and how often: found when first asked for."""
-        return barriers_of(self.source, dict(self.sizes), self.grid, self.block)
+        return barriers_of(self.source, dict(self.sizes), self.grid, self.block, self.calls)
 
     @cached_property
     def combinations(self) -> tuple[CombinationCosts, ...]:
         """What threads do to combine partial results of reductions: found when first asked for."""
-        return combinations_of(self.source, dict(self.sizes), self.grid, self.block)
+        return combinations_of(self.source, dict(self.sizes), self.grid, self.block, self.calls)
 
     @cached_property
     def layouts(self) -> tuple[Layouts, ...]:
@@ -151,31 +171,44 @@ def costs(
     launch = kernel.launch_config(**sizes)
     assert not isinstance(launch, tuple)
     made: Program = kernel.program()
-    model = model_of(prepare(kernel))
-    statements = {s.id: instances_at(model, s.id, sizes) for s in model.kernel.statements}
-    counter = Counting(model, sizes, launch.block)
-    accesses = [a for a in accesses_of(model.kernel) if counter.space(a) in SPACES.values()]
-    found = tuple(map(counter.costs, accesses))
-    by_data = {a.statement for a in found if a.at_most}
     return Costs(
         kernel=kernel.name,
         sizes=tuple(sorted(sizes.items())),
         grid=launch.grid,
         block=launch.block,
         shared_bytes=made.static_shared + made.dynamic_shared,
-        instances=tuple((name, counted) for name, (counted, _) in statements.items()),
-        operations=operations_at(model, {n: c for n, (c, _) in statements.items()}, sizes),
-        accesses=found,
-        footprints=tuple(counter.footprints(accesses)),
         source=kernel,
-        at_most=tuple(n for n, (_, exact) in statements.items() if not exact or n in by_data),
         asked=None if device is None else chosen(device),
         arch=arch,
+        **counts(Counting(model_of(prepare(kernel)), sizes, launch.block)),
     )
 
 
+def counts(counter: Counting) -> dict[str, Any]:
+    """What a launch does: some fields of :class:`Costs`."""
+    model, sizes, calls = counter.model, counter.sizes, counter.calls
+    statements = {
+        s.id: instances_at(model, s.id, sizes, (), calls) for s in model.kernel.statements
+    }
+    instances = {name: counted for name, (counted, _) in statements.items()}
+    accesses = [a for a in accesses_of(model.kernel) if counter.space(a) in SPACES.values()]
+    found = tuple(map(counter.costs, accesses))
+    by_data = {a.statement for a in found if a.at_most}
+    return {
+        "instances": tuple(instances.items()),
+        "operations": operations_at(model, instances, sizes, calls),
+        "accesses": found,
+        "footprints": tuple(counter.footprints(accesses)),
+        "at_most": tuple(n for n, (_, exact) in statements.items() if not exact or n in by_data),
+    }
+
+
 def instances_at(
-    model: Model, statement: str, sizes: Mapping[str, int], guards: Guards = ()
+    model: Model,
+    statement: str,
+    sizes: Mapping[str, int],
+    guards: Guards = (),
+    calls: Calls = ONCE,
 ) -> tuple[int | None, bool]:
     """How many threads run a statement, each time counted; and whether data do not matter.
 
@@ -183,11 +216,12 @@ def instances_at(
     """
     at = Instance(statement, "")
     bounds, everywhere = model.everywhere(at)
-    names = (*model.statement[statement].inames, *(v.name for v in everywhere.values()))
+    inames = model.statement[statement].inames
+    names = (*calls.loops, *inames, *(v.name for v in everywhere.values()))
     exact = not model.depends_on_data(model.statement[statement])
     if model.bounds_from_data(statement):
         return None, False
-    domain = model.domain(at) & model.where_evaluated(guards, "") & bounds
+    domain = calls.among(model.domain(at) & model.where_evaluated(guards, "") & bounds)
     try:
         return count(domain, names, sizes), exact
     except (TooManyPointsError, EndlessError):
@@ -195,14 +229,17 @@ def instances_at(
 
 
 def operations_at(
-    model: Model, instances: Mapping[str, int | None], sizes: Mapping[str, int]
+    model: Model,
+    instances: Mapping[str, int | None],
+    sizes: Mapping[str, int],
+    calls: Calls = ONCE,
 ) -> tuple[tuple[tuple[str, str], int], ...]:
     """How often a launch does what operations."""
     total: Counter[tuple[str, str]] = Counter()
     for statement, operation in _operations(model):
         times = instances[statement]
         if operation.guards:
-            times = instances_at(model, statement, sizes, operation.guards)[0]
+            times = instances_at(model, statement, sizes, operation.guards, calls)[0]
         total[operation.kind, operation.dtype] += operation.times * (times or 0)
     return tuple(sorted(total.items()))
 

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 
-from loopkit._arrays import TemporaryVariable
-from loopkit._costs.accesses import Access, AddressMap, address_map, space_of, text_of
+from loopkit._arrays import ArrayArg, TemporaryVariable
+from loopkit._costs.accesses import Access, AddressMap, address_map, in_calls, space_of, text_of
+from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.reuse import Reuse, cells_of, reuse
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import (
@@ -48,12 +49,19 @@ class CellRequests:
 
 
 class Counting:
-    """Counts accesses of a kernel at sizes, in blocks of these extents."""
+    """Counts accesses of a kernel at sizes, in blocks of these extents, in all of its calls."""
 
-    def __init__(self, model: Model, sizes: Mapping[str, int], block: tuple[int, int, int]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        sizes: Mapping[str, int],
+        block: tuple[int, int, int],
+        calls: Calls = ONCE,
+    ) -> None:
         self.model = model
         self.sizes = sizes
         self.block = block
+        self.calls = calls
         self._systems: dict[object, list[System]] = {}
         self._lanes: dict[object, Lanes] = {}
         self._warps: dict[object, WarpCosts] = {}
@@ -69,6 +77,15 @@ class Counting:
         assert dtype is not None  # all types are inferred by now
         return dtype.itemsize
 
+    def address(
+        self, access: Access, array: ArrayArg | TemporaryVariable | None = None
+    ) -> AddressMap:
+        """Who makes an access to which addresses, as if conditions on data held.
+
+        Each call of the launch is told apart, by the subscripts of the cells, too.
+        """
+        return in_calls(address_map(self.model, access, self.sizes, array, as_if=True), self.calls)
+
     def systems(self, where: AddressMap) -> list[System]:
         """The points of the domain of an access."""
         if where.key not in self._systems:
@@ -80,7 +97,7 @@ class Counting:
         space, itemsize = self.space(access), self.itemsize(access)
         counts, touched, why, at_most = None, None, "", False
         try:
-            where = address_map(self.model, access, self.sizes, as_if=True)
+            where = self.address(access)
             at_most = where.at_most
             counts = self.requests(where, itemsize, space, is_write=access.is_write)
         except NotAffineError:
@@ -127,13 +144,13 @@ class Counting:
 
         Raises what :data:`UNCOUNTED` lists.
         """
-        where = address_map(self.model, access, self.sizes, replace(array, swizzles=()), as_if=True)
+        where = self.address(access, replace(array, swizzles=()))
         # An address that tells the cell: each index has digits of its own.
         steps = [1]
         for extent in reversed(shape):
             steps.insert(0, steps[0] << (extent - 1).bit_length())
         period, *strides = steps
-        parts = [form * stride for form, stride in zip(where.cell, strides, strict=True)]
+        parts = [form * stride for form, stride in zip(where.cell, strides, strict=False)]
         where = replace(where, address=total(parts))
         moved = moves(where, 1)
         lanes = lanes_of(where, self.systems(where), self.block, CUDA.warp, moved, period)
@@ -159,30 +176,39 @@ class Counting:
                 if access.is_atomic:
                     both[False].append(access)
         for name, both in by_array.items():
-            (read, once), (written, too) = map(self._bytes, both)
+            touches = ([(self, access) for access in some] for some in both)
+            (read, once), (written, too) = map(bytes_of, touches)
             yield Footprint(name, read, written, once or too)
 
-    def _bytes(self, accesses: list[Access]) -> tuple[int | None, bool]:
-        """The bytes of the elements that accesses touch, each once; None where not known.
 
-        And whether they are so many at most.
-        """
-        if not accesses:
-            return 0, False
-        found: list[System] = []
-        surely: list[System] = []
-        names: tuple[str, ...] = ()
-        try:
-            for access in accesses:
-                where = address_map(self.model, access, self.sizes, as_if=True)
-                names, touched = cells_of(where, self.systems(where))
-                found += touched
-                surely += [] if where.at_most else touched
-            many = distinct(found, names)
-            at_most = len(surely) < len(found) and many > (distinct(surely, names) if surely else 0)
-            return many * self.itemsize(accesses[0]), at_most
-        except UNCOUNTED:
-            return None, False
+Touch = tuple[Counting, Access]
+"""An access, and what counts it."""
+
+
+def bytes_of(touches: Sequence[Touch], *, apart: bool = True) -> tuple[int | None, bool]:
+    """The bytes of the elements of an array that accesses touch; None where that is not known.
+
+    Each once, in each call of a launch (``apart``) or in all of all.  And whether they are so many
+    at most.
+    """
+    if not touches:
+        return 0, False
+    found: list[System] = []
+    surely: list[System] = []
+    names: tuple[str, ...] = ()
+    try:
+        for counter, access in touches:
+            where = counter.address(access)
+            names, touched = cells_of(where, counter.systems(where))
+            names = names if apart else names[: len(access.indices)]
+            found += touched
+            surely += [] if where.at_most else touched
+        many = distinct(found, names) if found else 0
+        at_most = len(surely) < len(found) and many > (distinct(surely, names) if surely else 0)
+        counter, access = touches[0]
+        return many * counter.itemsize(access), at_most
+    except UNCOUNTED:
+        return None, False
 
 
 def _key(form: Linear) -> object:

@@ -146,7 +146,7 @@ def _applied(
         model = model_of(prepare(made))
     except LoopkitError:
         return None
-    counting = Counting(model, dict(costs.sizes), costs.block)
+    counting = Counting(model, dict(costs.sizes), costs.block, costs.calls)
     counts = [counting.costs(a).counts for a in accesses_of(model.kernel) if a.array == array]
     return sum(c.pieces for c in counts if c is not None)
 
@@ -168,7 +168,7 @@ class _Trial:
         self.tags = array.dim_tags or last_fastest(len(array.shape))
         assert array.dtype is not None  # all types are inferred by now
         self.itemsize = array.dtype.itemsize
-        counting = Counting(model, self.sizes, costs.block)
+        counting = Counting(model, self.sizes, costs.block, costs.calls)
         mine = (a for a in accesses_of(model.kernel) if a.array == name)
         requests = [counting.cells(access, array, self.shape) for access in mine]
         self.requests = sorted(requests, key=self._conflicts, reverse=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from loopkit._cached import cached_property
@@ -35,9 +36,7 @@ class OnDevice:
         source: Kernel
         asked: Device | None
         arch: str | None
-
-        @property
-        def blocks(self) -> int: ...
+        grid: tuple[int, int, int]
 
     @cached_property
     def device(self) -> Device:
@@ -60,13 +59,16 @@ class OnDevice:
 
     @cached_property
     def tail(self) -> Tail:
-        """The waves of blocks that make the grid, and what the last one loses."""
-        if not isinstance(self.blocks, int):
+        """The waves of blocks that make the grid, and what the last one loses.
+
+        Of a launch that is called in a loop, with the longest axes that the grid has there.
+        """
+        if not all(isinstance(extent, int) for extent in self.grid):
             raise InvalidArgumentError(
                 f"the waves of {self.kernel} need a grid of a known size",
                 instead="give costs(...) all sizes as numbers",
             )
-        return waves_of(self.device, self.occupancy, self.blocks)
+        return waves_of(self.device, self.occupancy, prod(self.grid))
 
     @cached_property
     def roofline(self) -> Roofline:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from math import gcd, lcm, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopkit import _budget, _sets
 from loopkit._arrays import ValueArg, strides_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Value = int | None
 Change = Callable[[str, Value], Any]
+C = TypeVar("C", bound=Costs)
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class OpenCosts(Costs):
     def blocks(self) -> Any:
         """The blocks of the grid."""
         return prod(self.grid)
+
+    @property
+    def launched_open(self) -> str:
+        """What is launched, in words."""
+        return f"blocks: {self.blocks}"
 
     @property
     def barriers(self) -> tuple[BarrierCosts, ...]:
@@ -104,10 +110,10 @@ def open_costs(
 
     names, found = polynomials(kernel, given, sample)
     every = list(seen.values())
-    first = _aligned(every[0], every)
+    first = aligned(every[0], every)
     values = iter(found)
-    made = _changed(first, lambda _what, _value: next(values))
-    waits = [_changed_barrier(b, lambda _what, _value: next(values)) for b in first.barriers]
+    made = changed(first, lambda _what, _value: next(values))
+    waits = [changed_barrier(b, lambda _what, _value: next(values)) for b in first.barriers]
     whole = {f.name: getattr(made, f.name) for f in fields(Costs)}
     whole["sizes"] = tuple(sorted(given.items()))
     return OpenCosts(**whole, open_sizes=names, waits=tuple(waits))
@@ -152,7 +158,7 @@ def polynomials(
         ) from None
 
 
-def _aligned(costs: Costs, seen: list[Costs]) -> Costs:
+def aligned(costs: C, seen: Sequence[Costs]) -> C:
     """Costs with the alignment that accesses have at all sizes that were seen."""
     found = []
     for number, access in enumerate(costs.accesses):
@@ -181,13 +187,13 @@ def numbers_of(costs: Costs) -> Iterator[tuple[str, Any]]:
         found.append((what, value))
         return value
 
-    _changed(costs, note)
+    changed(costs, note)
     for barrier in costs.barriers:
-        _changed_barrier(barrier, note)
+        changed_barrier(barrier, note)
     return iter(found)
 
 
-def _changed(costs: Costs, change: Change) -> Costs:
+def changed(costs: Costs, change: Change) -> Costs:
     """Costs with every count changed."""
     return replace(
         costs,
@@ -235,7 +241,7 @@ def _changed_access(access: AccessCosts, change: Change) -> AccessCosts:
     )
 
 
-def _changed_barrier(barrier: BarrierCosts, change: Change) -> BarrierCosts:
+def changed_barrier(barrier: BarrierCosts, change: Change) -> BarrierCosts:
     what = f"barrier between {barrier.after} and {barrier.before}"
     return replace(
         barrier,

@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from loopkit._costs.devices import SCHEDULERS, Device
@@ -92,6 +93,11 @@ class Roofline(Printed):
         return max((t for t in self.terms if t.is_floor), key=lambda t: t.seconds)
 
     @property
+    def set_by(self) -> str:
+        """What sets the bound, in words."""
+        return self.bound.name
+
+    @property
     def seconds(self) -> float:
         """The time of the bound."""
         return self.bound.seconds
@@ -113,11 +119,7 @@ class Roofline(Printed):
 
     def beside(self, seconds: float) -> Roofline:
         """The same with a time measured for the launch."""
-        if not isinstance(seconds, int | float) or not seconds > 0:
-            raise InvalidArgumentError(
-                f"a time is a number of seconds above 0, not {shown(seconds)}"
-            )
-        return replace(self, measured=float(seconds))
+        return replace(self, measured=checked_time(seconds))
 
     def __str__(self) -> str:
         width = max(len(t.name) for t in self.terms) + 2
@@ -132,7 +134,7 @@ class Roofline(Printed):
         if not all(t.is_floor for t in self.terms):
             lines.append("  * as the text asks: what stays in registers or in L1 needs less")
         held = " if all conditions on data hold" if self.at_most else ""
-        bound = f"at least {seconds_text(self.seconds)}{held}, set by {self.bound.name}"
+        bound = f"at least {seconds_text(self.seconds)}{held}, set by {self.set_by}"
         if self.intensity is not None:
             bound += f"; {self.intensity:.3g} operations a byte"
         lines.append(bound)
@@ -149,6 +151,13 @@ class Roofline(Printed):
     __repr__ = __str__
 
 
+def checked_time(seconds: float) -> float:
+    """A time that was measured, if it can be one."""
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise InvalidArgumentError(f"a time is a number of seconds above 0, not {shown(seconds)}")
+    return float(seconds)
+
+
 def roofline_of(costs: Costs, device: Device) -> Roofline:
     """The terms of a launch on a device.
 
@@ -160,7 +169,7 @@ def roofline_of(costs: Costs, device: Device) -> Roofline:
     moved = bytes_to_move(costs)
     terms = [Term("memory", moved, "bytes", device.bandwidth)]
     instructions, operations = _instructions(costs.operations)
-    cycles = min(costs.blocks, device.multiprocessors) * device.clock or device.cycles
+    cycles = min(prod(costs.grid), device.multiprocessors) * device.clock or device.cycles
     rates = dict(device.capability.rates)
     terms += [
         Term(kind, n, "instructions", rates[kind] * cycles)

@@ -10,7 +10,6 @@ from loopkit import _sets
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch
 from loopkit._spelling import shown
 
 Sizes = Mapping[str, int]
@@ -42,7 +41,6 @@ def sizes_of(kernel: Kernel, together: Any, by_name: Mapping[str, Any]) -> dict[
 def check_sizes(kernel: Kernel, sizes: Mapping[str, Any], what: str) -> dict[str, int]:
     """The sizes as Python's integers; refuses those that no call could have."""
     found = check_names(kernel, sizes)
-    check_one_launch(kernel, what)
     if missing := [name for name in kernel.sizes if name not in found]:
         text = ", ".join(f"{m}=..." for m in (*found, *missing) if m not in OPTIONS)
         if together := ", ".join(f"'{m}': ..." for m in (*found, *missing) if m in OPTIONS):

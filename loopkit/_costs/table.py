@@ -27,6 +27,10 @@ class Table:
     names: int = 2
 
 
+class Head(str):
+    """What stands above tables: its first line is a title."""
+
+
 def as_text(parts: Iterable[Table | str]) -> str:
     """Tables and remarks as text, a blank line between them."""
     return "\n\n".join(
@@ -37,20 +41,18 @@ def as_text(parts: Iterable[Table | str]) -> str:
 def parts(costs: Costs) -> Iterator[Table | str]:
     """The tables, and the remarks between them."""
     sizes = ", ".join(f"{name} = {value}" for name, value in costs.sizes)
-    launch = f"{costs.blocks:,} blocks of {costs.threads:,} threads"
     head = costs.kernel + (f" at {sizes}" if sizes else "")
-    yield f"{head}\n{launch}, {costs.shared_bytes:,} bytes of shared memory each"
+    yield Head(f"{head}\n{costs.launched}, {costs.shared_bytes:,} bytes of shared memory each")
     if costs.operations:
-        times = tuple((kind, dtype, f"{n:,}") for (kind, dtype), n in costs.operations)
-        yield Table(("operation", "type", "times"), times)
+        yield operation_table(costs.operations)
     if costs.footprints:
         moved = costs.moved
         rows = tuple(
             (
                 f"{f.array}, at most" if f.at_most else f.array,
-                _number(f.read),
-                _number(f.written),
-                _number(moved.get(f.array)),
+                number_or(f.read),
+                number_or(f.written),
+                number_or(moved.get(f.array)),
             )
             for f in costs.footprints
         )
@@ -76,18 +78,24 @@ def parts(costs: Costs) -> Iterator[Table | str]:
         yield "\n".join(device_lines(costs))
 
 
+def operation_table(operations: Iterable[tuple[tuple[str, str], int]]) -> Table:
+    """How often there is which operation."""
+    times = tuple((kind, dtype, f"{n:,}") for (kind, dtype), n in operations)
+    return Table(("operation", "type", "times"), times)
+
+
 def open_parts(costs: OpenCosts) -> Iterator[Table | str]:
     """The tables of counts that depend on open sizes."""
     sizes = "".join(f", {name} = {value}" for name, value in costs.sizes)
     launch = f"blocks of {costs.threads:,} threads, {costs.shared_bytes:,} bytes of shared memory"
     head = f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}"
-    yield f"{head}\n{launch} each\nblocks: {costs.blocks}"
+    yield Head(f"{head}\n{launch} each\n{costs.launched_open}")
     if costs.operations:
         times = tuple((kind, dtype, str(n)) for (kind, dtype), n in costs.operations)
         yield Table(("operation", "type", "times"), times, names=3)
     if costs.footprints:
-        rows = [(f.array, "read", _open(f.read)) for f in costs.footprints]
-        rows += [(f.array, "written", _open(f.written)) for f in costs.footprints]
+        rows = [(f.array, "read", open_or(f.read)) for f in costs.footprints]
+        rows += [(f.array, "written", open_or(f.written)) for f in costs.footprints]
         found = tuple(row for row in sorted(rows) if row[2] != "0")
         yield Table(("array", "", "bytes"), found, names=3)
     for space, piece in (("global", "sectors"), ("shared", "wavefronts")):
@@ -99,12 +107,13 @@ def open_parts(costs: OpenCosts) -> Iterator[Table | str]:
             yield Table((f"{space} memory", "", piece), found, statements, names=3)
     if costs.barriers:
         waits = tuple(
-            (f"after {b.after}", f"before {b.before}", _open(b.times)) for b in costs.barriers
+            (f"after {b.after}", f"before {b.before}", open_or(b.times)) for b in costs.barriers
         )
         yield Table(("barrier", "", "times"), waits, names=3)
 
 
-def _open(value: object) -> str:
+def open_or(value: object) -> str:
+    """A polynomial, or that it is not known."""
     return "not known" if value is None else str(value)
 
 
@@ -194,7 +203,7 @@ def _combinations(costs: Costs) -> Iterator[Table]:
     """What threads do together for reductions."""
     counts = ("operations", "shuffles", "wavefronts", "barriers")
     rows = tuple(
-        (c.statement, c.what, _number(c.times), *(_number(c.total(name)) for name in counts))
+        (c.statement, c.what, number_or(c.times), *(number_or(c.total(name)) for name in counts))
         for c in costs.combinations
     )
     if rows:
@@ -212,14 +221,15 @@ def _barriers(costs: Costs) -> Iterator[Table]:
                 f"before {barrier.before}" if barrier.before else "at last",
                 f"{barrier.waiting:,}",
                 "data decide" if each is None else f"{each:,.10g}",
-                _number(barrier.times),
+                number_or(barrier.times),
             )
         )
     if rows:
         yield Table(("barrier", "", "threads", "a block", "in all"), tuple(rows))
 
 
-def _number(value: int | None) -> str:
+def number_or(value: int | None) -> str:
+    """A number, or that it is not known."""
     return "not known" if value is None else f"{value:,}"
 
 

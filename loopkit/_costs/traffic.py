@@ -10,7 +10,8 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import once
-from loopkit._costs.accesses import AddressMap, accesses_of, address_map, space_of
+from loopkit._costs.accesses import AddressMap, accesses_of, address_map, in_calls, space_of
+from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.reuse import WARP, cells_of, with_warp
 from loopkit._costs.warps import LINE
 from loopkit._errors import InvalidArgumentError
@@ -53,13 +54,16 @@ def bytes_to_move(costs: Costs) -> int:
             )
         if read and written and not footprint.at_most:
             model = model_of(prepare(costs.source))
-            read = _from_before(model, footprint.array, dict(costs.sizes))
+            read = from_before(model, footprint.array, dict(costs.sizes), costs.calls)
         total += read + written
     return total
 
 
-def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
-    """Bytes of an array's cells that are read before the launch has written them."""
+def from_before(model: Model, array: str, sizes: Mapping[str, int], calls: Calls = ONCE) -> int:
+    """Bytes of an array's cells that are read before the kernel has written them.
+
+    In each call of a launch anew.
+    """
     flow = dataflow_of(model.kernel)
     names: tuple[str, ...] = ()
     found: list[System] = []
@@ -73,9 +77,11 @@ def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
         for name, index in zip(names, access.indices, strict=True):
             value = substitute(index, sizes)
             where = where & _sets.affine_equality(prim.Variable(name), value)
-        others = sorted(_sets.involved_names(where) - sizes.keys() - {*names})
-        found += systems(where, (*others, *names), sizes)
-    return distinct(found, names) * _itemsize(model, array) if found else 0
+        where = calls.among(where)
+        known = sizes.keys() | {*calls.loops, *names}
+        others = sorted(_sets.involved_names(where) - known)
+        found += systems(where, (*others, *calls.loops, *names), sizes)
+    return distinct(found, (*calls.loops, *names)) * _itemsize(model, array) if found else 0
 
 
 def wavefronts_at_least(costs: Costs) -> int | None:
@@ -94,9 +100,13 @@ def wavefronts_at_least(costs: Costs) -> int | None:
         for number, access in enumerate(accesses_of(kernel)):
             if space_of(kernel, access.array) is not AddressSpace.LOCAL:
                 continue
-            where = address_map(model, access, sizes, as_if=True)
+            where = in_calls(address_map(model, access, sizes, as_if=True), costs.calls)
             changing = {i for writer in kernel.writers[access.array] for i in writer.inames}
-            kept = {*where.blocks, *(where.requests if access.is_write else changing)}
+            kept = {
+                *where.blocks,
+                *costs.calls.loops,
+                *(where.requests if access.is_write else changing),
+            }
             kept &= {*where.requests}
             form = tuple(frozenset(f.terms.items()) for f in where.cell)
             # Cells that lie elsewhere by a constant are as many.

@@ -6,28 +6,28 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
-from loopkit._costs.table import Table
+from loopkit._costs.table import Head, Table
 from loopkit._display.markup import Part, element, output, statement, table
 from loopkit._display.words import coloured, roles_of
 
 if TYPE_CHECKING:
-    from loopkit._costs.costs import Costs
+    from loopkit._costs.of_kernel import AnyCosts
 
 
-def costs_html(costs: Costs) -> Element:
+def costs_html(costs: AnyCosts) -> Element:
     """All that the text says; a row of an access belongs to its statement."""
     return output(costs_parts(costs), kernel=costs.source)
 
 
-def costs_parts(costs: Costs) -> Iterator[Element]:
+def costs_parts(costs: AnyCosts) -> Iterator[Element]:
     """The same, for pages that have a style sheet of loopkit's already."""
     kernel = costs.source
     roles = roles_of(kernel)
     places = {s.id: number for number, s in enumerate(kernel.statements)}
-    for number, part in enumerate(costs.parts()):
+    for part in costs.parts():
         if isinstance(part, Table):
             yield _table(part, roles, places)
-        elif number == 0:
+        elif isinstance(part, Head):
             head, *rest = part.splitlines()
             yield element("div", head, class_="lk-head")
             yield from (element("div", line) for line in rest)

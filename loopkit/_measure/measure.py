@@ -13,15 +13,15 @@ import numpy as np
 
 from loopkit._arguments import flag
 from loopkit._cached import cached_property
-from loopkit._costs.costs import Costs, costs
 from loopkit._costs.devices import DEFAULT, DEVICES, Device
+from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.quantities import rate_text, seconds_text
 from loopkit._costs.roofline import Roofline
+from loopkit._costs.sequence_roofline import SequenceRoofline
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._launches import is_one_launch
 from loopkit._measure.arguments import Prepared, prepared
 from loopkit._measure.turns import launches_for, middle
 from loopkit._printed import Printed
@@ -90,17 +90,14 @@ class Measurement(Printed):
         return min(self.times)
 
     @cached_property
-    def costs(self) -> Costs:
+    def costs(self) -> AnyCosts:
         """What a launch does, on its device; on the CPU, on one that is assumed."""
-        return costs(self.source, dict(self.sizes), self.device or DEVICES[DEFAULT])
+        return costs_of(self.source, dict(self.sizes), self.device or DEVICES[DEFAULT])
 
     @cached_property
-    def roofline(self) -> Roofline | None:
-        """The time that a launch takes at least, beside the one measured; None on the CPU.
-
-        None, too, for a call of several launches.
-        """
-        if self.device is None or not is_one_launch(self.source):
+    def roofline(self) -> Roofline | SequenceRoofline | None:
+        """The time that a call takes at least, beside the one measured; None on the CPU."""
+        if self.device is None:
             return None
         return self.costs.roofline.beside(self.seconds)
 
@@ -157,7 +154,7 @@ class Measurement(Printed):
             if self.roofline is not None:
                 lines.append(
                     f"{self.share:.1%} of the roofline: at least "
-                    f"{seconds_text(self.roofline.seconds)}, set by {self.roofline.bound.name}"
+                    f"{seconds_text(self.roofline.seconds)}, set by {self.roofline.set_by}"
                 )
         except LoopkitError as error:
             return [f"no rates: {error.why}"]

@@ -15,6 +15,7 @@ from loopkit._costs.requests import Request, request_in
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._kernel import Kernel
+from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError
 from loopkit._pictures.shown_instances import At, restricted
 from loopkit._poly.model import Model, model_of
@@ -40,6 +41,7 @@ def chosen_request(
     asked: str,
 ) -> Request:
     """One request; of what is left open, the first access, block and iterations that there are."""
+    check_one_launch(kernel, asked)
     sizes = check_sizes(kernel, sizes, asked)
     kernel.array(array)
     if statement is not None and statement not in kernel.statement_by_id:

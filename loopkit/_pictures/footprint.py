@@ -18,6 +18,7 @@ from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
+from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
@@ -163,6 +164,7 @@ def footprint_picture(
     sizes: Mapping[str, int],
 ) -> FootprintPicture:
     """See ``knl.plot_footprint``."""
+    check_one_launch(kernel, "plot_footprint")
     sizes = check_sizes(kernel, sizes, "plot_footprint")
     kernel.array(array)
     model = model_of(prepare(kernel))

@@ -18,6 +18,7 @@ from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
+from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
@@ -227,6 +228,7 @@ def loop_picture(
     """See ``knl.plot_loop``."""
     from loopkit._show import statement_text
 
+    check_one_launch(kernel, "plot_loop")
     sizes = check_sizes(kernel, sizes, "plot_loop")
     kernel.check_iname(iname)
     if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= 64:

@@ -13,6 +13,7 @@ from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
+from loopkit._costs.sequence_roofline import SequenceRoofline
 from loopkit._display.markup import visible
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -30,11 +31,11 @@ _PREFIXES = ("", " k", " M", " G", " T", " P")
 
 @dataclass(frozen=True)
 class RooflinePicture(Picture):
-    """A launch under its roofline; see ``knl.plot_roofline``."""
+    """A launch under its roofline, or several one after the other; see ``knl.plot_roofline``."""
 
     kernel: Kernel
     sizes: tuple[tuple[str, int], ...]
-    roofline: Roofline
+    roofline: Roofline | SequenceRoofline
 
     @property
     def title(self) -> str:
@@ -43,7 +44,12 @@ class RooflinePicture(Picture):
 
     @property
     def roofs(self) -> tuple[tuple[str, float], ...]:
-        """Terms that bound the speed, but memory, each with operations a second at most."""
+        """Terms that bound the speed, but memory, each with operations a second at most.
+
+        None of several launches, which have a roof each.
+        """
+        if isinstance(self.roofline, SequenceRoofline):
+            return ()
         known = [t for t in self.roofline.terms if t.is_floor and t.name != "memory"]
         return tuple((t.name, self.roofline.operations / t.seconds) for t in known if t.seconds)
 
@@ -60,7 +66,7 @@ class RooflinePicture(Picture):
 
     def _notes(self) -> Iterator[str]:
         roofline = self.roofline
-        yield f"At least {seconds_text(roofline.seconds)}, set by {roofline.bound.name}."
+        yield f"At least {seconds_text(roofline.seconds)}, set by {roofline.set_by}."
         if roofline.measured is not None:
             share = f"{roofline.share:.1%} of the roofline"
             yield f"Measured: {seconds_text(roofline.measured)}, {share}."
@@ -111,7 +117,7 @@ class RooflinePicture(Picture):
         colours = self._colours()
         for number, term in enumerate(terms):
             middle = y + LINE * (number + 0.5)
-            bold = term is self.roofline.bound
+            bold = number == 0
             yield Label(x=MARGIN, y=middle, text=_name(term), bold=bold)
             yield Box(
                 x=left,
@@ -236,7 +242,7 @@ def _speed(speed: float) -> str:
 def roofline_picture(
     kernel: Kernel,
     sizes: tuple[tuple[str, int], ...],
-    roofline: Roofline,
+    roofline: Roofline | SequenceRoofline,
     measured: float | None = None,
 ) -> RooflinePicture:
     """A launch under its roofline, with a time in seconds beside it where one was measured."""

@@ -1,0 +1,73 @@
+"""How often a launch is called: once, or in each iteration of loops around launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._cached import cached_property
+from loopkit._frozen import dataclass
+from loopkit._hidden import hidden
+from loopkit._nodes import Expression
+from loopkit._poly.integer_points import systems
+from loopkit._poly.projection import distinct
+
+BLOCKS = tuple(hidden("block", axis) for axis in range(3))
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """The calls of a launch: ``where`` is ``{ loops, sizes : it is called }``.
+
+    ``loops`` are the inames of loops around it, which the launch knows as sizes; of a launch that
+    is called once there are none.
+    """
+
+    loops: tuple[str, ...] = ()
+    where: isl.Set | None = None
+
+    def among(self, domain: isl.Set) -> isl.Set:
+        """The points of a set over sizes and more at which there is a call."""
+        return domain if self.where is None else domain & self.where
+
+    @cached_property
+    def forms(self) -> tuple[prim.Variable, ...]:
+        """The inames of the loops as expressions."""
+        return tuple(map(prim.Variable, self.loops))
+
+    def in_grid(self, grid: Sequence[Expression]) -> isl.Set:
+        """``{ blocks, loops, sizes : there is this block in this call }``."""
+        domain = self.among(_sets.universe())
+        for name, extent in zip(BLOCKS, grid, strict=True):
+            variable = prim.Variable(name)
+            for condition in (
+                prim.Comparison(variable, ">=", 0),
+                prim.Comparison(variable, "<", extent),
+            ):
+                domain = domain & _sets.condition_set(condition)
+        return domain
+
+    def counted(
+        self, grid: Sequence[Expression], sizes: Mapping[str, int]
+    ) -> tuple[int, int, tuple[int, int, int]]:
+        """The launches, those without blocks left out; their blocks; and the longest axes.
+
+        Raises what :func:`~loopkit._poly.integer_points.systems` does.
+        """
+        if not self.loops:
+            x, y, z = (max(_sets.value_at(extent, sizes), 0) for extent in grid)
+            return int(x * y * z > 0), x * y * z, (x, y, z)
+        blocks = self.in_grid(grid)
+        found = systems(blocks, (*self.loops, *BLOCKS), sizes)
+        if not found:
+            return 0, 0, (0, 0, 0)
+        here = _sets.at_values(blocks, sizes)
+        x, y, z = ((_sets.maximum_value(here, prim.Variable(name)) or 0) + 1 for name in BLOCKS)
+        return distinct(found, self.loops), distinct(found, (*self.loops, *BLOCKS)), (x, y, z)
+
+
+ONCE = Calls()
+"""A launch that is called once."""

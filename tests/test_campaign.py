@@ -149,6 +149,56 @@ def test_brute_force_breaks_nothing_that_is_legal(text, tag):
     assert try_to_break(kernel, truth.cases(kernel, 4, {}), 1) is None
 
 
+@pytest.mark.parametrize(
+    ("body", "calls", "why"),
+    [
+        # Blocks have sums of their own, and the largest is found in the first one.
+        ("u[0] = max(i, 2)", [("tag_inames", {"iname_to_tag": {"i": "g.0"}})], "by chance"),
+        ("u[0] = a[i] - a[i]", [("tag_inames", {"iname_to_tag": {"i": "g.0"}})], "by chance"),
+        (
+            "<> t = 2*a[i]\nu[i] = t",
+            [
+                ("set_temporary_address_space", {"temp_var_names": "t", "address_space": "local"}),
+                ("add_barrier", {"insn_before": "writes:t", "insn_after": "writes:u"}),
+            ],
+            "u[0] is",
+        ),
+        (
+            "<> t[i % 4] = a[i]\nu[i] = t[i % 4]",
+            [("tag_array_axes", {"ary_names": "t", "dim_tags": "stride:0"})],
+            "two cells of 't' lie in one place",
+        ),
+    ],
+)
+def test_brute_force_is_not_misled_by_numbers(body, calls, why):
+    """What is right by chance, or in memory that is gone or taken, is wrong."""
+    types = (("a", "int32"), ("u", "int32"))
+    lines = tuple(Line(line) for line in body.split("\n"))
+    drawn = Drawn(("{ [i]: 0 <= i < n }",), lines, types, assumptions="n >= 1")
+    truth, kernel = unchecked(drawn, *(Call(name, given) for name, given in calls))
+    broken = try_to_break(kernel, truth.cases(kernel, 4, {}), 1, text=truth.kernel)
+    assert broken is not None and why in broken.what
+
+
+def test_formal_values_are_those_of_the_text():
+    """Whatever legal steps do: the order of a sum, copies, partial sums, names of inames."""
+    drawn = Drawn(
+        ("{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < n }"),
+        (Block("for i", (Line("u[i] = sum(k, c[i, k]*a[k]) + i"),)),),
+        (("a", "int32"), ("c", "int32"), ("u", "int32")),
+        assumptions="n >= 1",
+    )
+    calls = (
+        Call("split_iname", {"split_iname": "k", "inner_length": 3, "inner_tag": "l.0"}),
+        Call("split_iname", {"split_iname": "i", "inner_length": 2, "outer_tag": "g.0"}),
+        Call("add_prefetch", {"var_name": "a", "sweep_inames": ["k_inner"]}),
+        Call("prioritize_loops", {"loop_priority": ["k_outer", "i_inner"]}),
+    )
+    truth, kernel = unchecked(drawn, *calls[:3])
+    cases = truth.cases(kernel, 4, {})
+    assert try_to_break(kernel, cases, 1, text=truth.kernel) is None
+
+
 def test_what_lowering_refuses_has_no_results():
     """It cannot be wrong beside ``verify``, which speaks of what a kernel means."""
     body = Block("for k", (Line("<> s[k] = a[k]"), Line("u[i] = s[k] + a[i]")))

@@ -416,6 +416,38 @@ end
         assumptions="n >= 1",
     ),
     Found(
+        "numbers of inames that were kept as integers, computed in place in the same type",
+        LEGAL,
+        ("{ [i, j]: 0 <= i, j < n }",),
+        """
+for i
+    for j
+        <> t = i + 5 + i + j
+        u[i, j] = t + 2
+    end
+end
+""",
+        {"u": "int32"},
+        (("assignment_to_subst", {"lhs_name": "t"}),),
+    ),
+    Found(
+        "the last iterations of a loop around launches, which have barriers of their own",
+        LEGAL,
+        ("{ [i]: 0 <= i < n }",),
+        """
+for i
+    x[i, i + 1] = b[i]
+    x[i, i] = x[i + 1, i] + b[i]
+end
+""",
+        {"b x": "int32"},
+        (
+            ("add_barrier", {"insn_before": "id:insn", "insn_after": "id:insn_0"}),
+            ("split_iname", {"split_iname": "i", "inner_length": 4, "slabs": (0, 1)}),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
         "a store that would compute it from what has changed since",
         ILLEGAL,
         ("{ [i]: 0 <= i < 4 }",),

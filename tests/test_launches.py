@@ -442,3 +442,19 @@ def test_a_bound_that_an_earlier_launch_loaded() -> None:
     ).split_iname("i", 3, inner_tag="l.0", outer_tag="g.0")
     with pytest.raises(lk.LoopkitError, match="'lo'"):
         knl.add_barrier("id:low", "id:high")
+
+
+def test_peeled_iterations_stay_in_their_launches():
+    """A loop around launches is copied with its barriers; what a barrier parts stays parted."""
+    knl = made("for t\nx[i] = x[i] + t\n... gbarrier\ny[i] = y[i] + x[n - 1 - i]\nend").assume(
+        "m >= 1"
+    )
+    assert [b for b, _ in barriers(knl.peel_iname("t", last=1))] == ["gbarrier", "gbarrier_last"]
+    blocks = knl.tag_inames({"i": "g.0"}).peel_iname("i", first=1)
+    assert barriers(blocks) == [("gbarrier", ("t",))]
+    x, y = np.arange(5, dtype=np.int32), np.zeros(5, np.int32)
+    expected = knl.executor("reference")(x=x.copy(), y=y.copy(), m=3)
+    for other, order in itertools.product((knl.peel_iname("t", last=1), blocks), ORDERS):
+        found = other.executor("host", order=order)(x=x.copy(), y=y.copy(), m=3)
+        for one, two in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, two)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -19,7 +19,7 @@ from loopkit._guarded import conjuncts
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
 from loopkit._transform import transform
-from loopkit._tree import Loop, Node, Tree, statements_in
+from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
 from loopkit.transforms import _common
 from loopkit.transforms._loop_nests import ancestors_of, ordered_domains
 
@@ -81,10 +81,24 @@ def _copied_tree(
     return tuple(nodes)
 
 
+def _copied_nodes(tree: Tree, is_copied: Callable[[Node], bool]) -> Iterator[Node]:
+    """The nodes that :func:`_copied_tree` copies."""
+    for node in tree:
+        if is_copied(node):
+            yield node
+        elif isinstance(node, Loop):
+            yield from _copied_nodes(node.body, is_copied)
+
+
 def _renamed(node: Node, ids: Mapping[str, str]) -> Node:
     if isinstance(node, Loop):
         return Loop(node.iname, tuple(_renamed(n, ids) for n in node.body))
-    return ids[node] if isinstance(node, str) else node
+    return ids[node] if isinstance(node, str) else replace(node, id=ids[node.id])
+
+
+def _barriers_in(node: Node | Tree) -> list[str]:
+    nodes = node if isinstance(node, tuple) else (node,)
+    return [leaf.id for leaf, _ in entries_of(nodes) if isinstance(leaf, LaunchBarrier)]
 
 
 def _with_copies(
@@ -105,8 +119,18 @@ def _with_copies(
         taken.append(kernel.fresh_name(name + part.suffix, taken) if part.suffix else name)
         return taken[-1]
 
+    ids = {s.id for s in inside}
+
+    def is_copied(node: Node) -> bool:
+        if parallel:  # what a barrier parts stays parted
+            return ids.issuperset(statements_in(node)) and not _barriers_in(node)
+        return isinstance(node, Loop) and node.iname == iname
+
+    barriers = _barriers_in(tuple(_copied_nodes(kernel.tree, is_copied)))
+    trees: list[dict[str, str]] = []
     for part in parts:
         copies.append({s.id: fresh(s.id, part) for s in inside})
+        trees.append(copies[-1] | {b: fresh(b, part) for b in barriers})
         names = {t.name: fresh(t.name, part) for t in own}
         temporaries += [replace(t, name=names[t.name]) for t in own if part.suffix]
         renamed = {old: prim.Variable(new) for old, new in names.items() if part.suffix}
@@ -118,15 +142,8 @@ def _with_copies(
         replace(s, depends_on=s.depends_on | {n[d] for n in copies for d in s.depends_on if d in n})
         for s in copied
     ]
-    ids = {s.id for s in inside}
-
-    def is_copied(node: Node) -> bool:
-        if parallel:
-            return ids.issuperset(statements_in(node))
-        return isinstance(node, Loop) and node.iname == iname
-
     new = kernel.with_(
-        tree=_copied_tree(kernel.tree, is_copied, copies, in_runs=parallel),
+        tree=_copied_tree(kernel.tree, is_copied, trees, in_runs=parallel),
         statements=tuple(copied),
         temporaries=tuple(temporaries),
     )

@@ -372,6 +372,8 @@ class ExpressionCheck:
             if rounding and not is_cast:
                 self.different(inner, rounding)
                 return
-            self.same(statement.rhs, new.operand if rounding else new, inner)
+            is_kept = isinstance(statement.rhs, TypeCast) and statement.rhs.dtype == held
+            within = is_cast and (rounding or not is_kept)
+            self.same(statement.rhs, new.operand if within else new, inner)
         if not rest.is_empty():
             self.different(event.narrowed(rest), "a value is read that nothing computed")

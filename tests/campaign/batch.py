@@ -196,7 +196,7 @@ class Batches:
             witness = getattr(error, "witness", None)
             sizes = dict(witness.parameters) if witness else None
             cases = truth.cases(kernel, 2 * self.limits.sizes, fixed_by(calls), sizes)
-            broken = try_to_break(kernel, cases, 1)
+            broken = try_to_break(kernel, cases, 1, text=truth.kernel)
         except UnsupportedError:
             bucket.tried -= 1
             return

@@ -6,7 +6,9 @@ What a schedule leaves open is chosen against it: the order of blocks, whether
 blocks take turns, the order of threads, whether threads read before any of them
 writes.  Temporaries begin as garbage.  A schedule that comes out
 right in all these ways, for many sizes, is probably legal; one that does not is
-illegal.  Nothing here is shared with the checker or, but for the reading of
+illegal.  Numbers that come out right by chance do not count (:mod:`.formal`), nor does what
+threads leave behind in memory that ends with a launch, or lies in the place of something else.
+Nothing here is shared with the checker or, but for the reading of
 ``ilp``, with lowering.
 """
 
@@ -22,7 +24,7 @@ import numpy as np
 
 import loopkit as lk
 from loopkit import _sets
-from loopkit._arrays import AddressSpace
+from loopkit._arrays import AddressSpace, storage_shape, strides_of, swizzles_of
 from loopkit._expression import evaluate
 from loopkit._make.type_inference import infer_types
 from loopkit._places import space_of
@@ -35,9 +37,11 @@ from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statement
 from loopkit.codegen.prepare import realize_instruction_parallel
 
 from .data import Case
+from .formal import Formal, cells, mixed
 
 Row = tuple[int, ...]
 _GARBAGE = 99  # of any type
+_GLOBAL = AddressSpace.GLOBAL
 
 
 class UnsupportedError(Exception):
@@ -75,14 +79,19 @@ FEW_WAYS = WAYS[:3]
 
 
 class _Watched(Memory):
-    """Memory whose writes can be held back."""
+    """Memory whose writes can be held back, and are told to others."""
 
     held: list[tuple[Callable[..., None], Any, tuple[int, ...]]] | None = None
+    told: tuple[Any, ...] | None = None
+    """Where the last write went to; all copies along axes that are sliced."""
 
     def storer(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
         store = super().storer(open_axes)
+        axes = range(len(self.shape))
 
         def hold_or_store(value: Any, *index: int) -> None:
+            given = iter(index)
+            self.told = tuple(slice(None) if a in open_axes else next(given) for a in axes)
             if self.held is None:
                 store(value, *index)
             else:
@@ -118,7 +127,9 @@ class Schedule:
         axes = find_axes(kernel, self.sizes)
         self.axes = {key: replace(a, extent=max(1, a.extent)) for key, a in axes.items()}
         copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
+        self.copies = copies
         self.memories = {m.name: m for m in self._make_memories(copies)}
+        self.formal: Formal | None = None
         dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype}
         values = {
             a.name: np.asarray(self.sizes[a.name]).astype(a.dtype)[()]
@@ -128,6 +139,49 @@ class Schedule:
         store = Store(self.memories, copies, self.sizes, values, dtypes)
         self.parts = {s.id: self._part(s, store) for s in kernel.statements}
         self.group_axes = [a for a in self.axes.values() if a.key[0] == "g"]
+        ends = (t.name for t in kernel.temporaries if space_of(kernel, t) is not _GLOBAL)
+        self.ends_with_launch = tuple(ends)
+
+    def watch_formally(self) -> None:
+        """From now on formal values are computed beside the numbers."""
+        numbers = {name: memory.data for name, memory in self.memories.items()}
+
+        def place(name: str, index: tuple[int, ...], values: Mapping[str, int]) -> Row:
+            return (*self._copy_of(name, values), *index)
+
+        self.formal = Formal(self.kernel, self.sizes, numbers, place)
+
+    def _copy_of(self, name: str, values: Mapping[str, int]) -> Iterator[int]:
+        for axis in self.copies.get(name, ()):
+            inames = [i for i in axis.first if i in values]
+            if inames:
+                yield values[min(inames)] - axis.first[min(inames)]
+            else:
+                yield values.get(column_of(axis), 0)
+
+    def execute(self, part: _Part, row: Row) -> Callable[[], None] | None:
+        """Execute an instance; what stores its formal value, if that is watched and it ran."""
+        statement = part.compiled.statement
+        memory = self.memories[statement.written]
+        formal, memory.told = self.formal, None
+        value: int | None = None
+        if formal is not None:
+            try:
+                values = dict(zip(part.compiled.columns, row, strict=True))
+                value = formal.computed(statement, values)
+            except (IndexError, ArithmeticError, ValueError):
+                pass  # of no value, and not executed, as the numbers will tell
+        part.compiled.function(*row)
+        where = memory.told
+        if formal is None or where is None:
+            return None
+        stored = mixed("nothing") if value is None else formal.stored(statement, value, where)
+        held = formal.held[statement.written]
+
+        def store() -> None:
+            held[where] = stored
+
+        return store
 
     def _make_memories(self, copies: Mapping[str, tuple[Axis, ...]]) -> Iterator[_Watched]:
         for argument in self.kernel.args:
@@ -176,6 +230,9 @@ class Schedule:
                 memory.data[...] = self.case.given[name]
             elif name not in self.case.given:
                 memory.data[...] = _GARBAGE
+        if self.formal is not None:
+            temporaries = self.memories.keys() - self.case.given.keys()
+            self.formal.start(dict.fromkeys(temporaries, seed + 1))
         r = random.Random(seed)
         if way.blocks == "together" or not self.group_axes:
             walkers = [_Walker(self, {n: p.rows for n, p in self.parts.items()}, way, r)]
@@ -187,6 +244,11 @@ class Schedule:
         for body, path in _launches(self.kernel.tree, (), walkers):
             for walker in walkers:
                 walker.nodes(body, path)
+            for name in self.ends_with_launch:
+                self.memories[name].data[...] = _GARBAGE
+                if self.formal is not None:
+                    held = self.formal.held[name]
+                    held[...] = cells(name, held.shape, seed + 2)
 
     def _rows_of(self, part: _Part, block: tuple[int, ...]) -> list[Row]:
         rows = part.rows
@@ -206,6 +268,11 @@ class Schedule:
                 at = tuple(int(p[0]) for p in np.nonzero(found != expected))
                 return f"{name}{list(at)} is {found[at]}, not {expected[at]}"
         return ""
+
+    def formal_results(self) -> dict[str, Any]:
+        """The formal values of all outputs after a run."""
+        assert self.formal is not None
+        return {name: self.formal.held[name].copy() for name in self.case.expected}
 
     # }}}
 
@@ -274,21 +341,42 @@ class _Walker:
         rows = self.groups[name].get(path)
         if not rows:
             return
-        function = self.schedule.parts[name].compiled.function
+        part = self.schedule.parts[name]
         if len(rows) == 1:
-            function(*rows[0])
+            _finish(self.schedule.execute(part, rows[0]))
             return
         rows = list(rows)
         _arrange(rows, self.way.threads, self.r)
         statement = self.schedule.kernel.statement_by_id[name]
         memory = self.schedule.memories[statement.written]
-        # Updates of one reduction lose nothing of each other: threads combine what they have.
-        memory.held = [] if self.way.at_once and statement.operation is None else None
+        # Of what threads add to sums of their own, which they combine, nothing is lost.
+        temporary = self.schedule.kernel.temporary_by_name.get(statement.written)
+        adds_up = statement.operation is not None and (
+            statement.is_atomic
+            or (
+                temporary is not None
+                and temporary.accumulates is not None
+                and space_of(self.schedule.kernel, temporary) is AddressSpace.PRIVATE
+            )
+        )
+        memory.held = [] if self.way.at_once and not adds_up else None
+        late = []
         for row in rows:
-            function(*row)
+            finish = self.schedule.execute(part, row)
+            if memory.held is None:
+                _finish(finish)
+            else:
+                late.append(finish)
         held, memory.held = memory.held, None
         for store, value, index in held or ():
             store(value, *index)
+        for finish in late:
+            _finish(finish)
+
+
+def _finish(store: Callable[[], None] | None) -> None:
+    if store is not None:
+        store()
 
 
 def has_dead_code(kernel: lk.Kernel) -> bool:
@@ -314,7 +402,7 @@ def name_set(kernel: lk.Kernel, statement: str) -> set[str]:
 class Broken:
     """A way and sizes for which a schedule's results are not the text's.
 
-    Without ``runs``, lowering refuses the schedule: it has no results at all.
+    Without ``runs``, it has no results, or they are the text's by chance.
     """
 
     sizes: dict[str, int]
@@ -324,25 +412,90 @@ class Broken:
 
 
 def try_to_break(
-    kernel: lk.Kernel, cases: Sequence[Case], seed: int, ways: Sequence[Way] = WAYS
+    kernel: lk.Kernel,
+    cases: Sequence[Case],
+    seed: int,
+    ways: Sequence[Way] = WAYS,
+    text: lk.Kernel | None = None,
 ) -> Broken | None:
     """The first way to make ``kernel`` wrong; None where none is found.
 
+    With ``text``, what it is a schedule of, results that are right by chance are wrong, too.
     Raises :class:`UnsupportedError` for what cannot be executed here.
     """
     parallel = any(tag.is_parallel for _, tag in kernel.tags)
     if not parallel:
         ways = ways[:1]
-    for case in cases:
-        try:
-            with np.errstate(all="ignore"):
-                schedule = Schedule(kernel, case)
-                for way in ways:
-                    schedule.run(way, seed)
-                    what = schedule.difference()
-                    if what:
-                        return Broken(case.sizes, way, what)
-        except lk.LoopkitError as error:
-            runs = not isinstance(error, lk.IllegalTransformError)
-            return Broken(case.sizes, ways[0], f"{type(error).__name__}: {error.why}", runs)
+    for is_formal in (False, True) if text is not None else (False,):
+        for case in cases:
+            try:
+                with np.errstate(all="ignore"):
+                    broken = _broken(kernel, case, seed, ways, text if is_formal else None)
+            except lk.LoopkitError as error:
+                runs = not isinstance(error, lk.IllegalTransformError)
+                return Broken(case.sizes, ways[0], f"{type(error).__name__}: {error.why}", runs)
+            if broken is not None:
+                return broken
     return None
+
+
+def _broken(
+    kernel: lk.Kernel, case: Case, seed: int, ways: Sequence[Way], text: lk.Kernel | None
+) -> Broken | None:
+    """The first of some ways in which one case goes wrong; formally, with a text."""
+    schedule = Schedule(kernel, case)
+    shared = one_place_twice(schedule.kernel, schedule.sizes)
+    if shared:
+        return Broken(case.sizes, ways[0], shared, runs=False)
+    meant: Mapping[str, Any] = {}
+    if text is not None:
+        root = Schedule(text, case)
+        root.watch_formally()
+        root.run(_IN_ORDER, seed)
+        meant = root.formal_results()
+        schedule.watch_formally()
+    for number, way in enumerate(ways):
+        schedule.run(way, seed + number)
+        what = schedule.difference()
+        if what:
+            return Broken(case.sizes, way, what)
+        for name, found in schedule.formal_results().items() if text is not None else ():
+            if not np.array_equal(found, meant[name]):
+                at = [int(p[0]) for p in np.nonzero(found != meant[name])]
+                what = f"{name}{at} is right by chance: it was computed otherwise"
+                return Broken(case.sizes, way, what, runs=False)
+    return None
+
+
+_IN_ORDER = Way("ascending", "ascending")
+
+
+def one_place_twice(kernel: lk.Kernel, sizes: Mapping[str, int]) -> str:
+    """In words, which array has two cells in one place in memory, or one in none; else empty."""
+    for array in (*kernel.args, *kernel.temporaries):
+        if isinstance(array, lk.ValueArg) or not array.shape:
+            continue
+        shape, stored = (
+            [max(0, int(evaluate(e, sizes))) for e in extents]
+            for extents in (array.shape, storage_shape(array))
+        )
+        if not 0 < np.prod(shape, dtype=object) <= _MOST_CELLS:
+            continue
+        along = list(np.indices(shape))
+        for swizzle in swizzles_of(array):
+            along[swizzle.axis] = along[swizzle.axis] ^ swizzle.changed(
+                np.indices(shape)[swizzle.by]
+            )
+            if along[swizzle.axis].max() >= stored[swizzle.axis]:
+                return f"a cell of '{array.name}' has no place"
+        try:
+            strides = [int(evaluate(s, sizes)) for s in strides_of(array)]
+        except KeyError:
+            continue
+        places = sum(a * stride for a, stride in zip(along, strides, strict=True))
+        if np.unique(places).size < places.size:
+            return f"two cells of '{array.name}' lie in one place"
+    return ""
+
+
+_MOST_CELLS = 1 << 16

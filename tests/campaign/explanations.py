@@ -18,10 +18,7 @@ _LOST = "the values that race are equal, or overwritten before anybody reads the
 _HIDDEN = """the value that would change is overwritten before it reaches an output, or data seldom
 let it matter, or it is the same by arithmetic (a sum in another order)"""
 
-_PLACE = "brute force looks at cells, not at where they lie in memory"
-
 _KNOWN = (
-    (r"would lie in the same place", _PLACE),
     (r"UndecidedError.*data decide", _COPY),
     (r"UndecidedError.*(might|may)", _DATA),
     (r"UndecidedError.*moves? to another array", _COPY),

@@ -183,7 +183,7 @@ class Orders:
         self.truth = self.truth or Truth(self.plain, self.seed)
         try:
             cases = self.truth.cases(kernel, 6, fixed_by(calls))
-            return not cases or try_to_break(kernel, cases, 1) is not None
+            return not cases or try_to_break(kernel, cases, 1, text=self.plain) is not None
         except UnsupportedError:
             return True
 

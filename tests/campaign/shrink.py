@@ -170,6 +170,6 @@ def _is_needless(
     try:
         kernel = candidate.calls[-1].apply(before, unchecked=True)
         cases = Truth(plain, seed).cases(kernel, _SIZES, fixed_by(candidate.calls), sizes)
-        return bool(cases) and try_to_break(kernel, cases, 1) is None
+        return bool(cases) and try_to_break(kernel, cases, 1, text=plain) is None
     except Exception:
         return False

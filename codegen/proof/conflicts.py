@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations, combinations_with_replacement, product
 
 import islpy as isl
@@ -141,12 +142,19 @@ class ConflictCheck(Check):
         if not all(isinstance(atom, (Variable, Floor, Xor)) for atom in atoms):
             return None
         names = {*subject.space.names} - subject.shared_names - {*subject.block_words}
-        used = frozenset(subject.thread_words).union(*(form.names for form in touch.cell))
-        found = instances_of(touch.scope.set, names, sorted(used))
+        used = frozenset[str]().union(*(form.names for form in touch.cell))
+        found = instances_of(touch.scope.set, names, sorted(used), self.numbering)
         if found is None:
             return None
         columns = [form.value(found.values) for form in touch.cell]
-        return touched(found, [columns], declared.shape, subject.thread_number.value(found.values))
+        return touched(found, [columns], declared.shape)
+
+    @cached_property
+    def numbering(self) -> Mapping[str, int]:
+        """What the index of a thread along each axis counts for in its number."""
+        words = self.subject.thread_words
+        number = self.subject.thread_number
+        return {word: number.value({w: int(w == word) for w in words}) for word in words}
 
     def one_warp(self, first: int, second: int) -> Condition:
         """Both threads are in one warp."""

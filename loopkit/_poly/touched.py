@@ -21,9 +21,11 @@ from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._poly.integer_points import (
     EndlessError,
+    Rows,
+    System,
     TooManyPointsError,
-    count,
     enumerated,
+    points_of,
     systems,
 )
 
@@ -38,11 +40,16 @@ MOST_CELLS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """The ``values`` that names have in instances; ``around`` holds what is not their own."""
+    """The ``values`` that names have in instances, and the threads that run each of these.
+
+    There are some between ``first`` and ``last`` for each, these two among them; ``around`` holds
+    what is not the instances' own.
+    """
 
     values: Mapping[str, Any]
+    first: Column
+    last: Column
     around: isl.Set
-    length: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +65,15 @@ class Touched:
     around: isl.Set
 
 
-def instances_of(domain: isl.Set, own: Collection[str], used: Iterable[str]) -> Instances | None:
+def instances_of(
+    domain: isl.Set, own: Collection[str], used: Iterable[str], words: Mapping[str, int]
+) -> Instances | None:
     """The values of ``used`` names in ``{ own and other names : ... }``, all of them its own.
 
-    None where they hang on other names, or are too many.
+    ``words`` are the indices of threads, own names, too, each with what it counts for in a
+    thread's number.  None where values hang on other names, or are too many.
     """
-    names = [*dict.fromkeys(used)]
+    names = [*dict.fromkeys((*words, *used))]
     mine, kept = set(own), set(names)
     if not kept <= mine:
         return None
@@ -81,13 +91,39 @@ def instances_of(domain: isl.Set, own: Collection[str], used: Iterable[str]) -> 
     others = [name for name in _sets.names_of(domain) if name not in mine]
     inner, around = _sets.project_out(domain, others), _sets.project_onto(domain, others)
     try:
-        if count(inner, names, {}) > MOST:
-            return None
-        parts = [enumerated(s)[:, : len(names)] for s in systems(inner, names, {})]
+        parts = [_listed(s, frozenset(used), words) for s in systems(inner, names, {})]
     except (TooManyPointsError, EndlessError, ValueError):
         return None
-    rows = np.concatenate(parts) if parts else np.zeros((0, len(names)), np.int64)
-    return Instances({n: rows[:, k] for k, n in enumerate(names)}, around, len(rows))
+    nothing = np.zeros((0, len(names) + 2), np.int64)
+    columns = np.concatenate([nothing, *parts]).T
+    return Instances(dict(zip(names, columns, strict=False)), *columns[-2:], around)
+
+
+def _listed(system: System, used: Collection[str], words: Mapping[str, int]) -> Rows:
+    """The points of a system, a row each, and the first and the last thread that run it.
+
+    What no constraint links to ``used`` names, mostly axes of threads, is not multiplied out:
+    one of its points is enough, and its least and its greatest number.
+    """
+    names = [name for name in system.names if name]
+    found: Rows = np.zeros((1, len(names) + 2), np.int64)
+    for part in system.parts:
+        if points_of(part) > MOST:
+            raise TooManyPointsError
+        rows = enumerated(part)
+        thread = rows @ np.array([words.get(name, 0) for name in part.names], np.int64)
+        ends = np.column_stack([thread, thread])
+        if len(rows) and used.isdisjoint(part.names):
+            rows, ends = rows[:1], np.array([[thread.min(), thread.max()]])
+        if len(found) * len(rows) > MOST:
+            raise TooManyPointsError
+        here = np.tile(rows, (len(found), 1))
+        found = np.repeat(found, len(rows), axis=0)
+        for column, name in enumerate(part.names):
+            if name:
+                found[:, names.index(name)] = here[:, column]
+        found[:, -2:] += np.tile(ends, (len(found) // max(len(rows), 1), 1))
+    return found
 
 
 def touched_by(
@@ -106,45 +142,36 @@ def touched_by(
     if any(isinstance(node, _BY_CASES) for index in indices for node in nodes_of(index)):
         return None
     used = frozenset().union(*map(variable_names, indices))
-    found = instances_of(domain, own, (*words, *sorted(used)))
+    found = instances_of(domain, own, sorted(used), words)
     if found is None:
         return None
     columns = [[evaluate(index, found.values) for index in cell] for cell in cells]
-    thread = sum(found.values[word] * by for word, by in words.items())
-    return touched(found, columns, extents, thread)
+    return touched(found, columns, extents)
 
 
 _BY_CASES = (prim.Min, prim.Max, prim.If)
 
 
 def touched(
-    instances: Instances,
-    cells: Sequence[Sequence[Any]],
-    extents: Sequence[int],
-    threads: Any,
+    instances: Instances, cells: Sequence[Sequence[Any]], extents: Sequence[int]
 ) -> Touched | None:
     """What instances touch, whose ``cells`` are columns of indices within ``extents``.
 
-    ``threads`` are the numbers of their threads.  None where an index leaves its extent, and
-    for arrays larger than shared memory is.
+    None where an index leaves its extent, and for arrays larger than shared memory is.
     """
-    numbers = []
+    if prod(extents) > MOST_CELLS:
+        return None
+    first = np.full(prod(extents), np.iinfo(np.int64).max)
+    last = np.full(prod(extents), -1, np.int64)
     for cell in cells:
-        number: Column = np.zeros(instances.length, np.int64)
+        number: Column = np.zeros(len(instances.first), np.int64)
         for index, extent in zip(cell, extents, strict=True):
             column = np.broadcast_to(np.asarray(index, np.int64), number.shape)
             if len(column) and not 0 <= column.min() <= column.max() < extent:
                 return None
             number = number * extent + column
-        numbers.append(number)
-    by = np.broadcast_to(np.asarray(threads, np.int64), (instances.length,))
-    whole, by = np.concatenate(numbers), np.tile(by, len(numbers))
-    if prod(extents) > MOST_CELLS:
-        return None
-    last = np.full(prod(extents), -1, np.int64)
-    first = np.full(len(last), by.max(initial=0), np.int64)
-    np.minimum.at(first, whole, by)
-    np.maximum.at(last, whole, by)
+        np.minimum.at(first, number, instances.first)
+        np.maximum.at(last, number, instances.last)
     found = np.flatnonzero(last >= 0)
     return Touched(found, first[found], last[found], instances.around)
 

@@ -23,7 +23,7 @@ from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, decided, guarded_reads, where_all_hold
-from loopkit._hidden import ONE, TWO, hidden, instance, labelled
+from loopkit._hidden import ONE, TWO, hidden, instance, labelled, plain
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along, shared_storage
@@ -106,7 +106,7 @@ class Conflicts:
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._tables: dict[tuple[object, ...], Touched | None] = {}
-        self._meet: dict[tuple[int, int], bool] = {}
+        self._happens: dict[tuple[object, ...], bool] = {}
         self._arounds: dict[str, isl.Set] = {}
         self._pairs: dict[tuple[object, ...], isl.Set] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
@@ -251,11 +251,7 @@ class Conflicts:
         key = (self.kind(first)[2:], self.kind(second)[2:], order.shared, blocks)
         both = once(self._pairs, key, lambda: one.domain & two.domain)
         if order.carried is not None:
-            times = steps([order.carried], ONE, TWO)
-            [(earlier, later)], [ordered] = times, before(times)
-            if order.adjacent:
-                ordered = _sets.affine_equality(later, prim.Sum((earlier, 1)))
-            both = both & ordered
+            both = both & self._ordered(order.carried, order.adjacent)
         if first.array != second.array:
             # One storage: any cell may lie in the place of any other one.
             yield first.cells[0], second.cells[0], both
@@ -298,30 +294,54 @@ class Conflicts:
         return found
 
     def _listed_reach(self, first: Access, second: Access, order: Order) -> Reach | None:
-        """The same, by listing what each thread touches; None where that cannot be done."""
-        if order.carried is not None or first.array != second.array:
+        """The same, by listing what each thread touches; None where that does not tell."""
+        if first.array != second.array:
             return None
-        one, two = self._touched(first, order.shared), self._touched(second, order.shared)
+        one = self._touched(first)
+        two = None if one is None else self._touched(second)
         if one is None or two is None:
             return None
-        key = (id(one.around), id(two.around))
-        is_somewhere = once(self._meet, key, self._is_somewhere, one.around, two.around)
-        return Reach(farthest(one, two, CUDA.warp)) if is_somewhere else Reach.NOWHERE
-
-    def _is_somewhere(self, one: isl.Set, two: isl.Set) -> bool:
-        return not (one & two & self.kernel.assumptions.set).is_empty()
-
-    def _touched(self, access: Access, shared: frozenset[str]) -> Touched | None:
-        """What each thread touches by an access, as a list (memoised)."""
-        key = (self.kind(access), shared)
-        return once(self._tables, key, self._find_touched, access, shared)
-
-    def _find_touched(self, access: Access, shared: frozenset[str]) -> Touched | None:
-        declared = self.kernel.temporary_by_name.get(access.array)
-        is_plain = declared is not None and self.is_plain_access(access)
-        if declared is None or not (is_plain and all(isinstance(e, int) for e in declared.shape)):
+        fixed = order.shared if order.carried is None else order.shared | {order.carried}
+        if any(plain(name) in fixed for name in one.names | two.names):
             return None
-        side = self.side(access, ONE, shared, blocks=False)
+        reach = Reach(farthest(one, two, CUDA.warp))
+        if reach is Reach.NOWHERE or self._happen(one.whole, two.whole, order):
+            return reach
+        return None if self._happen(one.around, two.around, order) else Reach.NOWHERE
+
+    def _happen(self, one: isl.Set, two: isl.Set, order: Order) -> bool:
+        """Whether two accesses happen, at places around them, in some order (memoised)."""
+        return once(self._happens, (id(one), id(two), order), self._find_happen, one, two, order)
+
+    def _find_happen(self, one: isl.Set, two: isl.Set, order: Order) -> bool:
+        def named(where: isl.Set, label: str) -> isl.Set:
+            mine = {name: plain(name) for name in labelled(_sets.names_of(where), ONE)}
+            its = {old: n if n in order.shared else instance(n, label) for old, n in mine.items()}
+            return _sets.rename(where, its)
+
+        both = named(one, ONE) & named(two, TWO)
+        if order.carried is not None:
+            both = both & self._ordered(order.carried, order.adjacent)
+        return not (both & self.kernel.assumptions.set).is_empty()
+
+    @memoised
+    def _ordered(self, loop: str, adjacent: bool) -> isl.Set:
+        """Where the first side is in an earlier iteration of a loop, by one if ``adjacent``."""
+        times = steps([loop], ONE, TWO)
+        [(earlier, later)], [ordered] = times, before(times)
+        return _sets.affine_equality(later, prim.Sum((earlier, 1))) if adjacent else ordered
+
+    def _touched(self, access: Access) -> Touched | None:
+        """What each thread touches by an access, as a list (memoised)."""
+        return once(self._tables, self.kind(access), self._find_touched, access)
+
+    def _find_touched(self, access: Access) -> Touched | None:
+        declared = self.kernel.temporary_by_name.get(access.array)
+        if declared is None or not all(isinstance(e, int) for e in declared.shape):
+            return None
+        if not self.is_plain_access(access):
+            return None
+        side = self.side(access, ONE, frozenset(), blocks=False)
         cells = [[substitute(index, side.names) for index in cell] for cell in access.cells]
         words = {
             thread_word("l", axis, ONE, False): prod(self.hardware.block[:axis])
@@ -331,7 +351,8 @@ class Conflicts:
         found = touched_by(side.domain, own, cells, words, declared.shape)
         if found is None:
             return None
-        return replace(found, around=self._arounds.setdefault(str(found.around), found.around))
+        around, whole = (self._arounds.setdefault(str(s), s) for s in (found.around, found.whole))
+        return replace(found, around=around, whole=whole)
 
     def _any(self, pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
         return any(not (pairs & condition).is_empty() for condition in conditions)

@@ -215,33 +215,40 @@ def _in_order(items: Iterable[Any]) -> list[Any]:
 def _digest(walk: Iterable[object]) -> Any:
     import hashlib  # which loads a library: few who import loopkit ask for digests
 
-    found = hashlib.sha256()
-    for token in walk:
-        kind, text = _token(token)
-        found.update(f"{kind}{len(text)}:".encode())
-        found.update(text)
-    return found
+    return hashlib.sha256(b"".join(map(_framed, walk)))
 
 
-def _token(token: object) -> tuple[str, bytes]:
+def _framed(token: object) -> bytes:
+    """One item of a walk, so that where it ends is known."""
+    if isinstance(token, type):
+        return _framed_type(token)
+    kind, text = _token(token)
+    return b"%b%d:%b" % (kind, len(text), text)
+
+
+@cache
+def _framed_type(token: type) -> bytes:
+    text = f"{token.__module__}.{token.__qualname__}".encode()
+    return b"t%d:%b" % (len(text), text)
+
+
+def _token(token: object) -> tuple[bytes, bytes]:
     """One item of a walk as bytes that tell it from others."""
     if isinstance(token, str):
-        return "s", token.encode("utf-8", "surrogatepass")
+        return b"s", token.encode("utf-8", "surrogatepass")
     if isinstance(token, int):
-        return "i", token.to_bytes(token.bit_length() // 8 + 1, "little", signed=True)
+        return b"i", token.to_bytes(token.bit_length() // 8 + 1, "little", signed=True)
     if isinstance(token, bytes):
-        return "b", token
+        return b"b", token
     if isinstance(token, np.dtype):
         inside = [(name, token[name].name) for name in token.names or ()]
-        return "d", f"{token.name} {token.str}{inside or ''}".encode()
+        return b"d", f"{token.name} {token.str}{inside or ''}".encode()
     if isinstance(token, Enum):
-        return "e", token.name.encode()
+        return b"e", token.name.encode()
     if isinstance(token, FunctionType):
-        return "f", _function(token)
-    if isinstance(token, type):
-        return "t", f"{token.__module__}.{token.__qualname__}".encode()
+        return b"f", _function(token)
     named = getattr(token, "__name__", "")  # a function of another language, a ufunc
-    return "o", f"{type(token).__module__}.{type(token).__qualname__} {named}".encode()
+    return b"o", f"{type(token).__module__}.{type(token).__qualname__} {named}".encode()
 
 
 def _function(function: FunctionType, depth: int = 3) -> bytes:

@@ -58,13 +58,46 @@ def test_what_is_not_its_own_is_around() -> None:
     found = touched_by(points, ["t"], [[parse_expression("t")]], {"t": 1}, [8])
     assert found is not None
     assert _sets.involved_names(found.around) == {"n"}
+    assert found.around.is_equal(found.whole)
+
+
+WHERE_OTHERS = ["t < n", "t + i < n", "n <= 2*t", "2*t + n >= i + 3", "t < n and i >= n - 2"]
+
+
+@given(st.sampled_from(WHERE_OTHERS), st.sampled_from(INDICES), st.booleans())
+def test_what_others_decide(condition: str, index: str, is_own: bool) -> None:
+    """Nothing is touched outside of ``around``, and all that is listed within ``whole``."""
+    box = f"t >= 0 and t < {THREADS} and i >= 0 and i < {ROUNDS} and n >= 0 and n < 20"
+    points = _sets.condition_set(parse_expression(f"{box} and {condition}"))
+    expr = parse_expression(index)
+    found = touched_by(points, ["t", *["i"] * is_own], [[expr]], {"t": 1}, [32])
+    if found is None:
+        assert not is_own and "i" in index
+        return
+    others = {"n", "i"} - found.names
+    cells = {}
+    for n, i, t in itertools.product(range(20), range(ROUNDS), range(THREADS)):
+        at = {"n": n, "i": i, "t": t}
+        place = tuple((name, at[name]) for name in sorted(others))
+        own = cells.setdefault(place, {})
+        if not _sets.at_values(points, at).is_empty():
+            own.setdefault(_sets.value_at(expr, at), []).append(t)
+    columns = (found.cells, found.first, found.last)
+    listed = {cell: (low, high) for cell, low, high in zip(*columns, strict=True)}
+    for place, touched in cells.items():
+        low_and_high = {cell: (min(by), max(by)) for cell, by in touched.items()}
+        if _sets.at_values(found.around, dict(place)).is_empty():
+            assert not touched
+        if not _sets.at_values(found.whole, dict(place)).is_empty():
+            assert low_and_high == listed
+        assert low_and_high.keys() <= listed.keys()
 
 
 def test_what_cannot_be_listed() -> None:
     eight = _sets.condition_set(parse_expression("t >= 0 and t < 8"))
-    linked = eight & _sets.condition_set(parse_expression("t < n"))
+    tied = _sets.condition_set(parse_expression("t >= 0 and t < 8 and t == n"))
     t, outer = parse_expression("t"), parse_expression("t + n")
-    assert touched_by(linked, ["t"], [[t]], {"t": 1}, [8]) is None
+    assert touched_by(tied, ["t"], [[t]], {"t": 1}, [8]) is None
     assert touched_by(eight, ["t"], [[outer]], {"t": 1}, [8]) is None
     assert touched_by(eight, ["t"], [[parse_expression("min(t, 3)")]], {"t": 1}, [8]) is None
     assert touched_by(eight, ["t"], [[t]], {"t": 1}, [7]) is None

@@ -75,10 +75,10 @@ class System:
     @cached_property
     def parts(self) -> tuple[System, ...]:
         """The systems over names that no constraint links."""
-        return tuple(map(self.within, self._groups))
+        return tuple(map(self.within, self.groups))
 
     @cached_property
-    def _groups(self) -> list[list[int]]:
+    def groups(self) -> list[list[int]]:
         """Columns that constraints link."""
         numbers = [str(n) for n in range(len(self.names))]
         links = [
@@ -136,11 +136,11 @@ def systems(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -
     domain = _sets.project_onto(domain, order).compute_divs()
     if domain.n_basic_set() > 1:
         domain = domain.make_disjoint().compute_divs()
-    found = (_tidy(_system(basic, order)) for basic in domain.get_basic_sets())
+    found = (tidied(system_of(basic, order)) for basic in domain.get_basic_sets())
     return [system for system in found if system is not None]
 
 
-def _tidy(system: System) -> System | None:
+def tidied(system: System) -> System | None:
     """The same points by constraints that link fewer names; None where there are none."""
     if system.box is None:
         return None
@@ -155,8 +155,8 @@ def _tidy(system: System) -> System | None:
     )
 
 
-def _system(basic: isl.BasicSet, order: tuple[str, ...]) -> System:
-    """The constraints of one basic set, those that define its quotients among them."""
+def system_of(basic: isl.BasicSet, order: tuple[str, ...]) -> System:
+    """The constraints of one basic set; the last ones define its quotients, two for each."""
     quotients = basic.dim(DIV)
     place = {name: position for position, name in enumerate(_sets.names_of(basic))}
 
@@ -284,6 +284,10 @@ def _linked_points(system: System) -> int:
 
 def enumerated(system: System) -> Rows:
     """All points of a system, a row each, in the order of its names."""
+    if len(system.names) == 1 and not len(system.equalities) and system.box is not None:
+        low, high = map(list, system.box)
+        is_any = _narrowed(system.inequalities.tolist(), low, high)
+        return np.arange(low[0], high[0] + 1 if is_any else low[0])[:, None]
     walk = Walk(system)
     if walk.box is None:
         return np.zeros((0, len(system.names)), np.int64)

@@ -18,6 +18,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._expression import evaluate, nodes_of, variable_names
 from loopkit._frozen import dataclass
+from loopkit._linear import linear_sum
 from loopkit._nodes import Expression
 from loopkit._poly.integer_points import (
     EndlessError,
@@ -26,7 +27,8 @@ from loopkit._poly.integer_points import (
     TooManyPointsError,
     enumerated,
     points_of,
-    systems,
+    system_of,
+    tidied,
 )
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
@@ -42,27 +44,31 @@ MOST_CELLS = 1 << 20
 class Instances:
     """The ``values`` that names have in instances, and the threads that run each of these.
 
-    There are some between ``first`` and ``last`` for each, these two among them; ``around`` holds
-    what is not the instances' own.
+    There are some between ``first`` and ``last`` for each, these two among them.  Of the other
+    names, ``{ others : ... }``, nothing runs outside of ``around``, and all runs in ``whole``.
     """
 
     values: Mapping[str, Any]
     first: Column
     last: Column
     around: isl.Set
+    whole: isl.Set
 
 
 @dataclass(frozen=True, eq=False)
 class Touched:
     """The cells that an access touches, each once, and the first and last thread that does.
 
-    ``around`` is ``{ what is not the instance's own : ... }``, where it happens at all.
+    ``names`` have all of their values there.  Of the others, ``{ others : ... }``, it touches
+    nothing outside of ``around``, and all of the cells, by these threads, in ``whole``.
     """
 
     cells: Column
     first: Column
     last: Column
+    names: frozenset[str]
     around: isl.Set
+    whole: isl.Set
 
 
 def instances_of(
@@ -70,60 +76,112 @@ def instances_of(
 ) -> Instances | None:
     """The values of ``used`` names in ``{ own and other names : ... }``, all of them its own.
 
-    ``words`` are the indices of threads, own names, too, each with what it counts for in a
-    thread's number.  None where values hang on other names, or are too many.
+    With them come own names that equalities tie to them.  ``words`` are the indices of threads,
+    own names, too, each with what it counts for in a thread's number.  None where others are
+    tied to them, or where there are too many.
     """
-    names = [*dict.fromkeys((*words, *used))]
-    mine, kept = set(own), set(names)
-    if not kept <= mine:
-        return None
-    domain = _sets.project_out(domain, [n for n in _sets.names_of(domain) if n in mine - kept])
+    used = frozenset(used)
+    names = _sets.names_of(domain)
     basics = domain.compute_divs().get_basic_sets()
-    if len(basics) != 1:
+    needed = frozenset(words).union(used)
+    if len(basics) != 1 or not needed <= {*own} & {*names}:
         return None
-    for constraint in basics[0].get_constraints():
-        try:
-            linked = _sets.form_of(constraint).names
-        except _sets.NotAffineError:
-            return None
-        if linked & mine and linked - mine:
-            return None
-    others = [name for name in _sets.names_of(domain) if name not in mine]
-    inner, around = _sets.project_out(domain, others), _sets.project_onto(domain, others)
+    system = system_of(basics[0], names)
+    mine = _tied(system, needed, own)
+    if mine is None:
+        return None
+    others = [column for column in range(len(system.names)) if column not in mine]
+    rows = system.inequalities
+    has_mine, has_others = ((rows[:, some] != 0).any(axis=1) for some in (mine, others))
+    inner = System(
+        tuple(system.names[column] for column in mine),
+        system.equalities[(system.equalities[:, mine] != 0).any(axis=1)][:, [*mine, -1]],
+        rows[has_mine & ~has_others][:, [*mine, -1]],
+        basics[0].to_set(),
+    )
+    links = rows[has_mine & has_others]
+    if links[:, [column for column in others if not system.names[column]]].any():
+        return None
     try:
-        parts = [_listed(s, frozenset(used), words) for s in systems(inner, names, {})]
-    except (TooManyPointsError, EndlessError, ValueError):
+        found = tidied(inner)
+        if found is None:
+            return None
+        listed, ends = _listed(found, used, words, links[:, mine])
+    except (TooManyPointsError, EndlessError):
         return None
-    nothing = np.zeros((0, len(names) + 2), np.int64)
-    columns = np.concatenate([nothing, *parts]).T
-    return Instances(dict(zip(names, columns, strict=False)), *columns[-2:], around)
+    whole = around = _without(inner.domain, inner.names)
+    for row, (least, most) in zip(links.tolist(), ends.tolist(), strict=True):
+        terms = [(row[c], prim.Variable(system.names[c])) for c in others if row[c]]
+        whole, around = (
+            where & _sets.condition_set(prim.Comparison(linear_sum(terms, row[-1] + end), ">=", 0))
+            for where, end in ((whole, least), (around, most))
+        )
+    *columns, first, last = listed.T
+    values = dict(zip(filter(None, inner.names), columns, strict=True))
+    return Instances(values, first, last, around, whole)
 
 
-def _listed(system: System, used: Collection[str], words: Mapping[str, int]) -> Rows:
-    """The points of a system, a row each, and the first and the last thread that run it.
+def _tied(system: System, needed: Collection[str], own: Collection[str]) -> list[int] | None:
+    """The columns of needed names, and of what equalities and quotients tie to these.
+
+    None where that is more than own names and their quotients.
+    """
+    quotients = [column for column, name in enumerate(system.names) if not name]
+    # The last inequalities define quotients, two each.
+    defining = system.inequalities[len(system.inequalities) - 2 * len(quotients) :: 2]
+    rows = [{*np.flatnonzero(row[:-1]).tolist()} for row in (*system.equalities, *defining)]
+    mine = {column for column, name in enumerate(system.names) if name in needed}
+    size = 0
+    while size < len(mine):
+        size = len(mine)
+        for row in rows:
+            if not mine.isdisjoint(row):
+                mine |= row
+    allowed = {"", *own}
+    return sorted(mine) if all(system.names[column] in allowed for column in mine) else None
+
+
+def _without(domain: isl.Set, names: Iterable[str]) -> isl.Set:
+    """A superset of ``domain``: what holds of the other names."""
+    for name in filter(None, names):
+        position = domain.find_dim_by_name(isl.dim_type.param, name)
+        domain = domain.drop_constraints_involving_dims(isl.dim_type.param, position, 1)
+    return domain.drop_unused_params()
+
+
+def _listed(
+    system: System, used: Collection[str], words: Mapping[str, int], links: Rows
+) -> tuple[Rows, Rows]:
+    """The points of a system, a row each, with the first and the last thread that run it.
 
     What no constraint links to ``used`` names, mostly axes of threads, is not multiplied out:
-    one of its points is enough, and its least and its greatest number.
+    one of its points is enough, and its least and its greatest number.  With them the least and
+    the greatest value of each of some ``links``.
     """
     names = [name for name in system.names if name]
     found: Rows = np.zeros((1, len(names) + 2), np.int64)
-    for part in system.parts:
+    ends = np.zeros((len(links), 2), np.int64)
+    for columns, part in zip(system.groups, system.parts, strict=True):
         if points_of(part) > MOST:
             raise TooManyPointsError
         rows = enumerated(part)
+        if not len(rows):
+            return found[:0], ends
+        linked = rows @ links[:, columns].T
+        ends += np.column_stack([linked.min(axis=0), linked.max(axis=0)])
         thread = rows @ np.array([words.get(name, 0) for name in part.names], np.int64)
-        ends = np.column_stack([thread, thread])
-        if len(rows) and used.isdisjoint(part.names):
-            rows, ends = rows[:1], np.array([[thread.min(), thread.max()]])
+        by = np.column_stack([thread, thread])
+        if used.isdisjoint(part.names):
+            rows, by = rows[:1], np.array([[thread.min(), thread.max()]])
         if len(found) * len(rows) > MOST:
             raise TooManyPointsError
-        here = np.tile(rows, (len(found), 1))
+        times = len(found)
         found = np.repeat(found, len(rows), axis=0)
         for column, name in enumerate(part.names):
             if name:
-                found[:, names.index(name)] = here[:, column]
-        found[:, -2:] += np.tile(ends, (len(found) // max(len(rows), 1), 1))
-    return found
+                found[:, names.index(name)] = np.tile(rows[:, column], times)
+        found[:, -2:] += np.tile(by, (times, 1))
+    return found, ends
 
 
 def touched_by(
@@ -173,7 +231,8 @@ def touched(
         np.minimum.at(first, number, instances.first)
         np.maximum.at(last, number, instances.last)
     found = np.flatnonzero(last >= 0)
-    return Touched(found, first[found], last[found], instances.around)
+    names = frozenset(instances.values)
+    return Touched(found, first[found], last[found], names, instances.around, instances.whole)
 
 
 def farthest(one: Touched, two: Touched, warp: int) -> int:

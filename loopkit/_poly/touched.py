@@ -150,7 +150,7 @@ def _without(domain: isl.Set, names: Iterable[str]) -> isl.Set:
 
 
 def _listed(
-    system: System, used: Collection[str], words: Mapping[str, int], links: Rows
+    system: System, used: frozenset[str], words: Mapping[str, int], links: Rows
 ) -> tuple[Rows, Rows]:
     """The points of a system, a row each, with the first and the last thread that run it.
 

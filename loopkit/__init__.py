@@ -32,7 +32,7 @@ from loopkit._errors import (
     Witness,
 )
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
-from loopkit._make import ConstantArg, GlobalArg, make_kernel, register_reduction
+from loopkit._make import ConstantArg, GlobalArg, make_einsum, make_kernel, register_reduction
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
 from loopkit._registry import homes as _transforms
 from loopkit._registry import later as _later
@@ -166,6 +166,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "get_mem_access_map",
     "get_op_map",
     "get_synchronization_map",
+    "make_einsum",
     "make_kernel",
     "measure",
     "register_reduction",

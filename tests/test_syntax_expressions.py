@@ -171,6 +171,8 @@ def test_means_what_python_means(
         ("sqrt(x)", Call(Variable("sqrt"), (x,))),
         ("sum(k, a[k])", Call(Variable("sum"), (k, prim.Subscript(a, (k,))))),
         ("sum((i, k), x)", Call(Variable("sum"), ((i, k), x))),
+        ("sum([i, k], x)", Call(Variable("sum"), ((i, k), x))),
+        ("reduce(sum, (i, k), x)", Call(Variable("sum"), ((i, k), x))),
         ("reduce(max, k, x)", Call(Variable("max"), ((k,), x))),
         ("reduce(sum, [i, k], x)", Call(Variable("sum"), ((i, k), x))),
         ("simul_reduce(sum, k, x)", Call(Variable("sum"), ((k,), x))),

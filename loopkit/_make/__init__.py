@@ -2,6 +2,7 @@
 
 from loopkit._make.check_types import check_types
 from loopkit._make.create import make_kernel
+from loopkit._make.einsum import make_einsum
 from loopkit._make.given_data import AUTO, ConstantArg, GlobalArg
 from loopkit._make.infer_arguments import read_dtypes
 from loopkit._make.operation import ReductionOperation
@@ -16,6 +17,7 @@ __all__ = [
     "check_types",
     "infer_known_types",
     "infer_types",
+    "make_einsum",
     "make_kernel",
     "read_dtypes",
     "register_reduction",

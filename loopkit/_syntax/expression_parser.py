@@ -99,6 +99,8 @@ class ExpressionParser(ExpressionWords):
             return prim.Product((-1, operand))
         if word == "(":
             return self._parenthesis()
+        if word == "[" and self.words[at - 1] == "(":
+            return self._inames(at)
         if word == "+":
             return self._expression(UNARY)
         if word == "~":
@@ -126,6 +128,13 @@ class ExpressionParser(ExpressionWords):
                 last=self.at - 1,
                 instead="inames are given as a tuple in a reduction: sum((k, l), x)",
             )
+        return tuple(items)
+
+    def _inames(self, opened: int) -> Expression:
+        """``[i, j]`` in front of what is reduced, another spelling of ``(i, j)``."""
+        items, _ = self._list(opened, "]")
+        if self.words[self.at] != ",":
+            self.fail_at_operand(opened)
         return tuple(items)
 
     def _list(self, opened: int, closing: str) -> tuple[list[Expression], bool]:
@@ -247,15 +256,14 @@ class ExpressionParser(ExpressionWords):
             )
         self.at = at + 2
         inames: Expression = ()
-        in_brackets = self.took("[")
-        if in_brackets:
-            inames = tuple(self._list(self.at - 1, "]")[0])
+        closing = {"[": "]", "(": ")"}.get(self.words[self.at])
+        if closing is not None:
+            self.at += 1
+            inames = tuple(self._list(self.at - 1, closing)[0])
             self.took(",")
         arguments, _ = self._list(opened, ")")
-        if arguments and not in_brackets:
-            inames = arguments.pop(0)
-        if not isinstance(inames, tuple):
-            inames = (inames,)
+        if arguments and closing is None:
+            inames = (arguments.pop(0),)
         if not inames or not arguments or not all(isinstance(i, prim.Variable) for i in inames):
             self.fail_at_call(
                 opened,

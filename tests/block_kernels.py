@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import loopkit as lk
 
@@ -189,3 +189,70 @@ def _compared(form: str, t: str, number: int, span: int, step: int) -> list[str]
         f"s[{high}] = if({up}, max(p{number}, q{number}), min(p{number}, q{number}))",
         "end",
     ]
+
+
+def bitonic_in_launches(form: str, size: int, barrier: str = "... gbarrier") -> lk.Kernel:
+    """The same network over an array in global memory, one launch for each stage."""
+    lines, names = [], []
+    for span in (1 << p for p in range(1, size.bit_length())):
+        step = span // 2
+        while step:
+            t = f"t{len(names)}"
+            names.append(t)
+            lines += [*_compared(form, t, len(names), span, step), barrier]
+            step //= 2
+    return lk.make_kernel(
+        [f"{{ [{t}]: 0 <= {t} < {size} }}" for t in names],
+        "\n".join(lines[:-1] if barrier else lines),
+        [lk.GlobalArg("s", "float32", shape=size), ...],
+    )
+
+
+def histogram() -> lk.Kernel:
+    """Each block counts in shared memory what it reads, and adds that to all in the end."""
+    return lk.make_kernel(
+        ["{ [b]: 0 <= b < n }", "{ [u, t, v]: 0 <= u, v < 256 and 0 <= t < 1024 }"],
+        """
+        for b
+            h[u] = 0 {id=zero}
+            h[x[1024*b + t]] = h[x[1024*b + t]] + 1 {atomic, id=count}
+            out[v] = out[v] + h[v] {atomic, id=add}
+        end
+        """,
+        [
+            lk.GlobalArg("x", "int32", shape="1024*n"),
+            lk.GlobalArg("out", "int32", shape=256),
+            lk.TemporaryVariable("h", "int32", (256,), lk.AddressSpace.LOCAL),
+            ...,
+        ],
+    ).assume_within("x", 0, 256)
+
+
+def gather() -> lk.Kernel:
+    """``y[i] = x[p[i]]``."""
+    return _by_index("y[i] = x[p[i]]")
+
+
+def scatter() -> lk.Kernel:
+    """``y[p[i]] = x[i]``, where no number is twice in ``p``."""
+    return _by_index("y[p[i]] = x[i]").assume_injective("p")
+
+
+def _by_index(text: str) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        text,
+        [
+            lk.GlobalArg("x", "float32", shape="m"),
+            lk.GlobalArg("y", "float32", shape="m"),
+            lk.GlobalArg("p", "int32", shape="n"),
+            ...,
+        ],
+        assumptions="n <= m",
+    )
+
+
+IN_BLOCKS: list[Callable[[lk.Kernel], lk.Kernel]] = [
+    lambda knl: knl.split_iname("i", 128),
+    lambda knl: knl.tag_inames({"i_outer": "g.0", "i_inner": "l.0"}),
+]

@@ -114,3 +114,24 @@ def test_a_sorting_network(form: str) -> None:
     x = np.random.default_rng(3).permutation(3 * size).astype(np.float32).reshape(3, size)
     for order in ("ascending", "descending", "random"):
         assert (results(knl, x, order) == np.sort(x, axis=1)).all()
+
+
+@pytest.mark.parametrize("form", ["bits", "remainders"])
+def test_a_sorting_network_in_launches(form: str) -> None:
+    """Each stage gets its blocks by a step of its own, while others have none yet."""
+    size = 64
+    knl = kernels.bitonic_in_launches(form, size)
+    for t in sorted(knl.all_inames):
+        knl = knl.split_iname(t, 8, outer_tag="g.0", inner_tag="l.0")
+        assert knl.history[-1].verdict == "proven"
+    assert knl.prove().ok
+    x = np.random.default_rng(4).permutation(size).astype(np.float32)
+    for order in ("ascending", "descending", "random"):
+        run = knl.executor("host", order=order, seed=5)
+        assert (np.asarray(run(s=x.copy())) == np.sort(x)).all()
+
+
+def test_a_stage_in_the_launch_of_another_is_refused() -> None:
+    knl = kernels.bitonic_in_launches("bits", 64, barrier="")
+    with pytest.raises(lk.RaceError, match="nothing orders"):
+        knl.split_iname("t3", 8, outer_tag="g.0", inner_tag="l.0")

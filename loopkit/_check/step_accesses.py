@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from loopkit._cached import cached_property
 from loopkit._expression import Access, substitute
@@ -73,22 +73,24 @@ def reads_of(model: Model, statement: Statement) -> Iterator[Access]:
 
 def uses_of(model: Model, name: str) -> dict[str, tuple[bool, int]]:
     """For each statement that uses a name, whether it is written and how often it is read there."""
-    users = {s.id: s for s in model.kernel.users(name)}
-    for statement in model.kernel.statements:
-        if name in model.bounds_from_data(statement.id):
-            users[statement.id] = statement
-    return {
-        s.id: (s.written == name, sum(n == name for n, _ in reads_of(model, s)))
-        for s in users.values()
-    }
+    users = (*model.kernel.users(name), *model.bounded_by.get(name, ()))
+    return {s.id: (s.written == name, sum(n == name for n, _ in reads_of(model, s))) for s in users}
+
+
+def by_array(pairs: Iterable[StatementPair], old: Model) -> dict[str, list[StatementPair]]:
+    """The statements that access each name: what a statement writes, and what it read before."""
+    found: dict[str, list[StatementPair]] = {}
+    for pair in pairs:
+        for name in {pair.new.written: None, **dict(reads_of(old, pair.old))}:
+            found.setdefault(name, []).append(pair)
+    return found
 
 
 def accesses_of(
-    pairs: Sequence[StatementPair], old: Model, new: Model
-) -> dict[str, list[StepAccess]]:
-    """All accesses of each array that some statement writes."""
-    written = {t.new.written for t in pairs}
-    found: dict[str, list[StepAccess]] = {name: [] for name in written}
+    array: str, pairs: Iterable[StatementPair], old: Model, new: Model
+) -> list[StepAccess]:
+    """All accesses of an array that some statement writes, by those that access it."""
+    found = []
     for pair in pairs:
         place = (
             pair.old.inames,
@@ -102,13 +104,13 @@ def accesses_of(
             old.replicated_axes(pair.old.written),
             new.replicated_axes(pair.new.written),
         )
-        name, indices = pair.new.write
-        found[name].append(StepAccess(pair, name, indices, True, place))
+        if pair.new.written == array:
+            found.append(StepAccess(pair, array, pair.new.write[1], True, place))
         # What is read now in place of something else is asked of the whole proof.
         for name, indices in dict.fromkeys(reads_of(old, pair.old)):
-            if name in written:
+            if name == array:
                 mine = tuple(substitute(i, pair.values) for i in indices)
-                found[name].append(StepAccess(pair, name, mine, False, place))
+                found.append(StepAccess(pair, array, mine, False, place))
     return found
 
 

@@ -48,7 +48,9 @@ def order_is_same(
             first, second = _coordinates(new, mine, its, axis)
             if first is not None and second is not None:
                 meet = meet & _sets.affine_equality(first, second)
-        blocks = [a for a in changed if a[0] == "g" and a not in own]
+        launch = new.order.launch
+        one_launch = launch(mine.new.id).number == launch(its.new.id).number
+        blocks = [a for a in changed if one_launch and a[0] == "g" and a not in own]
         if not all(_is_one_index(new, meet, mine, its, axis) for axis in blocks):
             return False
         was = _times(new, old.order.shared_loops(mine.old.id, its.old.id), mine.values, its.values)

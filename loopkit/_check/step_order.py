@@ -19,6 +19,7 @@ from loopkit._check.step_accesses import (
     StepAccess,
     access_pairs,
     accesses_of,
+    by_array,
     by_place,
     reads_of,
     same_domains,
@@ -100,23 +101,28 @@ class StepOrder:
                 return False
             if any(i in pair.values for pair in self.pairs.values() for i in before):
                 return False
-            if axis[0] == "g":
-                if axis in self.changed_axes:
-                    return False
-                # Of those that run in all blocks there must not be more.
-                everywhere = any(self.coordinate(t, axis) is None for t in self.pairs.values())
-                if everywhere and not self.same_range(axis):
-                    return False
+            # Of those that run in all blocks of a launch there must not be more.
+            if axis[0] == "g" and not all(
+                self.coordinate(t, axis) is not None or self.same_range(t, axis)
+                for t in self.pairs.values()
+            ):
+                return False
         return all(
-            len(self.inames_on(t, axis)) == 1 or (axis[0] == "l" and not self.inames_on(t, axis))
+            len(self.inames_on(t, axis)) <= 1
             for axis in self.changed_axes
             for t in self.pairs.values()
         )
 
-    def same_range(self, axis: Axis) -> bool:
-        """Whether an axis has the inames that it had, in the same bounds."""
-        before, after = self.old.inames_on[axis], self.new.inames_on[axis]
+    def same_range(self, pair: StatementPair, axis: Axis) -> bool:
+        """Whether an axis has the inames that it had in a launch, in the same bounds."""
+        before = self.old.launched_on(pair.old.id, axis)
+        after = self.new.launched_on(pair.new.id, axis)
         return len(before) == len(after) and same_domains(self.old, self.new, frozenset(before))
+
+    def other_launches(self, one: StatementPair, two: StatementPair) -> bool:
+        """Whether two statements are in two launches, which run one after the other."""
+        launch = self.new.order.launch
+        return launch(one.new.id).number != launch(two.new.id).number
 
     @memoised
     def inames_on(self, pair: StatementPair, axis: Axis) -> tuple[str, ...]:
@@ -127,22 +133,54 @@ class StepOrder:
         """Whether instances that touch one cell come in the order in which they came."""
         if not self.changed_axes and self.same_nest():
             return True
-        pairs = [*self.pairs.values()]
-        for name, accesses in accesses_of(pairs, self.old, self.new).items():
+        staying = self.staying()
+        users = by_array(self.pairs.values(), self.old)
+        for name in {pair.new.written: None for pair in self.pairs.values()}:
             if self.new_copy_axes(name) is None:
                 return False
             if self.new.combined_axes(name) & {*self.changed_axes}:
                 return False  # threads add up together from now on
-            places = by_place(accesses)
-            for number, mine in enumerate(places):
-                if not all(self.keeps(name, *two) for two in access_pairs(mine)):
-                    return False
-                for its in places[number + 1 :]:
-                    if self.is_plain(name, mine[0], its[0]):
-                        continue
-                    if not all(self.keeps(name, *two) for two in access_pairs(mine, its)):
-                        return False
+            if all(pair.new.id in staying for pair in users[name]):
+                continue
+            if not self.keeps_order_in(name, users[name], staying):
+                return False
         return True
+
+    def keeps_order_in(
+        self, name: str, users: Sequence[StatementPair], staying: frozenset[str]
+    ) -> bool:
+        """The same for those that touch one array; some statements stay as they are together."""
+        places = by_place(accesses_of(name, users, self.old, self.new))
+        # Of two that stay, nothing is asked.
+        places.sort(key=lambda place: place[0].pair.new.id in staying)
+        for number, mine in enumerate(places):
+            if mine[0].pair.new.id in staying:
+                return True
+            if not all(self.keeps(name, *two) for two in access_pairs(mine)):
+                return False
+            for its in places[number + 1 :]:
+                if self.is_plain(name, mine[0], its[0]):
+                    continue
+                if not all(self.keeps(name, *two) for two in access_pairs(mine, its)):
+                    return False
+        return True
+
+    def staying(self) -> frozenset[str]:
+        """Statements that are where they were, in the same loops; none where these changed."""
+        pairs = [pair for pair in self.pairs.values() if self.stays(pair)]
+        before = self.old.order.nest(pair.old.id for pair in pairs)
+        if before != self.new.order.nest(pair.new.id for pair in pairs):
+            return NONE
+        return frozenset(pair.new.id for pair in pairs)
+
+    def stays(self, pair: StatementPair) -> bool:
+        """Whether a statement runs on the blocks and threads on which it ran, all named alike."""
+        return not pair.values and all(
+            self.coordinate(pair, axis) == 0
+            if axis in self.new_axes
+            else not self.moves(pair, axis)
+            for axis in self.changed_axes
+        )
 
     def is_plain(self, name: str, one: StepAccess, two: StepAccess) -> bool:
         """Whether two statements are ordered as they were, whatever cells they touch.
@@ -160,7 +198,7 @@ class StepOrder:
                 if not self.inames_on(mine, axis) == self.inames_on(its, axis) != ():
                     return False
                 own |= {*self.inames_on(mine, axis)}
-            elif axis[0] == "g":
+            elif axis[0] == "g" and not self.other_launches(mine, its):
                 return False
         before = self.old.order.shared_loops(mine.old.id, its.old.id)
         after = self.new.order.shared_loops(mine.new.id, its.new.id)
@@ -195,10 +233,10 @@ class StepOrder:
             self._orders_kept, key, self.order_kept, copied, one, two, itself, NONE
         )
         if not is_kept:
+            is_kept, is_apart = self.order_asked(copied, one, two, itself, NONE)
+        if not is_kept and (loops := self.renewed_in(name)):
             # What each iteration of some loops sets anew is seen in no other one.
-            loops = self.renewed_in(name)
-            if loops:
-                is_kept, is_apart = self.order_kept(copied, one, two, itself, loops)
+            is_kept, is_apart = self.order_kept(copied, one, two, itself, loops)
             if not is_kept:
                 is_kept, is_apart = self.order_asked(copied, one, two, itself, loops)
         if is_kept and is_apart:
@@ -231,11 +269,12 @@ class StepOrder:
         cells = [*zip(one.indices, two.indices, strict=False)]
         same = self.injectivity.determined_by(a for a, b in cells if a == b) | loops
         apart, outside = False, is_decided_outside(self.old, self.new, mine, its)
+        others = self.other_launches(mine, its)
         for axis in self.changed_axes:
             if not (self.moves(mine, axis) or self.moves(its, axis)):
                 continue
-            if outside and axis[0] == "l" and axis not in copied:
-                continue  # whatever threads these are, loops say which comes first
+            if axis not in copied and (others or (outside and axis[0] == "l")):
+                continue  # whatever threads these are, launches or loops say which comes first
             first, second = self.coordinate(mine, axis), self.coordinate(its, axis)
             if first is None or second is None:
                 if not self.meets_everywhere(axis in copied, axis, (one, first), (two, second)):
@@ -377,17 +416,24 @@ class StepOrder:
         """
         text = model_of(self.lineage.root)
         images = [self.lineage.images_from[origin][0] for origin in uses_of(text, name)]
+        on_axes = {
+            tuple(self.inames_on(self.pairs[i.statement], axis) for axis in axes) for i in images
+        }
+        if len(on_axes) > 1:
+            return False
+        needed = frozenset(iname for inames in on_axes.pop() for iname in inames)
+        if not needed:
+            return True
         first, *others = (image.origin for image in images)
         loops = text.order.shared_loops(first, first)
         for other in others:
             loops = loops[: len(text.order.shared_loops(first, other))]
-        on_axes = [{*self.inames_on(self.pairs[i.statement], a)} for i in images for a in axes]
         for depth in range(1, len(loops) + 1):
             values = [tuple(image.value_of[i] for i in loops[:depth]) for image in images]
             if any(mine != values[0] for mine in values):
                 return False
             told = self._determined_by(values[0])
-            if all(inames and inames <= told for inames in on_axes):
+            if needed <= told:
                 flow = dataflow_of(self.lineage.root)
                 return all(
                     flow.is_set_within(image.origin, access, depth)

@@ -184,6 +184,12 @@ class Dataflow:
         if cell.by_data:
             return False
         loops = model.order.shared_loops(statement, statement)[:depth]
+        own = model.statement[statement]
+        for writer in self._sure_writers(access[0]):
+            shared = model.order.shared_loops(writer.id, statement)
+            is_near = shared[:depth] == loops and model.order.is_above(writer.id, statement)
+            if is_near and self._is_same_cell(writer, own, access, frozenset(shared)):
+                return True
         left = model.domain(at)
         writers = reversed(self._sure_writers(access[0]))
         is_above = model.order.is_above
@@ -260,16 +266,25 @@ class Dataflow:
     ) -> bool:
         """Whether a write sets what each instance of a read sees, the same in some ``inames``."""
         model = self.model
-        if not writer.inames - inames and set(writer.predicates) <= set(reader.predicates):
-            used = frozenset().union(*(variable_names(i) for i in access[1]))
-            if access[1] == writer.write[1] and used <= inames | set(model.kernel.sizes):
-                return True
+        if self._is_same_cell(writer, reader, access, inames):
+            return True
         at, source = Instance(reader.id, READER), Instance(writer.id, WRITER)
         cell = model.cell(access[0], model.indices(at, access[1]), at)
         if cell.by_data:
             return False
         both = model.writing(source, cell) & equal_inames(inames, WRITER, READER)
         return bool(model.domain(at).is_subset(without(both, WRITER)))
+
+    def _is_same_cell(
+        self, writer: Statement, reader: Statement, access: Access, inames: frozenset[str]
+    ) -> bool:
+        """Whether a write runs with each read that is the same in ``inames``, of one cell."""
+        if access[1] != writer.write[1] or writer.inames - inames:
+            return False
+        used = frozenset().union(*(variable_names(i) for i in access[1]))
+        return set(writer.predicates) <= set(reader.predicates) and (
+            used <= inames | set(self.model.kernel.sizes)
+        )
 
     def _just_above(
         self, reader: Statement, access: Access, *, beside: Statement | None

@@ -26,6 +26,7 @@ from loopkit._places import decide_address_spaces
 from loopkit._poly.pairs import Instance, equal, intersection, unequal
 from loopkit._poly.parallel_axes import Axis, ParallelAxes
 from loopkit._poly.program_order import ProgramOrder
+from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 from loopkit._same import key_of
 
@@ -310,6 +311,11 @@ class Model(ParallelAxes):
             return ()
         names = _sets.involved_names(self.domain(Instance(statement, "")))
         return tuple(sorted(names & self.data))
+
+    @cached_property
+    def bounded_by(self) -> dict[str, tuple[Statement, ...]]:
+        """For each temporary that bounds loops the statements inside."""
+        return grouped((n, s) for s in self.kernel.statements for n in self.bounds_from_data(s.id))
 
     @cached_property
     def written(self) -> frozenset[str]:

@@ -105,11 +105,15 @@ class ParallelAxes:
 
     def _launched(self, statement: str | None, axis: Axis, name: str) -> isl.Set:
         """``{ name, sizes : an index that runs in a statement's launch }``."""
+        return self._indices(self.launched_on(statement, axis), name)
+
+    def launched_on(self, statement: str | None, axis: Axis) -> tuple[str, ...]:
+        """The inames on an axis in a statement's launch."""
         inames = self.inames_on[axis]
         if statement is not None and not is_one_launch(self.kernel):
             used = inames_by_launch(self.kernel)[launch_of(self.kernel)[statement].number]
             inames = tuple(i for i in inames if i in used)
-        return self._indices(inames, name)
+        return inames
 
     @memoised
     def _indices(self, inames: tuple[str, ...], name: str) -> isl.Set:

@@ -14,7 +14,7 @@ from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch, is_one_launch
+from loopkit._launches import is_one_launch
 from loopkit._spelling import shown
 from loopkit._target import CUDA
 
@@ -303,7 +303,6 @@ def view(
     from loopkit._costs.sizes import sizes_of
     from loopkit._view.view import view
 
-    check_one_launch(kernel, "view")
     return view(kernel, path, _arch(arch), sizes_of(kernel, sizes, more))
 
 

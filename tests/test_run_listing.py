@@ -82,7 +82,7 @@ def test_addresses_ascend_and_registers_are_counted() -> None:
     last = max(n for n, one in enumerate(found.sass) if one.opcode == "EXIT")
     live = [one.live for one in found.sass[: last + 1] if one.address is not None]
     assert None not in live  # what follows is padding
-    assert 0 < max(n for n in live if n is not None) <= found.resources.registers
+    assert 0 < max(n for n in live if n is not None) <= found.resources[0].registers
 
 
 def test_inlined_functions_count_to_the_line_that_calls_them() -> None:

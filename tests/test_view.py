@@ -276,3 +276,58 @@ def test_bad_input_leaves_the_old_page(
 def test_a_path_that_cannot_be_written(kernel: lk.Kernel, path: Any) -> None:
     with pytest.raises(InvalidArgumentError):
         kernel.view(path)
+
+
+def swept_for_view() -> lk.Kernel:
+    """Two launches in a loop, of one staged in shared memory."""
+    return (
+        lk.make_kernel(
+            "{ [t, i, j]: 0 <= t < steps and 1 <= i, j < n - 1 }",
+            """
+            for t
+                u[i] = 0.5*(v[i - 1] + v[i + 1]) {id=there}
+                ... gbarrier
+                v[j] = 0.25*(u[j - 1] + u[j + 1]) {id=back}
+            end
+            """,
+            name="jacobi",
+            dtypes={"u, v": "float32"},
+            assumptions="n >= 3 and steps >= 0",
+        )
+        .split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("j", 64, outer_tag="g.0", inner_tag="l.0")
+        .add_prefetch("u", ["j_inner"], default_tag="l.auto")
+    )
+
+
+@pytest.mark.browser
+def test_lines_of_several_launches_are_linked(browser: Any, tmp_path: Path) -> None:
+    kernel = swept_for_view()
+    path = kernel.view(tmp_path / "several.html", arch="sm_90a", n=1000, steps=3)
+    listing = listing_of(kernel.program(), "sm_90a")
+    opened = Opened(browser, path)
+    assert opened.page.locator("nav button").count() == len(kernel.history) + 1
+    assert opened.rows("source").count() == len(kernel.cuda().splitlines())
+    assert opened.rows("sass").count() == len(listing.sass)
+    assert [one.text for one in listing.sass if one.text in ("jacobi:", "jacobi_2:")]
+    nest = opened.page.locator('section:not([hidden]) [data-pane="nest"]')
+    assert "launch 1: jacobi" in nest.inner_text() and "launch 2: jacobi_2" in nest.inner_text()
+    for text in ("u[32*i_outer", "v[64*j_outer"):
+        nest.locator(f'[data-lk-s]:has-text("{text}")').last.hover()
+        lit = [int(line) for line in opened.lit("source")]
+        spaced = text.replace("*", " * ")
+        assert lit and all(spaced in listing.source[line - 1] for line in lit)
+        addresses = [
+            f"{s.address:04x}" for s in listing.sass if s.line in lit and s.address is not None
+        ]
+        assert opened.lit("sass") == addresses and addresses
+        assert nest.locator(".lk-is-lit").count() == 1
+    below = opened.page.locator("section:not([hidden]) .lk-below")
+    below.locator("summary", has_text="costs").click()
+    assert "6 launches in a call" in below.inner_text()
+    below.locator("summary", has_text="roofline").click()
+    assert below.locator("svg").first.is_visible()
+    below.locator("summary", has_text="which threads touch what").click()
+    below.locator("summary", has_text="back reads u_s[").first.click()
+    assert below.locator("svg").first.is_visible()
+    opened.close()

@@ -174,15 +174,11 @@ def address_map(
 
 
 def in_calls(where: AddressMap, calls: Calls) -> AddressMap:
-    """The same in all calls of a launch: requests and cells of each are told apart."""
+    """The same in all calls of a launch: requests of each are told apart."""
     if not calls.loops:
         return where
-    return replace(
-        where,
-        domain=calls.among(where.domain),
-        requests=(*calls.loops, *where.requests),
-        cell=(*where.cell, *(Linear({form: 1}) for form in calls.forms)),
-    )
+    requests = (*calls.loops, *where.requests)
+    return replace(where, domain=calls.among(where.domain), requests=requests)
 
 
 def _is_at_most(model: Model, statement: Statement, access: Access) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import cached_property
+from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
+from loopkit._points import smallest_point
 from loopkit._poly.integer_points import systems
 from loopkit._poly.projection import distinct
 
@@ -37,6 +40,19 @@ class Calls:
     def forms(self) -> tuple[prim.Variable, ...]:
         """The inames of the loops as expressions."""
         return tuple(map(prim.Variable, self.loops))
+
+    def first(self, sizes: Mapping[str, int], at: Mapping[str, Any]) -> dict[str, int]:
+        """The values of the loops in the first call, or in the first one of those that are wanted.
+
+        Raises :class:`InvalidArgumentError` where there is no such call.
+        """
+        wanted = {name: at[name] for name in self.loops if isinstance(at.get(name), int)}
+        where = _sets.at_values(self.among(_sets.universe()), {**sizes, **wanted})
+        left = tuple(name for name in self.loops if name not in wanted)
+        point = smallest_point(where, left)
+        if point is None:
+            raise InvalidArgumentError("the call does not launch it there")
+        return wanted | {name: point[name] for name in left}
 
     def in_grid(self, grid: Sequence[Expression]) -> isl.Set:
         """``{ blocks, loops, sizes : there is this block in this call }``."""

@@ -84,7 +84,9 @@ class Counting:
 
         Each call of the launch is told apart, by the subscripts of the cells, too.
         """
-        return in_calls(address_map(self.model, access, self.sizes, array, as_if=True), self.calls)
+        where = address_map(self.model, access, self.sizes, array, as_if=True)
+        calls = (Linear({form: 1}) for form in self.calls.forms)
+        return replace(in_calls(where, self.calls), cell=(*where.cell, *calls))
 
     def systems(self, where: AddressMap) -> list[System]:
         """The points of the domain of an access."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 import islpy as isl
@@ -16,9 +17,11 @@ from loopkit._costs.accesses import (
     AddressMap,
     accesses_of,
     address_map,
+    in_calls,
     space_of,
     text_of,
 )
+from loopkit._costs.launched import launch_with
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts
 from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of_touches
@@ -30,7 +33,7 @@ from loopkit._linear import Linear, NotAffineError
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._poly.integer_points import enumerated, systems
-from loopkit._poly.model import Model, model_of
+from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._poly.parallel_axes import index_name
 from loopkit._target import CUDA
@@ -152,25 +155,24 @@ def request_at(
     :class:`InvalidArgumentError` for an access, a block, a warp or loops that there are not, and
     where data decide what is touched.
     """
-    from loopkit.codegen.prepare import prepare
-
     sizes = check_sizes(kernel, sizes, "request_at")
-    model = model_of(prepare(kernel))
+    one = launch_with(kernel, access.statement)
+    model = one.model
     found = [a for a in accesses_of(model.kernel) if _is_same(a, access)]
     if not found:
         raise InvalidArgumentError(
             f"'{kernel.name}' has no such access", instead="take one of kernel.costs(...).accesses"
         )
-    launch = kernel.launch_config(**sizes)
-    assert not isinstance(launch, tuple)
-    block = _index_in(block, launch.grid, "block")
-    if not 0 <= warp * CUDA.warp < prod(launch.block) or isinstance(warp, bool):
+    made = one.kernel.program()
+    extents = made.block
+    block = _index_in(block, one.calls.counted(made.grid, sizes)[2], "block")
+    if not 0 <= warp * CUDA.warp < prod(extents) or isinstance(warp, bool):
         raise InvalidArgumentError(
-            f"a block of {prod(launch.block)} threads has no warp {warp}",
-            instead=f"warps are 0 to {(prod(launch.block) - 1) // CUDA.warp}",
+            f"a block of {prod(extents)} threads has no warp {warp}",
+            instead=f"warps are 0 to {(prod(extents) - 1) // CUDA.warp}",
         )
     try:
-        where = address_map(model, found[0], sizes)
+        where = in_calls(address_map(model, found[0], sizes), one.calls)
     except NotAffineError:
         raise InvalidArgumentError(
             f"data decide what '{text_of(found[0])}' touches, and when"
@@ -190,10 +192,18 @@ def request_at(
             domain = domain & _sets.equality(group[0], group[1] + index)
     if any(index and axis is None for index, axis in zip(block, where.blocks, strict=True)):
         domain = domain & _sets.condition_set(prim.Comparison(0, ">", 0))
-    made = request_in(domain, model, found[0], where, launch.block, sizes, warp)
-    if made is None:
-        return request_of(model, found[0], where, launch.block, sizes, warp, loops, ())
-    return made
+    request = request_in(domain, model, found[0], where, extents, sizes, warp)
+    if request is None:
+        request = request_of(model, found[0], where, extents, sizes, warp, loops, ())
+    return placed(request, kernel)
+
+
+def placed(request: Request, kernel: Kernel) -> Request:
+    """A request with the position that its statement has in the whole kernel."""
+    ids = [s.id for s in kernel.statements]
+    if request.statement not in ids:  # what lowering adds
+        return request
+    return replace(request, position=ids.index(request.statement))
 
 
 def _is_same(one: Access, other: AccessCosts | Access) -> bool:

@@ -17,6 +17,7 @@ from loopkit._costs.collectives import CombinationCosts
 from loopkit._costs.costs import Costs, counts
 from loopkit._costs.counting import UNCOUNTED, Counting, Touch, bytes_of
 from loopkit._costs.devices import Device, chosen
+from loopkit._costs.launched import launched
 from loopkit._costs.layouts import Layouts
 from loopkit._costs.sequence_roofline import SequenceRoofline
 from loopkit._costs.sizes import check_sizes
@@ -247,34 +248,30 @@ def sequence_costs(
 
     Arguments and errors are those of :func:`~loopkit._costs.costs.costs`.
     """
-    from loopkit.codegen.launches import parts_in, parts_of
-    from loopkit.codegen.prepare import prepare
-
     sizes = check_sizes(kernel, sizes, "costs")
     kernel.launch_config(**sizes)  # says what no device can launch
     asked = None if device is None else chosen(device)
     launches: list[LaunchCosts] = []
     counters: list[Counting] = []
-    for part in parts_in(parts_of(kernel)):
-        made = part.kernel.program()
-        calls = Calls(part.launch.loops, part.where)
-        times, blocks, grid = calls.counted(made.grid, sizes)
-        counter = Counting(model_of(prepare(part.kernel)), sizes, made.block, calls)
+    for one in launched(kernel):
+        made = one.kernel.program()
+        times, blocks, grid = one.calls.counted(made.grid, sizes)
+        counter = Counting(one.model, sizes, made.block, one.calls)
         counters.append(counter)
         launches.append(
             LaunchCosts(
-                kernel=part.kernel.name,
+                kernel=one.kernel.name,
                 sizes=tuple(sorted(sizes.items())),
                 grid=grid,
                 block=made.block,
                 shared_bytes=made.static_shared + made.dynamic_shared,
-                source=part.kernel,
+                source=one.kernel,
                 asked=asked,
                 arch=arch,
-                number=part.launch.number,
+                number=one.number,
                 times=times,
                 total_blocks=blocks,
-                around=calls,
+                around=one.calls,
                 **counts(counter),
             )
         )

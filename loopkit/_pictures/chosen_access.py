@@ -10,21 +10,20 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._budget import in_turn
-from loopkit._costs.accesses import Access, accesses_of, address_map, text_of
-from loopkit._costs.requests import Request, request_in
+from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, text_of
+from loopkit._costs.launched import launch_with, launched
+from loopkit._costs.requests import Request, placed, request_in
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError
 from loopkit._pictures.shown_instances import At, restricted
-from loopkit._poly.model import Model, model_of
+from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._poly.parallel_axes import index_name
 from loopkit._spelling import shown
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import find_hardware
-from loopkit.codegen.prepare import prepare
 
 
 @in_turn
@@ -41,40 +40,44 @@ def chosen_request(
     asked: str,
 ) -> Request:
     """One request; of what is left open, the first access, block and iterations that there are."""
-    check_one_launch(kernel, asked)
     sizes = check_sizes(kernel, sizes, asked)
     kernel.array(array)
     if statement is not None and statement not in kernel.statement_by_id:
         raise UnknownNameError("statement", str(statement), kernel.statement_by_id)
-    model = model_of(prepare(kernel))
-    found = _accesses(model, array, statement)
+    every = launched(kernel)
+    users = [a for one in every for a in accesses_of(one.model.kernel) if a.array == array]
+    found = _accesses(users, array, statement)
     candidates = found if access is None else [_chosen(found, access)]
-    extents = find_hardware(model.kernel).block
-    threads = extents[0] * extents[1] * extents[2]
-    if warp is not None and not (isinstance(warp, int) and 0 <= warp <= (threads - 1) // CUDA.warp):
-        raise InvalidArgumentError(
-            f"a block of '{kernel.name}' has {threads} threads: there is no warp {shown(warp)}",
-            instead=f"0 to {(threads - 1) // CUDA.warp}, or None for all",
-        )
     for chosen in candidates:
+        one = launch_with(kernel, chosen.statement)
+        model, extents = one.model, find_hardware(one.model.kernel).block
+        threads = extents[0] * extents[1] * extents[2]
+        last = (threads - 1) // CUDA.warp
+        if warp is not None and not (isinstance(warp, int) and 0 <= warp <= last):
+            raise InvalidArgumentError(
+                f"a block of '{one.kernel.name}' has {threads} threads: there is no warp "
+                f"{shown(warp)}",
+                instead=f"0 to {last}, or None for all",
+            )
         try:
-            where = address_map(model, chosen, sizes)
+            where = in_calls(address_map(model, chosen, sizes), one.calls)
         except NotAffineError:
             continue
-        known = {n: prim.Variable(n) for n in model.statement[chosen.statement].inames}
+        inames = (*model.statement[chosen.statement].inames, *one.calls.loops)
+        known = {n: prim.Variable(n) for n in inames}
         if access is None and not known.keys() >= set(at or {}):
             continue
         left = restricted(_sets.at_values(where.domain, sizes), known, at or {})
         left = in_block(left, model, chosen.statement, block)
         made = request_in(left, model, chosen, where, extents, sizes, warp)
         if made is not None:
-            return replace(made, others=tuple(text_of(a) for a in found if a is not chosen))
-    raise _nobody(model, candidates, warp, at or {}, sizes)
+            others = tuple(text_of(a) for a in found if a is not chosen)
+            return replace(placed(made, kernel), others=others)
+    raise _nobody(kernel, candidates, warp, at or {}, sizes)
 
 
-def _accesses(model: Model, array: str, statement: str | None) -> list[Access]:
+def _accesses(users: Sequence[Access], array: str, statement: str | None) -> list[Access]:
     """The accesses to an array that a statement makes, or all statements."""
-    users = [a for a in accesses_of(model.kernel) if a.array == array]
     found = [a for a in users if statement in (None, a.statement)]
     if not found:
         who = "no statement accesses" if statement is None else f"'{statement}' does not access"
@@ -104,7 +107,7 @@ def _chosen(found: Sequence[Access], access: int | str) -> Access:
 
 
 def _nobody(
-    model: Model,
+    kernel: Kernel,
     candidates: Sequence[Access],
     warp: int | None,
     at: At,
@@ -112,12 +115,17 @@ def _nobody(
 ) -> LoopkitError:
     """Why there is no request."""
     first = candidates[0]
-    names = {n for a in candidates for n in model.statement[a.statement].inames}
+    by_access = [launch_with(kernel, a.statement) for a in candidates]
+    names = {
+        n
+        for a, one in zip(candidates, by_access, strict=True)
+        for n in (*one.model.statement[a.statement].inames, *one.calls.loops)
+    }
     for name in at:
         if name not in names:
             return UnknownNameError("iname", str(name), names)
     try:
-        address_map(model, first, sizes)
+        address_map(by_access[0].model, first, sizes)
     except NotAffineError:
         return InvalidArgumentError(
             f"data decide which cells of '{first.array}' the threads of '{first.statement}' touch"

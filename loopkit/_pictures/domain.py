@@ -8,6 +8,7 @@ from typing import Any
 
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
 from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, Place, ticks
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.shown_instances import (
@@ -308,7 +309,7 @@ class DomainPicture(Picture):
         if self.has_threads:
             said += (
                 " Instances on different threads are ordered by barriers alone, those in different "
-                "blocks by nothing."
+                f"blocks by {'nothing' if is_one_launch(self.kernel) else 'launches alone'}."
             )
         if len(self.moments) > 1 and self.frame_length == 1:
             said += " Numbers are moments."

@@ -11,14 +11,15 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._check.instance_maps import lineage_of
-from loopkit._costs.accesses import Access, accesses_of, address_map
+from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls
+from loopkit._costs.launched import Launched, launched
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch
+from loopkit._launches import is_one_launch
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
@@ -34,8 +35,6 @@ from loopkit._pictures.shown_instances import (
     restricted,
 )
 from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
-from loopkit._poly.model import Model, model_of
-from loopkit.codegen.prepare import prepare
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,17 @@ class FootprintPicture(Picture):
         """The cells that others touch, too."""
         return tuple(cell for cell in self.cells if cell.is_shared)
 
+    @property
+    def _whole(self) -> str:
+        return "the launch" if is_one_launch(self.kernel) else "the call"
+
     def figure(self) -> Figure:
         """The cells by the last two axes, a grid for each value of the others."""
         parts: dict[tuple[int, ...], list[TouchedCell]] = {}
         for cell in self.cells:
             parts.setdefault(cell.index[:-2], []).append(cell)
         return Figure(
-            title=f"{self.kernel.name}: footprint of {self.part or 'the launch'} in {self.array}",
+            title=f"{self.kernel.name}: footprint of {self.part or self._whole} in {self.array}",
             subtitle=", ".join(f"{n} = {v}" for n, v in self.sizes),
             grids=tuple(self._grid(outer, parts[outer]) for outer in sorted(parts)),
             legend=tuple(self._legend()),
@@ -152,7 +155,7 @@ class FootprintPicture(Picture):
         )
         if halo:
             share = f"{halo:,} of them ({halo / cells:.3g} of all)"
-            yield f"{share} other parts of the launch touch, too."
+            yield f"{share} other parts of {self._whole} touch, too."
 
 
 @in_turn
@@ -164,14 +167,17 @@ def footprint_picture(
     sizes: Mapping[str, int],
 ) -> FootprintPicture:
     """See ``knl.plot_footprint``."""
-    check_one_launch(kernel, "plot_footprint")
     sizes = check_sizes(kernel, sizes, "plot_footprint")
     kernel.array(array)
-    model = model_of(prepare(kernel))
-    mine = [a for a in accesses_of(model.kernel) if a.array == array]
+    mine = [
+        (one, access)
+        for one in launched(kernel)
+        for access in accesses_of(one.model.kernel)
+        if access.array == array
+    ]
     if not mine:
         raise InvalidArgumentError(f"no statement accesses '{array}' by subscripts")
-    values = {a.statement: _values(kernel, model, a.statement, sizes) for a in mine}
+    values = {a.statement: _values(kernel, one, a.statement, sizes) for one, a in mine}
     known = {name for named in values.values() for name in named}
     for name in at or {}:
         if name not in known:
@@ -179,13 +185,13 @@ def footprint_picture(
     reads: Counter[tuple[int, ...]] = Counter()
     writes: Counter[tuple[int, ...]] = Counter()
     elsewhere = None
-    for access in mine:
+    for one, access in mine:
         indices = [substitute(index, sizes) for index in access.indices]
-        whole, names = _instances(model, access, sizes)
+        whole, names = _instances(one, access, sizes)
         part = whole - whole
         if not set(at or {}) - values[access.statement].keys():
             part = restricted(whole, values[access.statement], at or {})
-            part = in_block(part, model, access.statement, block)
+            part = in_block(part, one.model, access.statement, block)
         _gather(part, names, indices, writes if access.is_write else reads)
         others = _cells(whole - part, indices)
         elsewhere = others if elsewhere is None else elsewhere | others
@@ -196,7 +202,7 @@ def footprint_picture(
             instead="of a block: block=(0, 0); of iterations: at={'k': 0}; or smaller sizes",
         )
     shared = _among(elsewhere, cells)
-    dtype = model.array(array).dtype
+    dtype = mine[0][0].model.array(array).dtype
     assert dtype is not None  # all types are inferred by now
     return FootprintPicture(
         kernel=kernel,
@@ -215,20 +221,21 @@ def _part(block: Sequence[int] | int | None, at: At | None) -> str:
 
 
 def _values(
-    kernel: Kernel, model: Model, statement: str, sizes: Mapping[str, int]
+    kernel: Kernel, launch: Launched, statement: str, sizes: Mapping[str, int]
 ) -> dict[str, Expression]:
     """The inames by which a part may be named, those of the text among them."""
     image = lineage_of(kernel).image_of.get(statement)
     found = {n: substitute(v, sizes) for n, v in image.values} if image is not None else {}
-    return found | {n: prim.Variable(n) for n in sorted(model.statement[statement].inames)}
+    inames = (*launch.model.statement[statement].inames, *launch.calls.loops)
+    return found | {n: prim.Variable(n) for n in sorted(inames)}
 
 
 def _instances(
-    model: Model, access: Access, sizes: Mapping[str, int]
+    launch: Launched, access: Access, sizes: Mapping[str, int]
 ) -> tuple[isl.Set, tuple[str, ...]]:
     """``{ names : an access is made }``, threads that all make it among them, and the names."""
     try:
-        where = address_map(model, access, sizes)
+        where = in_calls(address_map(launch.model, access, sizes), launch.calls)
     except NotAffineError:
         raise InvalidArgumentError(
             f"data decide which cells of '{access.array}' '{access.statement}' touches"

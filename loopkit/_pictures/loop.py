@@ -12,13 +12,13 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._budget import in_turn
 from loopkit._costs.accesses import accesses_of, space_of
+from loopkit._costs.launched import Launched, launched
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
@@ -26,11 +26,10 @@ from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.shown_instances import At, at_texts, restricted
 from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
-from loopkit._poly.model import Model, model_of
+from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, walk
 from loopkit.codegen.nest import nest_of
-from loopkit.codegen.prepare import prepare
 
 AHEAD = 2
 """Iterations behind those that are shown in which a read may keep a copy alive."""
@@ -228,12 +227,13 @@ def loop_picture(
     """See ``knl.plot_loop``."""
     from loopkit._show import statement_text
 
-    check_one_launch(kernel, "plot_loop")
     sizes = check_sizes(kernel, sizes, "plot_loop")
     kernel.check_iname(iname)
     if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= 64:
         raise InvalidArgumentError(f"between 1 and 64 iterations can be shown, not {iterations!r}")
-    model = model_of(prepare(kernel))
+    one = _launch(kernel, iname)
+    model, own = one.model, one.calls.first(sizes, at or {})
+    known, sizes = sizes, {**sizes, **own}
     found = _find(nest_of(model.kernel).code, iname)
     if found is None:
         tag = kernel.iname_tags.get(iname)
@@ -260,14 +260,26 @@ def loop_picture(
     return LoopPicture(
         kernel=kernel,
         iname=iname,
-        sizes=tuple(sorted(sizes.items())),
+        sizes=tuple(sorted(known.items())),
         where=((("block", str(place)),) if any(a[0] == "g" for a in model.axes) else ())
-        + at_texts(at or {}),
+        + at_texts({**(at or {}), **own}),
         iterations=len(values),
         events=tuple(events[:shown]),
         lives=lives,
         texts=tuple(texts),
     )
+
+
+def _launch(kernel: Kernel, iname: str) -> Launched:
+    """The first launch that has a loop; the first one, where none does."""
+    every = launched(kernel)
+    if any(iname in one.calls.loops for one in every):
+        raise InvalidArgumentError(
+            f"the call runs the loop over '{iname}': its iterations are launches",
+            instead="plot a loop of a launch",
+        )
+    having = (one for one in every if _find(nest_of(one.model.kernel).code, iname) is not None)
+    return next(having, every[0])
 
 
 def _find(

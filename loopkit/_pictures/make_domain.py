@@ -11,7 +11,6 @@ from loopkit._budget import in_turn
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError, linear
 from loopkit._pictures.domain import DomainPicture, DomainPoint
 from loopkit._pictures.shown_instances import (
@@ -42,7 +41,6 @@ def domain_picture(
     sizes: Mapping[str, int],
 ) -> DomainPicture:
     """See ``knl.plot_domain``."""
-    check_one_launch(kernel, "plot_domain")
     sizes = check_sizes(kernel, sizes, "plot_domain")
     name = check_statement(kernel, statement)
     at = {} if at is None else at

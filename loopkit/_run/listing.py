@@ -7,7 +7,7 @@ inlined from CUDA's headers counts to the line of the kernel that called it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -51,13 +51,17 @@ _OPCODE = re.compile(r"(?:@!?\w+\s+)?(\w+)")
 
 @dataclass(frozen=True)
 class Listing:
-    """What a program was compiled to for one architecture: source, PTX and SASS, linked."""
+    """What a program was compiled to for one architecture: source, PTX and SASS, linked.
+
+    The machine code is that of all launches, one after the other, and addresses count anew in
+    each; ``resources`` are those of each.
+    """
 
     arch: str
     source: tuple[str, ...]
     ptx: tuple[PtxLine, ...]
     sass: tuple[SassLine, ...]
-    resources: resources.Resources
+    resources: tuple[resources.Resources, ...]
 
 
 def listing_of(program: Program, arch: str) -> Listing:
@@ -72,8 +76,8 @@ def listing_of(program: Program, arch: str) -> Listing:
         arch=arch,
         source=tuple(program.source.splitlines()),
         ptx=tuple(_ptx(compiled.ptx, file)),
-        sass=tuple(_sass(compiled.cubin, program.name, file)),
-        resources=compiled.resources,
+        sass=tuple(_sass(compiled.cubin, [part.name for part in program.parts], file)),
+        resources=tuple(part.resources for part in compiled.parts),
     )
 
 
@@ -104,10 +108,18 @@ _LIVE = re.compile(r"\s*/\*([0-9a-f]{4,})\*/.*?//\s*\|\s*(\d*)\s*\|")
 _PTX_FILE = ".nv_debug_ptx_txt"
 
 
-def _sass(cubin: bytes, name: str, file: str) -> Iterator[SassLine]:
-    """The instructions and labels of the function ``name``."""
-    listed = _function(resources.nvdisasm(cubin, "-c", "-gi", "-gp"), name)
-    live = dict(_live(_function(resources.nvdisasm(cubin, "-c", "-lrm", "count"), name)))
+def _sass(cubin: bytes, names: Sequence[str], file: str) -> Iterator[SassLine]:
+    """The instructions and labels of functions, each under its name where there are several."""
+    listed = resources.nvdisasm(cubin, "-c", "-gi", "-gp")
+    counted = resources.nvdisasm(cubin, "-c", "-lrm", "count")
+    for name in names:
+        if len(names) > 1:
+            yield SassLine(f"{name}:", None, None, None, None)
+        yield from _instructions(_function(listed, name), _function(counted, name), file)
+
+
+def _instructions(listed: Iterator[str], counted: Iterator[str], file: str) -> Iterator[SassLine]:
+    live = dict(_live(counted))
     line: int | None = None
     ptx_line: int | None = None
     for text in listed:

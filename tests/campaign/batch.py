@@ -164,7 +164,7 @@ class Batches:
             self.tally.phases["lowering"] += seconds  # type: ignore[assignment]
         self.tally.lowered += 1
         self.tally.parallel += any(tag.is_parallel for _, tag in found.kernel.tags)
-        return program if program.dynamic_shared == 0 and not program.launches else None
+        return program if not any(part.dynamic_shared for part in program.parts) else None
 
     def _strided(self, kernel: lk.Kernel) -> frozenset[str]:
         """Arrays that are passed with strides of their own."""

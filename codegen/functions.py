@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, strides_of
-from loopkit._collectives import COMBINE
+from loopkit._collectives import COMBINE, reduction_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
@@ -130,8 +130,7 @@ class BodyLowering:
     def note(self, statement: Statement) -> str:
         """The comment that names a statement."""
         if statement.kind == "update":
-            inames = ", ".join(self.kernel.reduced_inames(statement))
-            return f"{statement.id}: {statement.operation} over {inames}"
+            return f"{statement.id}: {reduction_text(self.kernel, statement)}"
         if statement.made_by is None:
             return statement.id
         return f"{statement.id}, by {statement.made_by}"

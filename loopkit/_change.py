@@ -16,11 +16,14 @@ class InstanceMap:
 
     ``values[iname]`` gives an old iname as an affine expression of the new
     statement's inames (and sizes); old inames that are missing kept their name.
+    Of the inames in ``every``, the new instance stands for all values for which there are
+    old instances.
     """
 
     new: str
     old: str
     values: Mapping[str, Expression] = field(default_factory=dict)
+    every: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -40,3 +43,8 @@ class Change:
     fixed: Mapping[str, int] = field(default_factory=dict)
     assumes: bool = False
     wishes: tuple[Callable[[Kernel], Kernel], ...] = ()
+
+    @property
+    def merges(self) -> bool:
+        """Whether some new instance stands for several old ones."""
+        return any(m.every for m in self.instances)

@@ -24,6 +24,7 @@ from loopkit._tree import (
     Path,
     Tree,
     build,
+    common_prefix,
     entries_of,
     path_inames,
     statements_in,
@@ -47,6 +48,19 @@ def reduced_inames(kernel: Kernel, update: Statement) -> frozenset[str]:
         for i in kernel.reduced_inames(update)
         if tags.get(i) not in own and i not in variable_names(update.write[1])
     )
+
+
+def reduction_text(kernel: Kernel, update: Statement) -> str:
+    """What an update adds up: ``sum over j``, or ``running sum over i``, read on the way."""
+    reduced = kernel.reduced_inames(update)
+    mine = kernel.paths.get(update.id, ())
+    running = any(
+        iname in reduced
+        for reader in kernel.readers.get(update.written, ())
+        if reader.operation is None
+        for iname in path_inames(common_prefix((mine, kernel.paths.get(reader.id, ()))))
+    )
+    return f"{'running ' if running else ''}{update.operation} over {', '.join(reduced)}"
 
 
 @memoised

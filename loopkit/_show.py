@@ -17,7 +17,7 @@ from loopkit._arrays import (
 )
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
-from loopkit._collectives import COMBINE, with_combinations
+from loopkit._collectives import COMBINE, reduction_text, with_combinations
 from loopkit._errors import LoopkitError, TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
@@ -147,7 +147,7 @@ def _assumptions(kernel: Kernel) -> Iterator[Line]:
 
 def _note(kernel: Kernel, statement: Statement) -> str:
     if statement.kind == "update":
-        return f"{statement.operation} over {', '.join(kernel.reduced_inames(statement))}"
+        return reduction_text(kernel, statement)
     if statement.is_atomic:
         return "atomic"
     if statement.kind == "move":

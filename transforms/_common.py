@@ -76,7 +76,11 @@ def then(kernel: Kernel, first: Change, second: Change) -> Change:
         for name, expr in step.values.items():
             if name in kernel.home_domain:
                 values.setdefault(name, expr)
-        result[step.new] = InstanceMap(step.new, earlier.old, values)
+        inames = kernel.statement_by_id[earlier.old].inames
+        merged = (i for i in inames if variable_names(_old_value(earlier, i)) & step.every)
+        every = earlier.every.union(merged)
+        values = {n: e for n, e in values.items() if n not in every}
+        result[step.new] = InstanceMap(step.new, earlier.old, values, every)
     kept = {s.id for s in second.kernel.statements}
     for new, step in before.items():
         if new not in result and new in kept:
@@ -84,6 +88,11 @@ def then(kernel: Kernel, first: Change, second: Change) -> Change:
     moves = (first.moves | second.moves) & kept
     wishes = (*first.wishes, *second.wishes)
     return Change(second.kernel, tuple(result.values()), moves, wishes=wishes)
+
+
+def _old_value(step: InstanceMap, iname: str) -> Expression:
+    """An old iname in terms of the new ones."""
+    return step.values.get(iname, prim.Variable(iname))
 
 
 def maps_for(kernel: Kernel, ids: Iterable[str], values: Values) -> tuple[InstanceMap, ...]:

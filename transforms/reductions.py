@@ -20,6 +20,7 @@ from loopkit._transform import transform
 from loopkit._tree import Entry, build, common_prefix, flatten
 from loopkit.transforms._common import inames_in, new_name, with_statements
 from loopkit.transforms._loop_nests import check_nesting
+from loopkit.transforms._scans import with_running
 
 
 @transform
@@ -28,9 +29,15 @@ def realize_reduction(
     insn_id_filter: kind.Within = None,
     *,
     by: kind.Text = None,
+    force_scan: kind.Flag = False,
+    force_outer_iname_for_scan: kind.Text = None,
     unchecked: bool = False,
 ) -> Change:
-    """Say how the threads that a reduction runs over combine their partial results.
+    """Say how reductions are made: running along a loop, or by threads that combine what they have.
+
+    Before: ``for i in [0, n)``, inside of it ``acc = 0`` and ``acc += x[j]`` for ``j in [0, i]``.
+    After ``realize_reduction(force_scan=True)``: ``acc = 0``, behind it ``for i in [0, n)`` and
+    inside of that ``acc += x[i]``: a scan.
 
     Before: ``combine acc: sum over j_inner: 256 threads, by shuffles and shared memory``.  After
     ``realize_reduction(by="shared")``: ``256 threads, by shared memory``.
@@ -39,22 +46,34 @@ def realize_reduction(
     :arg by: ``"shuffle"``, within warps, and from warp to warp through shared memory;
         ``"shared"``, a tree in shared memory; ``"atomic"``, one cell of shared memory to which
         all add; None for what suits the block.
-    :raises IllegalTransformError: where there is no reduction, or it is so already.
+    :arg force_scan: keep one accumulator through the loop along which a reduction grows.  Without
+        ``insn_id_filter``, those that grow along no loop stay as they are, if others do.
+    :arg force_outer_iname_for_scan: the iname of that loop; None for the one that bounds it.
+    :raises IllegalTransformError: where there is no reduction, or it is so already; where there
+        is no such loop.
     :raises InvalidArgumentError: for another ``by``.
     """
     ids = matching(kernel, insn_id_filter)
     touched = {name for s in kernel.statements if s.id in ids for name, _ in s.accesses}
+    chosen = [t for t in kernel.temporaries if t.accumulates is not None and t.name in touched]
     temporaries = tuple(
-        replace(t, combined_by=by) if t.accumulates is not None and t.name in touched else t
-        for t in kernel.temporaries
+        replace(t, combined_by=by) if t in chosen else t for t in kernel.temporaries
     )
-    if temporaries == kernel.temporaries:
+    is_scan = bool(force_scan or force_outer_iname_for_scan)
+    if not chosen or (not is_scan and temporaries == kernel.temporaries):
         raise IllegalTransformError(
             f"no reduction of these statements is to be combined otherwise than "
             f"{'as it suits the block' if by is None else 'by ' + by!r}",
             instead="statements that make or use a reduction",
         )
-    return Change(kernel.with_(temporaries=temporaries))
+    new = kernel.with_(temporaries=temporaries)
+    if not is_scan:
+        return Change(new)
+    outer = force_outer_iname_for_scan
+    names = [t.name for t in chosen]
+    if outer is not None:
+        kernel.check_iname(outer)
+    return with_running(new, names, outer, if_any=insn_id_filter is None and outer is None)
 
 
 @transform

@@ -88,7 +88,8 @@ def _examined(
 
     if obligations is not None:
         return lineage, whole.check_obligations(lineage, change.kernel, obligations)
-    last_step = whole.last_step(before, change)
+    # Where one instance stands for several, what it stands for is asked of the text.
+    last_step = None if change.merges else whole.last_step(before, change)
     is_text = known.root is before
     known_answers = frozenset() if is_text else whole.answered_keys(before, known)
     return lineage, whole.violations_of(lineage, change.kernel, known_answers, enough, last_step)

@@ -148,6 +148,8 @@ class DataDependentOrder:
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
         found: list[Image] = []
         for image in self.check.lineage.images_from[origin]:
+            if self.check.lineage.every(image):
+                raise Undecided(f"data decide which cells of '{array}' '{origin}' writes")
             reaching = self.check.reaching(image, now)
             if not reaching:
                 raise Undecided(

@@ -60,6 +60,9 @@ class ExpressionCheck:
 
     def different(self, event: ReadEvent, detail: str = "") -> None:
         """Report that another expression is computed."""
+        image = self.check.lineage.image_of.get(event.base.statement or "") if event.base else None
+        if image is not None and (every := self.check.lineage.every(image)) and not detail:
+            detail = f"it is one now for every {' and '.join(map(repr, every))}"
         self.check.report(Violation("expression", event.where, event.side, detail=detail))
 
     def same(self, old: Expression, new: Expression, event: ReadEvent) -> None:

@@ -34,13 +34,15 @@ def check_instances(check: Check, origin: str) -> None:
         if root.statement[origin].written in root.kernel.temporary_by_name or wanted.is_empty():
             return
         check.report(Violation("dropped", wanted, side, text=root))
-    same = len(images) == 1 and _is_same(images[0], new.statement[images[0].statement].inames)
+    same = len(images) == 1 and _is_same(check, images[0])
     if same and wanted.is_equal(new.domain(Instance(images[0].statement, WRITER)) & context):
         return
     # What is executed beside the domain shows without asking what is executed in all.
     run = [check.instances(image, ONE, WRITER) for image in images]
     for extra in parts_in(root.domain(at).complement() & context, run):
         check.report(Violation("extra", extra, side, text=root))
+    for image in images:
+        check_stands(check, image)
     for instances in run:
         wanted = wanted - without(instances, ONE)
         if wanted.is_empty():
@@ -48,6 +50,23 @@ def check_instances(check: Check, origin: str) -> None:
     if not wanted.is_empty():
         check.report(Violation("dropped", wanted, side, text=root))
     check_once(check, images)
+
+
+def check_stands(check: Check, image: Image) -> None:
+    """Report instances of a schedule that stand for none of the text, of what may stand for many.
+
+    A temporary may be set without need: who reads it is asked what is seen there.
+    """
+    new = check.new
+    own = new.statement[image.statement]
+    is_harmless = own.written in new.kernel.temporary_by_name and not is_update(own)
+    if not check.lineage.every(image) or (is_harmless and not new.data & dict(own.reads).keys()):
+        return
+    at = Instance(own.id, ONE)
+    idle = new.domain(at) - without(check.instances(image, ONE, WRITER), WRITER)
+    idle = idle & check.lineage.sizes
+    if not idle.is_empty():
+        check.report(Violation("extra", idle, Side(at, None)))
 
 
 def check_axes(check: Check, statement: str) -> None:
@@ -97,7 +116,7 @@ def _is_untouched(check: Check, origin: str) -> bool:
     if len(images) != 1 or check.lineage.fixed:
         return False
     old, new = check.root.statement[origin], check.new.statement[images[0].statement]
-    if old.predicates != new.predicates or not _is_same(images[0], new.inames):
+    if old.predicates != new.predicates or not _is_same(check, images[0]):
         return False
     before, after = check.root.kernel, check.new.kernel
     if set(before.all_inames) - old.inames and any(d.parameters for d in before.domains):
@@ -109,7 +128,8 @@ def _is_untouched(check: Check, origin: str) -> bool:
     )
 
 
-def _is_same(image: Image, inames: frozenset[str]) -> bool:
+def _is_same(check: Check, image: Image) -> bool:
     """Whether an image has the inames of its origin, and no others."""
+    inames = check.new.statement[image.statement].inames
     plain = all(isinstance(v, prim.Variable) and v.name == i for i, v in image.values)
-    return plain and inames == image.value_of.keys()
+    return plain and inames == image.value_of.keys() == check.root.statement[image.origin].inames

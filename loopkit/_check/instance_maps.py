@@ -10,10 +10,11 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg
-from loopkit._cached import cached_property
-from loopkit._expression import substitute
+from loopkit._cached import cached_property, memoised
+from loopkit._expression import substitute, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
+from loopkit._poly.pairs import Undecided
 from loopkit._relations import grouped
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 class Image:
     """One statement of a schedule: ``statement`` executes instances of ``origin``.
 
-    ``values`` gives every iname of the origin as an affine expression of the
-    statement's inames and sizes.
+    ``values`` gives inames of the origin as affine expressions of the statement's inames and
+    sizes.  It stands for all instances of the origin that have these values: for one, unless
+    inames are missing.
     """
 
     statement: str
@@ -59,6 +61,12 @@ class Lineage:
     def image_of(self) -> Mapping[str, Image]:
         """Images by the new statement's id."""
         return {i.statement: i for i in self.images}
+
+    @memoised
+    def every(self, image: Image) -> tuple[str, ...]:
+        """The inames of the origin of all whose values an image stands for."""
+        inames = self.root.statement_by_id[image.origin].inames
+        return tuple(sorted(inames - image.value_of.keys()))
 
     @cached_property
     def images_from(self) -> Mapping[str, tuple[Image, ...]]:
@@ -99,11 +107,28 @@ def descend(lineage: Lineage, before: Kernel, change: Change) -> Lineage:
             values = earlier.values
         else:
             values = tuple((i, substitute(e, step.values)) for i, e in earlier.values)
+        if step is not None and step.every:
+            values = tuple(v for v in values if not _is_free(before, earlier, v[0], step.every))
         if fixed:
             values = tuple((i, substitute(e, fixed)) for i, e in values)
         images.append(Image(statement.id, earlier.origin, values))
     root = _with_types(lineage.root, change.kernel)
     return Lineage(root, tuple(images), (*lineage.fixed, *sorted(fixed.items())))
+
+
+def _is_free(before: Kernel, image: Image, iname: str, every: frozenset[str]) -> bool:
+    """Whether the values of an iname of the text are all that some inames before a step had.
+
+    Raises :class:`Undecided` where they are only some.
+    """
+    names = variable_names(image.value_of[iname]) & before.home_domain.keys()
+    if names & every and not names <= every:
+        raise Undecided(
+            f"'{iname}' of the text is {to_text(image.value_of[iname])} here, and not all of its "
+            f"values are those of one '{min(names - every)}'",
+            f"the same step before '{iname}' is split",
+        )
+    return bool(names & every)
 
 
 def _with_types(root: Kernel, new: Kernel) -> Kernel:

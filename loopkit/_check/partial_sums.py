@@ -181,7 +181,7 @@ class PartialSums:
     def relation(self, carried: Carried, label: str, root_label: str) -> isl.Set:
         """``{ inames·label of the flush, inames·root_label of the origin : it carries that }``."""
         image = self.update_of(carried)
-        pairs = self.paths(carried) & self.check.image_relation(image, UPDATE, root_label)
+        pairs = self.paths(carried) & self.check.executed(image, UPDATE, root_label)
         pairs = without(pairs, UPDATE)
         inames = self.new.statement[carried.statement].inames
         return _sets.rename(pairs, {instance(i, FLUSH): instance(i, label) for i in inames})
@@ -221,7 +221,7 @@ class PartialSums:
         image = self.update_of(carried)
         mine = self.model.statement[image.statement].write[1]
         written = self.new.write_cell(Instance(carried.statement, FLUSH))
-        pairs = self.paths(carried) & self.check.image_relation(image, UPDATE, READER)
+        pairs = self.paths(carried) & self.check.executed(image, UPDATE, READER)
         pairs = pairs & self.check.lineage.sizes
         if len(indices) != len(written.indices):
             return  # an accumulator that got an axis: what reads it says which cell is meant

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import islpy as isl
+import pymbolic.primitives as prim
 
 from loopkit import _hidden, _sets
 from loopkit._cached import once
@@ -83,6 +84,7 @@ class ReadCheck:
                     equal = self.equal_loops(pairs, at, event.time)
                     found.append(SourceImage(one, at, pairs, equal))
                     self.check_source(event, found[-1], cell)
+                self.check_apart(event, image, related)
                 at = Instance(image.statement, _hidden.SOURCE)
                 pairs = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
                 if not reaching and not pairs.is_empty():
@@ -99,6 +101,31 @@ class ReadCheck:
         if found:
             complete = bool(untouched.is_empty())
             self.check_between(event, sources, found if complete else [], cell)
+
+    def check_apart(self, event: ReadEvent, image: Image, related: isl.Set) -> None:
+        """Report updates of the text that one event is to see, and that are one update now.
+
+        ``related`` is ``{ names of the event, inames·WRITER of the update }``.
+        """
+        every = self.check.lineage.every(image)
+        if not every or not is_update(self.new.statement[image.statement]):
+            return
+        at = Instance(image.statement, _hidden.UPDATE)
+        both = related & self.check.instances(image, _hidden.UPDATE, _hidden.WRITER)
+        names = _hidden.labelled(_sets.names_of(both), _hidden.WRITER)
+        plain = map(_hidden.plain, names)
+        again = dict(zip(names, _hidden.instances(plain, _hidden.SIBLING).values(), strict=True))
+        less = (
+            prim.Comparison(
+                _hidden.variable(i, _hidden.WRITER), "<", _hidden.variable(i, _hidden.SIBLING)
+            )
+            for i in every
+        )
+        both = both & _sets.rename(both, again)
+        for bad in parts_in(both, list(map(_sets.condition_set, less))):
+            sink = self.check.origin_side(image, at, _hidden.SIBLING)
+            source = self.check.origin_side(image, at)
+            self.check.report(Violation("merged", bad, sink, source, text=self.root))
 
     def equal_loops(self, pairs: isl.Set, a: Instance, b: Instance) -> int:
         """How many of the loops that two instances share, outermost first, have equal values."""
@@ -206,7 +233,11 @@ class ReadCheck:
                 is_racing = how != "after" and is_update(writer) and not self.meets(event, writer)
                 if is_racing and not (bad & family).is_empty():
                     mine, side = bad & family, self.check.side_of(at)
-                    self.check.report(event.violation("updates", mine, cell, other=side, how=how))
+                    if self.is_update_of(event):
+                        race = event.violation("updates", mine, cell, other=side, how=how)
+                    else:
+                        race = event.violation("order", mine, cell, source=side, how=how)
+                    self.check.report(race)
                 bad = (bad - family).coalesce()
                 if not bad.is_empty():
                     bad = self.not_replaced(bad, event, sources, at, cell)
@@ -304,7 +335,7 @@ class ReadCheck:
             tied = (
                 bad
                 & event.bound
-                & self.check.image_relation(image_of_other, _hidden.OTHER, _hidden.SIBLING)
+                & self.check.executed(image_of_other, _hidden.OTHER, _hidden.SIBLING)
             )
             for later in parts_in(tied, self.root.order.before(reader, origin_at)):
                 if event.base is not None:
@@ -368,14 +399,19 @@ class ReadCheck:
             result = result | without(both, *_TEXT)
         return result
 
+    def is_update_of(self, event: ReadEvent) -> bool:
+        """Whether an event is an update's read of the cell that it changes."""
+        origin = self.root.statement.get(event.reader)
+        if origin is None or event.access is None:
+            return False
+        return is_own_read(origin, event.access)
+
     def meets(self, event: ReadEvent, writer: Statement) -> bool:
         """Whether an event is an atomic update's own read, and the writer one that it may meet."""
         mine = self.new.statement.get(event.time.statement or "")
-        origin = self.root.statement.get(event.reader)
-        if mine is None or origin is None or event.access is None:
+        if mine is None or not self.is_update_of(event):
             return False
-        is_own = is_own_read(origin, event.access)
-        return is_own and mine.is_atomic and writer.is_atomic and commute(mine, writer)
+        return mine.is_atomic and writer.is_atomic and commute(mine, writer)
 
     def not_replaced(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell

@@ -23,7 +23,7 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Sources, dataflow_of
 from loopkit._poly.model import Cell, Model
-from loopkit._poly.pairs import Instance, equal, intersection
+from loopkit._poly.pairs import Instance, Undecided, equal, intersection
 from loopkit._poly.parallel_axes import Axis
 from loopkit._same import key_of
 
@@ -139,17 +139,23 @@ class Check:
             inames = self.root.statement[image.origin].inames
             return Side(at, image.origin, {i: variable(i, root_label) for i in inames})
         values = {i: self.new.named(e, at.label) for i, e in image.values}
+        values |= {i: variable(i, root_label) for i in self.lineage.every(image)}
         return Side(at, image.origin, values)
 
     def side_of(self, at: Instance) -> Side:
         """Any instance of the schedule, a move too."""
         assert at.statement is not None
         image = self.lineage.image_of.get(at.statement)
-        return Side(at, None) if image is None else self.origin_side(image, at)
+        if image is None:
+            return Side(at, None)
+        return Side(at, image.origin, {i: self.new.named(e, at.label) for i, e in image.values})
 
     @memoised
     def image_relation(self, image: Image, label: str, root_label: str) -> isl.Set:
-        """``{ inames·label, inames·root_label of the origin : one executes the other }``."""
+        """``{ inames·label, inames·root_label of the origin : one executes the other }``.
+
+        A superset where the image stands for several: see :meth:`instances`.
+        """
         pairs = [(variable(i, root_label), self.new.named(e, label)) for i, e in image.values]
         bounds = self.root.bounds_from_data(image.origin)
         pairs += [(variable(name, root_label), variable(name, label)) for name in bounds]
@@ -161,7 +167,16 @@ class Check:
         if isinstance(image, Carried):
             return self.partial.relation(image, label, root_label)
         domain = self.new.domain(Instance(image.statement, label))
-        return domain & self.image_relation(image, label, root_label)
+        return domain & self.executed(image, label, root_label)
+
+    def executed(self, image: Image, label: str, root_label: str) -> isl.Set:
+        """:meth:`image_relation` to instances that the origin has, where it names several."""
+        relation = self.image_relation(image, label, root_label)
+        if not self.lineage.every(image):
+            return relation
+        if self.root.bounds_from_data(image.origin):
+            raise Undecided(f"data decide how many instances of '{image.origin}' are one now")
+        return relation & self.root.domain(Instance(image.origin, root_label))
 
     def cell(self, event: ReadEvent, access: Access) -> Cell:
         """The cell that an event touches."""

@@ -9,7 +9,17 @@ from loopkit._check.expression_check import ExpressionCheck, Untouched
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import ReadEvent
 from loopkit._expression import is_literal, substitute, variable_names
-from loopkit._hidden import BASE, END, READER, WRITER, instance, variable
+from loopkit._hidden import (
+    BASE,
+    END,
+    READER,
+    STANDS,
+    WRITER,
+    instance,
+    instances,
+    labelled,
+    variable,
+)
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._poly.pairs import Instance, equal
@@ -24,6 +34,13 @@ class StatementCheck(ExpressionCheck):
         bounds, everywhere = self.new.everywhere(at)
         where = self.new.domain(at) & bounds & self.check.lineage.sizes
         values = {i: self.new.named(e, BASE) for i, e in image.values}
+        if every := self.check.lineage.every(image):
+            # Each of the instances that it stands for is to be what it computes.
+            values |= {i: variable(i, STANDS) for i in every}
+            of_text = self.check.executed(image, BASE, STANDS)
+            mine = instances(every, STANDS).values()
+            gone = [n for n in labelled(_sets.names_of(of_text), STANDS) if n not in mine]
+            where = where & _sets.project_out(of_text, gone)
         for name in self.root.bounds_from_data(image.origin):
             values[name] = variable(name, BASE)
         by_data = self.root.depends_on_data(self.root.statement[image.origin])

@@ -453,6 +453,8 @@ class StepOrder:
             image = self.lineage.image_of.get(statement)
             if image is None or len(self.lineage.images_from[image.origin]) != 1:
                 return False
+            if self.lineage.every(image):
+                return False
             mine[image.origin] = uses
         return mine == uses_of(model_of(self.lineage.root), name)
 

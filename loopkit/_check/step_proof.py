@@ -69,7 +69,9 @@ class StepProof:
 
     def obligations(self) -> Obligations | None:
         """What is left to prove, or None for everything."""
-        if self.change.fixed or not self.keeps_data() or not self.statements_match():
+        if self.change.fixed or self.change.merges:
+            return None
+        if not self.keeps_data() or not self.statements_match():
             return None
         if not self.keeps_launches():
             return None

@@ -56,6 +56,7 @@ class Violation:
     - ``"missing"``: nothing writes what ``sink`` reads;
     - ``"updates"``: ``source`` and ``sink`` update one cell at the same time;
     - ``"dropped"``, ``"extra"``, ``"repeated"``: instances that are not executed, or too often;
+    - ``"merged"``: ``source`` and ``sink``, which somebody is to see both, are one update;
     - ``"expression"``: ``sink`` computes something else;
     - ``"bounds"``: ``sink`` leaves the array;
     - ``"overlap"``: two cells have one place in memory; ``"outside"``: one has none;

@@ -32,6 +32,7 @@ _SENTENCES = {
     ("extra", ""): "{sink} would be executed, which is no instance of the kernel",
     ("repeated", "partial"): "what {sink} adds up would be added more than once",
     ("repeated", ""): "{sink} would be executed more than once",
+    ("merged", ""): "{source} and {sink} would be one update, and be added once",
     ("bounds", ""): "{sink} would access {cell}, {detail}",
     ("expression", ""): "{sink} would compute something else{why}",
     ("overlap", ""): "{here} and {there} would lie in the same place",

@@ -163,7 +163,7 @@ def _named(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> dict[str
     if image is not None:
         of_text = dict(image.values)
         outer = [iname for iname, _ in lineage.root.paths[image.origin]]
-        inames = dict.fromkeys((*outer, *of_text))
+        inames = dict.fromkeys((*(i for i in outer if i in of_text), *of_text))
         values |= {name: substitute(of_text[name], sizes) for name in inames}
     return values
 

@@ -391,6 +391,8 @@ def set_temporary_address_space(r: random.Random, knl: Kernel) -> Arguments:
 def realize_reduction(r: random.Random, knl: Kernel) -> Arguments:
     if not any(t.accumulates for t in knl.temporaries):
         return None
+    if r.random() < 0.5:
+        return {"force_scan": True}
     return {"by": r.choice(["shuffle", "shared", "atomic"])}
 
 

@@ -28,6 +28,7 @@ PARTS = (
     "naming",
     "atomics",
     "collectives",
+    "scans",
 )
 
 

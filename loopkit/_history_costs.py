@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import ClassVar
 
+from loopkit._costs.costs import in_all
 from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
@@ -27,7 +28,7 @@ class StepCosts:
     @property
     def operations(self) -> int | None:
         """All operations, of all kinds and types."""
-        return None if self.costs is None else sum(n for _, n in self.costs.operations)
+        return None if self.costs is None else in_all(self.costs.operations)
 
     @property
     def moved(self) -> int | None:

@@ -229,8 +229,8 @@ def costs(
     *,
     device: Device | str | None = None,
     arch: str | None = None,
-    sizes: Sizes | None = None,
-    **more: int,
+    sizes: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> AnyCosts:
     """What a launch with these sizes does, counted exactly: see ``loopkit._costs``.
 
@@ -238,6 +238,8 @@ def costs(
     warps ask for; for each access to global memory, requests and sectors of 32 bytes, and for
     each to shared memory, wavefronts: those that bank conflicts cost among them.  ``sizes`` and
     ``more`` are the kernel's integer parameters, together (``sizes={"n": 4096}``) or by name.
+    Arrays, and numbers that are no sizes, are passed as in a call: what their data decide, loaded
+    bounds, subscripts and conditions, is counted with them, and sizes follow from their shapes.
 
     ``device`` is what registers, occupancy, the waves of the grid and the roofline are of: a name
     (``"H100"``, ``"A100"``, ``"RTX 4090"``, ...), or a :class:`Device`; the GPU here, or else an
@@ -249,6 +251,7 @@ def costs(
     Raises :class:`InvalidArgumentError` for sizes that no call may have, and where a number is no
     such polynomial, :class:`UnknownNameError` for other names.
     """
+    from loopkit._costs.given import sizes_and_data
     from loopkit._costs.of_kernel import costs_of
     from loopkit._costs.sizes import sizes_of
 
@@ -259,11 +262,12 @@ def costs(
     if "arch" in kernel.sizes and "arch" not in given and arch is not None:
         given["arch"], arch = arch, None
     arch = None if arch is None else _arch(arch)
-    if any(name not in given for name in kernel.sizes):
+    known, data = sizes_and_data(kernel, given)
+    if not data.values and any(name not in known for name in kernel.sizes):
         from loopkit._costs.of_kernel import open_costs_of
 
-        return open_costs_of(kernel, given, device, arch)
-    return costs_of(kernel, given, device, arch)
+        return open_costs_of(kernel, known, device, arch)
+    return costs_of(kernel, known, device, arch, data)
 
 
 def prove(kernel: Kernel, *, text: bool = False) -> Proof:

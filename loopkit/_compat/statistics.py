@@ -297,7 +297,8 @@ def _operations(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
     found: dict[Any, int | None] = {}
     for (kind, dtype), times in operations_at(model, known, dict(sizes)):
         key = _op_key(kernel, kind, dtype)
-        found[key] = (found.get(key) or 0) + times
+        before = found.get(key, 0)
+        found[key] = None if before is None or times is None else before + times
     return found
 
 

@@ -13,7 +13,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, strides_of
 from loopkit._cached import memoised
 from loopkit._costs.calls import Calls
-from loopkit._expression import substitute, to_text
+from loopkit._expression import substitute, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_reads
 from loopkit._hidden import hidden
@@ -144,7 +144,9 @@ def address_map(
         not as_if and (at_most or model.depends_on_data(statement))
     ):
         raise NotAffineError
-    domain = _executed(model, statement.id)
+    if any(variable_names(index) & model.data for index in access.indices):
+        raise NotAffineError
+    domain = executed_by(model, statement.id)
     if access.guards:
         domain = domain & model.where_evaluated(access.guards, "")
     cell, quotients = _cell(access.indices, sizes)
@@ -155,17 +157,13 @@ def address_map(
     places = places_of(array, [form.expression for form in cell])
     if places.digits:
         domain = domain & places.tied
-    lanes, blocks = _indices(model, statement.id)
-    taken = {lane[0] for lane in lanes if lane is not None}
-    tied = _tied(model, statement.id)
-    others = {block[0] for block in blocks if block is not None}
-    requests = tuple(sorted((statement.inames | others) - taken - tied))
+    lanes, blocks = lanes_and_blocks(model, statement.id)
     return AddressMap(
         (access.statement, key_of((access.guards, tuple(quotients.items()), places.tying))),
         domain,
-        requests,
+        requests_around(model, statement.id),
         lanes,
-        (*sorted(tied), *quotients, *places.digits),
+        (*sorted(_tied(model, statement.id)), *quotients, *places.digits),
         blocks,
         cell,
         total([linear(p) * stride for p, stride in zip(places.along, strides, strict=True)]),
@@ -186,15 +184,19 @@ def _is_at_most(model: Model, statement: Statement, access: Access) -> bool:
 
     What the first condition on data reads itself is read for all instances.
     """
-    is_target = access.is_write or (
-        is_update(statement) and key_of(statement.write) == key_of((access.array, access.indices))
-    )
-    guards = (*access.guards, *(statement.predicates if is_target else ()))
+    guards = (*access.guards, *(statement.predicates if is_target(statement, access) else ()))
     return any(model.condition(guard) is None for guard in guards)
 
 
+def is_target(statement: Statement, access: Access) -> bool:
+    """Whether an access is of the cell that its statement writes: all conditions are for it."""
+    return access.is_write or (
+        is_update(statement) and key_of(statement.write) == key_of((access.array, access.indices))
+    )
+
+
 @memoised
-def _executed(model: Model, name: str) -> isl.Set:
+def executed_by(model: Model, name: str) -> isl.Set:
     """``{ inames, sizes : the code executes the statement }``, with the threads that all run it.
 
     That is the statement's domain, or more: what computes on private data alone may run where
@@ -234,7 +236,16 @@ Indices = tuple[tuple[str, int] | None, ...]
 
 
 @memoised
-def _indices(model: Model, name: str) -> tuple[Indices, Indices]:
+def requests_around(model: Model, name: str) -> tuple[str, ...]:
+    """What tells the requests of one thread in a statement apart: blocks and loops."""
+    lanes, blocks = lanes_and_blocks(model, name)
+    taken = {lane[0] for lane in lanes if lane is not None} | _tied(model, name)
+    others = {block[0] for block in blocks if block is not None}
+    return tuple(sorted((model.statement[name].inames | others) - taken))
+
+
+@memoised
+def lanes_and_blocks(model: Model, name: str) -> tuple[Indices, Indices]:
     """The names of a thread's and of a block's index on each axis, and the values of index 0."""
     statement, (_, everywhere) = model.statement[name], model.everywhere(Instance(name, ""))
     lanes, blocks = (

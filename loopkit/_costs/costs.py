@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,11 @@ from loopkit._budget import in_turn
 from loopkit._cached import cached_property
 from loopkit._costs.accesses import accesses_of
 from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
+from loopkit._costs.by_data import ByData
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.collectives import CombinationCosts, combinations_of
-from loopkit._costs.counting import Counting
+from loopkit._costs.counting import UNCOUNTED, Counting
+from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
 from loopkit._costs.on_device import OnDevice
@@ -25,7 +26,7 @@ from loopkit._costs.warps import SECTOR
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._kernel import Kernel
-from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
+from loopkit._poly.integer_points import count
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance
 from loopkit._program import Program
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["AccessCosts", "Costs", "Footprint", "costs"]
 
 
+Operations = tuple[tuple[tuple[str, str], int | None], ...]
+"""How often what is done, by kind and type."""
+
+
 @dataclass(frozen=True)
 class Costs(OnDevice):
     """What a launch does.
@@ -44,7 +49,8 @@ class Costs(OnDevice):
     ``operations`` counts by kind and type, such as ``("add", "float32")``; ``instances`` says how
     often each statement runs.  All numbers are exact, but where ``at_most`` says for which
     statements data decide: they, or some of their accesses, are counted as if conditions on data
-    held.
+    held.  ``needs`` are the arguments whose data decide that, and what is None: with them, all is
+    exact.
 
     ``resources``, ``occupancy``, ``tail`` and ``roofline`` are of ``device``, and are found when
     they are first asked for: see :class:`OnDevice`.
@@ -56,11 +62,12 @@ class Costs(OnDevice):
     block: tuple[int, int, int]
     shared_bytes: int
     instances: tuple[tuple[str, int | None], ...]
-    operations: tuple[tuple[tuple[str, str], int], ...]
+    operations: Operations
     accesses: tuple[AccessCosts, ...]
     footprints: tuple[Footprint, ...]
     source: Kernel = field(compare=False, repr=False)
     at_most: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     asked: Device | None = None
     arch: str | None = None
 
@@ -149,6 +156,7 @@ def costs(
     sizes: Mapping[str, int],
     device: Device | str | None = None,
     arch: str | None = None,
+    data: Data = NO_DATA,
 ) -> Costs:
     """What a launch with these sizes does: operations, bytes, sectors and bank conflicts, exactly.
 
@@ -156,9 +164,10 @@ def costs(
     of 4096 takes no longer than one of 64.  Operations are those of the text: arithmetic of
     subscripts, bounds and guards, which code generation adds or saves, is not among them.
 
-    *sizes* are the kernel's integer parameters, each a number.  *device* is what ``resources``,
-    ``occupancy``, ``tail`` and ``roofline`` are of (a name, such as ``"H100"``, or a
-    :class:`Device`; the GPU here or else an H100 if it is left out), *arch* what its code is
+    *sizes* are the kernel's integer parameters, each a number; *data* are arguments that decide
+    which cells are touched, and when: what they decide is counted with them.  *device* is what
+    ``resources``, ``occupancy``, ``tail`` and ``roofline`` are of (a name, such as ``"H100"``, or
+    a :class:`Device`; the GPU here or else an H100 if it is left out), *arch* what its code is
     compiled for.
 
     Returns a :class:`Costs`, which prints as tables.  Raises
@@ -180,27 +189,41 @@ def costs(
         source=kernel,
         asked=None if device is None else chosen(device),
         arch=arch,
-        **counts(Counting(model_of(prepare(kernel)), sizes, launch.block)),
+        **counts(Counting(model_of(prepare(kernel)), sizes, launch.block, data=data)),
     )
 
 
 def counts(counter: Counting) -> dict[str, Any]:
     """What a launch does: some fields of :class:`Costs`."""
-    model, sizes, calls = counter.model, counter.sizes, counter.calls
+    model, sizes, calls, by_data = counter.model, counter.sizes, counter.calls, counter.by_data
     statements = {
-        s.id: instances_at(model, s.id, sizes, (), calls) for s in model.kernel.statements
+        s.id: instances_at(model, s.id, sizes, (), calls, by_data) for s in model.kernel.statements
     }
     instances = {name: counted for name, (counted, _) in statements.items()}
     accesses = [a for a in accesses_of(model.kernel) if counter.space(a) in SPACES.values()]
     found = tuple(map(counter.costs, accesses))
-    by_data = {a.statement for a in found if a.at_most}
+    as_if = {a.statement for a in found if a.at_most}
     return {
         "instances": tuple(instances.items()),
-        "operations": operations_at(model, instances, sizes, calls),
+        "operations": operations_at(model, instances, sizes, calls, by_data),
         "accesses": found,
         "footprints": tuple(counter.footprints(accesses)),
-        "at_most": tuple(n for n, (_, exact) in statements.items() if not exact or n in by_data),
+        "at_most": tuple(
+            name
+            for name, (counted, exact) in statements.items()
+            if name in as_if or not (exact or counted is None)
+        ),
+        "needs": tuple(sorted({*missing_of(by_data), *(n for a in found for n in a.needs)})),
     }
+
+
+def missing_of(by_data: ByData) -> Iterator[str]:
+    """The arguments that are not at hand, and decide how often statements and operations run."""
+    model = by_data.model
+    every = [(s.id, ()) for s in model.kernel.statements]
+    for name, guards in (*every, *((s, o.guards) for s, o in _operations(model))):
+        wanted = by_data.wanted(name, (*model.statement[name].predicates, *guards))
+        yield from (wanted or frozenset()) - by_data.data.names
 
 
 def instances_at(
@@ -209,22 +232,27 @@ def instances_at(
     sizes: Mapping[str, int],
     guards: Guards = (),
     calls: Calls = ONCE,
+    by_data: ByData | None = None,
 ) -> tuple[int | None, bool]:
-    """How many threads run a statement, each time counted; and whether data do not matter.
+    """How many threads run a statement, each time counted; and whether that is exact.
 
-    Only those times count at which ``guards`` hold; where data decide, they count as true.
+    Only those times count at which ``guards`` hold; where data decide that are not at hand, they
+    count as true, and it is not known how often a loop runs.
     """
     at = Instance(statement, "")
     bounds, everywhere = model.everywhere(at)
     inames = model.statement[statement].inames
     names = (*calls.loops, *inames, *(v.name for v in everywhere.values()))
-    exact = not model.depends_on_data(model.statement[statement])
-    if model.bounds_from_data(statement):
-        return None, False
+    conditions = (*model.statement[statement].predicates, *guards)
+    exact = all(model.condition(c) is not None for c in conditions)
     domain = calls.among(model.domain(at) & model.where_evaluated(guards, "") & bounds)
     try:
+        if by_data and by_data.knows(by_data.wanted(statement, conditions)):
+            return by_data.instances(statement, conditions, domain), True
+        if model.bounds_from_data(statement):
+            return None, False
         return count(domain, names, sizes), exact
-    except (TooManyPointsError, EndlessError):
+    except UNCOUNTED:
         return None, False
 
 
@@ -233,15 +261,32 @@ def operations_at(
     instances: Mapping[str, int | None],
     sizes: Mapping[str, int],
     calls: Calls = ONCE,
-) -> tuple[tuple[tuple[str, str], int], ...]:
-    """How often a launch does what operations."""
-    total: Counter[tuple[str, str]] = Counter()
+    by_data: ByData | None = None,
+) -> Operations:
+    """How often a launch does what operations; None where that is not known."""
+    found: list[tuple[tuple[str, str], int | None]] = []
     for statement, operation in _operations(model):
         times = instances[statement]
         if operation.guards:
-            times = instances_at(model, statement, sizes, operation.guards, calls)[0]
-        total[operation.kind, operation.dtype] += operation.times * (times or 0)
+            times = instances_at(model, statement, sizes, operation.guards, calls, by_data)[0]
+        kind = operation.kind, operation.dtype
+        found.append((kind, None if times is None else operation.times * times))
+    return added(found)
+
+
+def added(counts: Iterable[tuple[tuple[str, str], int | None]]) -> Operations:
+    """Operations of one kind and type as one count; None where one of them is not known."""
+    total: dict[tuple[str, str], int | None] = {}
+    for kind, times in counts:
+        before = total.get(kind, 0)
+        total[kind] = None if before is None or times is None else before + times
     return tuple(sorted(total.items()))
+
+
+def in_all(operations: Operations) -> int | None:
+    """How many operations there are of all kinds and types; None where that is not known."""
+    found = [n for _, n in operations if n is not None]
+    return sum(found) if len(found) == len(operations) else None
 
 
 def kinds_of_operations(model: Model) -> list[tuple[str, str]]:

@@ -9,7 +9,9 @@ from itertools import pairwise
 
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._costs.accesses import Access, AddressMap, address_map, in_calls, space_of, text_of
+from loopkit._costs.by_data import ByData, cells_touched
 from loopkit._costs.calls import ONCE, Calls
+from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.reuse import Reuse, cells_of, reuse
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import (
@@ -49,7 +51,10 @@ class CellRequests:
 
 
 class Counting:
-    """Counts accesses of a kernel at sizes, in blocks of these extents, in all of its calls."""
+    """Counts accesses of a kernel at sizes, in blocks of these extents, in all of its calls.
+
+    What data decide is counted with those at hand, of what is called once.
+    """
 
     def __init__(
         self,
@@ -57,8 +62,10 @@ class Counting:
         sizes: Mapping[str, int],
         block: tuple[int, int, int],
         calls: Calls = ONCE,
+        data: Data = NO_DATA,
     ) -> None:
         self.model = model
+        self.by_data = ByData(model, sizes, block, NO_DATA if calls.loops else data)
         self.sizes = sizes
         self.block = block
         self.calls = calls
@@ -98,15 +105,19 @@ class Counting:
         """What an access costs."""
         space, itemsize = self.space(access), self.itemsize(access)
         counts, touched, why, at_most = None, None, "", False
+        where: AddressMap | None = None
         try:
-            where = self.address(access)
-            at_most = where.at_most
-            counts = self.requests(where, itemsize, space, is_write=access.is_write)
+            where = self.by_sets(access)
+            if where is None:
+                counts, touched = self.by_data.costs(access, itemsize, space)
+            else:
+                at_most = where.at_most
+                counts = self.requests(where, itemsize, space, is_write=access.is_write)
         except NotAffineError:
             why = "data decide"
         except (TooManyPointsError, EndlessError):
             why = "too many cases"
-        if counts is not None and space == "global":
+        if counts is not None and where is not None and space == "global":
             with suppress(TooManyPointsError):
                 touched = self.reuse(where, counts.threads)
         return AccessCosts(
@@ -121,7 +132,22 @@ class Counting:
             touched,
             at_most,
             access.is_atomic,
+            self.by_data.missing(access) if at_most or counts is None else (),
         )
+
+    def by_sets(self, access: Access) -> AddressMap | None:
+        """Like :meth:`address`; None where data at hand say it.
+
+        Raises :class:`NotAffineError` where data decide that are not at hand.
+        """
+        known = self.by_data.knows(self.by_data.wanted_by(access))
+        try:
+            where = self.address(access)
+        except NotAffineError:
+            if known:
+                return None
+            raise
+        return None if where.at_most and known else where
 
     def requests(
         self, where: AddressMap, itemsize: int, space: str, *, is_write: bool
@@ -199,15 +225,20 @@ def bytes_of(touches: Sequence[Touch], *, apart: bool = True) -> tuple[int | Non
     surely: list[System] = []
     names: tuple[str, ...] = ()
     try:
-        for counter, access in touches:
-            where = counter.address(access)
+        maps = [counter.by_sets(access) for counter, access in touches]
+        counter, access = touches[0]
+        if None in maps:
+            return cells_touched((c.by_data, a) for c, a in touches) * counter.itemsize(
+                access
+            ), False
+        for (counter, access), where in zip(touches, maps, strict=True):
+            assert where is not None
             names, touched = cells_of(where, counter.systems(where))
             names = names if apart else names[: len(access.indices)]
             found += touched
             surely += [] if where.at_most else touched
         many = distinct(found, names) if found else 0
         at_most = len(surely) < len(found) and many > (distinct(surely, names) if surely else 0)
-        counter, access = touches[0]
         return many * counter.itemsize(access), at_most
     except UNCOUNTED:
         return None, False

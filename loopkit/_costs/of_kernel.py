@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from loopkit._costs.costs import Costs, costs
+from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.devices import Device
 from loopkit._costs.open_sequence import OpenSequenceCosts, open_sequence_costs
 from loopkit._costs.open_sizes import OpenCosts, open_costs
@@ -20,10 +21,11 @@ def costs_of(
     sizes: Mapping[str, int],
     device: Device | str | None = None,
     arch: str | None = None,
+    data: Data = NO_DATA,
 ) -> AnyCosts:
     """What a call with these sizes does: see :func:`~loopkit._costs.costs.costs`."""
     count = costs if is_one_launch(kernel) else sequence_costs
-    return count(kernel, sizes, device, arch)
+    return count(kernel, sizes, device, arch, data)
 
 
 def open_costs_of(

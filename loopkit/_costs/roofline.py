@@ -222,7 +222,7 @@ _ON_INTEGERS = {"compare", "select", "min", "max", "bitwise", "logical", "shift"
 
 
 def _instructions(
-    operations: Iterable[tuple[tuple[str, str], int]],
+    operations: Iterable[tuple[tuple[str, str], int | None]],
 ) -> tuple[Counter[str], int]:
     """The least instructions by what executes them; and the operations there are."""
     sums: Counter[str] = Counter()
@@ -230,6 +230,8 @@ def _instructions(
     found: Counter[str] = Counter()
     total = 0
     for (kind, dtype), times in operations:
+        if times is None:
+            raise InvalidArgumentError(f"how often a launch does {kind} of {dtype} is not known")
         total += times
         unit, each = _TYPES.get(dtype, ("int32", 1))
         if kind == "add":

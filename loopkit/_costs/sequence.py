@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -14,8 +13,9 @@ from loopkit._costs.accesses import accesses_of
 from loopkit._costs.barrier_counts import BarrierCosts
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.collectives import CombinationCosts
-from loopkit._costs.costs import Costs, counts
+from loopkit._costs.costs import Costs, Operations, added, counts
 from loopkit._costs.counting import UNCOUNTED, Counting, Touch, bytes_of
+from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.launched import launched
 from loopkit._costs.layouts import Layouts
@@ -116,13 +116,9 @@ class SequenceCosts:
         return tuple(pair for one in self.launches for pair in one.instances)
 
     @property
-    def operations(self) -> tuple[tuple[tuple[str, str], int], ...]:
-        """How often all launches do what operations."""
-        total: Counter[tuple[str, str]] = Counter()
-        for one in self.launches:
-            for what, times in one.operations:
-                total[what] += times
-        return tuple(sorted(total.items()))
+    def operations(self) -> Operations:
+        """How often all launches do what operations; None where that is not known."""
+        return added(pair for one in self.launches for pair in one.operations)
 
     @property
     def accesses(self) -> tuple[AccessCosts, ...]:
@@ -143,6 +139,11 @@ class SequenceCosts:
     def layouts(self) -> tuple[Layouts, ...]:
         """What would remove bank conflicts, in all launches."""
         return tuple(layout for one in self.launches for layout in one.layouts)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The arguments whose data decide what is not known."""
+        return tuple(sorted({name for one in self.launches for name in one.needs}))
 
     @property
     def at_most(self) -> tuple[str, ...]:
@@ -243,6 +244,7 @@ def sequence_costs(
     sizes: Mapping[str, int],
     device: Device | str | None = None,
     arch: str | None = None,
+    data: Data = NO_DATA,
 ) -> SequenceCosts:
     """What a call of several launches with these sizes does.
 
@@ -251,12 +253,13 @@ def sequence_costs(
     sizes = check_sizes(kernel, sizes, "costs")
     kernel.launch_config(**sizes)  # says what no device can launch
     asked = None if device is None else chosen(device)
+    data = replace(data, written=frozenset(kernel.writers))
     launches: list[LaunchCosts] = []
     counters: list[Counting] = []
     for one in launched(kernel):
         made = one.kernel.program()
         times, blocks, grid = one.calls.counted(made.grid, sizes)
-        counter = Counting(one.model, sizes, made.block, one.calls)
+        counter = Counting(one.model, sizes, made.block, one.calls, data)
         counters.append(counter)
         launches.append(
             LaunchCosts(

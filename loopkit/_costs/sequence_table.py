@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from loopkit._costs.costs import in_all
 from loopkit._costs.table import Head, Table, number_or, open_or, open_parts, operation_table, parts
 from loopkit._errors import LoopkitError
 
@@ -42,7 +43,7 @@ def open_sequence_parts(costs: OpenSequenceCosts) -> Iterator[Table | str]:
     head = f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}"
     yield Head(f"{head}\nlaunches in a call: {costs.times}\nblocks: {costs.blocks}")
     if costs.operations:
-        times = tuple((kind, dtype, str(n)) for (kind, dtype), n in costs.operations)
+        times = tuple((kind, dtype, open_or(n)) for (kind, dtype), n in costs.operations)
         yield Table(("operation", "type", "times"), times, names=3)
     alone = {f.array: f for f in costs.by_launch}
     rows = [
@@ -86,7 +87,7 @@ def _launches(costs: SequenceCosts) -> Table:
                 f"{one.times:,}",
                 f"{one.blocks:,}",
                 f"{one.threads:,}",
-                f"{sum(n for _, n in one.operations):,}",
+                number_or(in_all(one.operations)),
                 number_or(known),
                 f"{one.shared_bytes:,}",
             )

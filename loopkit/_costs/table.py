@@ -9,7 +9,7 @@ from loopkit._costs.on_device import device_lines
 from loopkit._frozen import dataclass
 
 if TYPE_CHECKING:
-    from loopkit._costs.costs import AccessCosts, Costs
+    from loopkit._costs.costs import AccessCosts, Costs, Operations
     from loopkit._costs.layouts import Layouts
     from loopkit._costs.open_sizes import OpenCosts
 
@@ -74,13 +74,15 @@ def parts(costs: Costs) -> Iterator[Table | str]:
     yield from _barriers(costs)
     if costs.at_most:
         yield f"as if conditions on data held: {', '.join(costs.at_most)}"
+    if costs.needs:
+        yield needs_text(costs.needs)
     if costs.asked is not None:
         yield "\n".join(device_lines(costs))
 
 
-def operation_table(operations: Iterable[tuple[tuple[str, str], int]]) -> Table:
+def operation_table(operations: Operations) -> Table:
     """How often there is which operation."""
-    times = tuple((kind, dtype, f"{n:,}") for (kind, dtype), n in operations)
+    times = tuple((kind, dtype, number_or(n)) for (kind, dtype), n in operations)
     return Table(("operation", "type", "times"), times)
 
 
@@ -91,7 +93,7 @@ def open_parts(costs: OpenCosts) -> Iterator[Table | str]:
     head = f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}"
     yield Head(f"{head}\n{launch} each\n{costs.launched_open}")
     if costs.operations:
-        times = tuple((kind, dtype, str(n)) for (kind, dtype), n in costs.operations)
+        times = tuple((kind, dtype, open_or(n)) for (kind, dtype), n in costs.operations)
         yield Table(("operation", "type", "times"), times, names=3)
     if costs.footprints:
         rows = [(f.array, "read", open_or(f.read)) for f in costs.footprints]
@@ -110,6 +112,13 @@ def open_parts(costs: OpenCosts) -> Iterator[Table | str]:
             (f"after {b.after}", f"before {b.before}", open_or(b.times)) for b in costs.barriers
         )
         yield Table(("barrier", "", "times"), waits, names=3)
+    if costs.needs:
+        yield needs_text(costs.needs)
+
+
+def needs_text(needs: Iterable[str]) -> str:
+    """What to give, that all that data decide is counted."""
+    return f"data decide the rest: costs({', '.join(f'{name}=...' for name in needs)}) counts it"
 
 
 def open_or(value: object) -> str:

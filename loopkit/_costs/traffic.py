@@ -48,9 +48,11 @@ def bytes_to_move(costs: Costs) -> int:
             why = "data decide, or there are too many cases"
             if read is not None and written is not None:
                 why = "sizes were left open"
+            given = ", ".join(f"{name}=..." for name in costs.needs)
             raise InvalidArgumentError(
                 f"how many bytes of '{footprint.array}' a launch moves is not known: {why}",
                 asked=f"the roofline of {costs.kernel}",
+                instead=f"costs({given})" if given else "",
             )
         if read and written and not footprint.at_most:
             model = model_of(prepare(costs.source))

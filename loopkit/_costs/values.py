@@ -21,7 +21,8 @@ class AccessCosts:
     of global memory are touched again, and by whom.  An atomic update (``is_atomic``) is one write:
     the memory reads the cell and changes it.  Where data decide, or there are too many
     cases, they are None, and ``why`` says so.  ``at_most`` says that they are counted as if
-    conditions on data held.
+    conditions on data held.  ``needs`` are the arguments whose data decide: what these cost is
+    known where ``costs`` is given them.
     """
 
     statement: str
@@ -35,6 +36,7 @@ class AccessCosts:
     reuse: Reuse | None = None
     at_most: bool = False
     is_atomic: bool = False
+    needs: tuple[str, ...] = ()
 
     @property
     def verb(self) -> str:

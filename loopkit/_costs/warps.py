@@ -169,7 +169,11 @@ def warp_costs(
     """
     if not len(lanes.classes.case):
         return WarpCosts(alignment=memory.period)
-    found = requests_of(lanes, moved, start, warp)
+    return costs_of(requests_of(lanes, moved, start, warp), itemsize, memory)
+
+
+def costs_of(found: Requests, itemsize: int, memory: Memory) -> WarpCosts:
+    """What requests cost, all together."""
     addresses, runs, times = found.addresses, found.runs, found.times
     pieces, least = memory.pieces(addresses, runs, itemsize)
     lowest = np.where(runs, addresses, np.iinfo(np.int64).max).min(axis=1)

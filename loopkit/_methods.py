@@ -90,6 +90,7 @@ class Methods:
         rename_iname = transforms.rename_iname
         rename_inames = transforms.rename_inames
         rename_inames_in_batch = transforms.rename_inames_in_batch
+        save_and_reload_temporaries = transforms.save_and_reload_temporaries
         set_temporary_address_space = transforms.set_temporary_address_space
         split_iname = transforms.split_iname
         swizzle_array = transforms.swizzle_array

@@ -39,6 +39,14 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     its own.  A copy that a step made is one for all threads, too, where its readers are on
     threads by the subscripts.
     """
+    space = space_in_launch(kernel, temporary)
+    if temporary.address_space is AddressSpace.AUTO and outlives_launch(kernel, temporary.name):
+        return AddressSpace.GLOBAL
+    return space
+
+
+def space_in_launch(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
+    """Like :func:`space_of`, were no later launch to read the temporary."""
     if temporary.address_space is not AddressSpace.AUTO:
         return temporary.address_space
     writers = kernel.writers.get(temporary.name, ())
@@ -49,8 +57,6 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     users = kernel.users(temporary.name)
     inside = [{kernel.iname_tags.get(i) for i in statement.inames} for statement in users]
     if blocks & plain or any(not blocks <= axes for axes in inside):
-        return AddressSpace.GLOBAL
-    if outlives_launch(kernel, temporary.name):
         return AddressSpace.GLOBAL
     if temporary.made_by is not None and all(w.made_by == temporary.made_by for w in writers):
         reads = [indices for s in users for name, indices in s.reads if name == temporary.name]

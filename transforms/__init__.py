@@ -48,6 +48,9 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.rename import rename_iname as rename_iname
     from loopkit.transforms.rename import rename_inames as rename_inames
     from loopkit.transforms.rename import rename_inames_in_batch as rename_inames_in_batch
+    from loopkit.transforms.save import (
+        save_and_reload_temporaries as save_and_reload_temporaries,
+    )
     from loopkit.transforms.slabs import peel_iname as peel_iname
     from loopkit.transforms.split import chunk_iname as chunk_iname
     from loopkit.transforms.split import split_iname as split_iname
@@ -80,6 +83,7 @@ _FAMILIES = {
     "reductions": "realize_reduction reduction_arg_to_subst_rule split_reduction_inward "
     "split_reduction_outward",
     "rename": "remove_unused_inames rename_iname rename_inames rename_inames_in_batch",
+    "save": "save_and_reload_temporaries",
     "slabs": "peel_iname",
     "split": "chunk_iname split_iname",
     "storage": "add_padding pad_temporary set_temporary_address_space swizzle_array tag_array_axes",

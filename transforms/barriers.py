@@ -54,6 +54,18 @@ def add_barrier(
             "add_barrier needs a statement before or after it",
             instead='for example add_barrier("id:first", "id:second")',
         )
+    return Change(with_barrier(kernel, insn_before, insn_after, id_based_on, tags, within_inames))
+
+
+def with_barrier(
+    kernel: Kernel,
+    insn_before: kind.Within,
+    insn_after: kind.Within,
+    id_based_on: kind.NewName,
+    tags: kind.MaybeNames,
+    within_inames: kind.MaybeNames,
+) -> Kernel:
+    """The kernel with the barrier of :func:`add_barrier`; nothing is proven."""
     entries = entries_of(kernel.tree)
     first = matching(kernel, insn_before) if insn_before is not None else frozenset()
     then = _with_reductions(kernel, matching(kernel, insn_after)) if insn_after is not None else ()
@@ -72,7 +84,7 @@ def add_barrier(
         raise IllegalTransformError(
             broken, instead="within_inames names the loops that stay around the barrier"
         )
-    return Change(new)
+    return new
 
 
 @transform

@@ -12,11 +12,12 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit._check.schedule_check import Check, ReadEvent
-from loopkit._expression import Access
+from loopkit._expression import Access, accesses, variable_names
 from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
+from loopkit._nodes import Expression
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
+from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in
 from loopkit._relations import grouped
 
 
@@ -35,19 +36,27 @@ class CopyChains:
         cell = self.check.cell(event, access)
         result = event.where - event.where
         others = [w for w in self.new.writers(cell.array) if w.id in self.check.lineage.image_of]
-        if any(not self.new.is_exact(w) for w in others):
-            raise Undecided(
-                f"data decide whether '{cell.array}' is written, or what was copied to it is kept"
-            )
+        open_ = [w for w in others if not self.new.is_exact(w)]
         for statement in self.check.copy_statements(cell.array):
-            self.check_plain(statement, event)
             at = Instance(statement.id, SOURCE)
             both = event.where & self.new.writing(at, cell)
             for part in parts_in(both, self.new.order.before(at, event.time)):
+                self.check_plain(statement, event)
+                if any(self.is_of_copy(part, w, cell) for w in open_):
+                    raise Undecided(
+                        f"data decide whether '{cell.array}' is written, or what was copied to it "
+                        "is kept"
+                    )
                 for writer in others:
                     part = self.not_replaced(part, at, writer, cell, event.time)
                 result = result | self.check.onto(part, event.where)
         return result
+
+    def is_of_copy(self, where: isl.Set, writer: Statement, cell: Cell) -> bool:
+        """Whether a statement may write the array of a cell: that of a thread, block and launch."""
+        at = Instance(writer.id, OTHER)
+        same = self.new.same_copy(self.new.write_cell(at), cell)
+        return not (where & self.new.domain(at) & same).is_empty()
 
     def not_replaced(
         self, where: isl.Set, at: Instance, writer: Statement, cell: Cell, until: Instance
@@ -69,16 +78,55 @@ class CopyChains:
         Where the reader runs under the same condition, the copy is not left out.
         """
         reader = self.new.statement.get(event.time.statement or "")
-        data = {p for p in copy.predicates if self.new.condition(p) is None}
         known = set(reader.predicates) if reader is not None else set()
         if copy.operation is not None:
             raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
-        if data - known or self.new.cells_by_data(copy):
-            raise Undecided(f"data decide whether, or to where, '{copy.id}' copies")
+        if {*self.conditions_of(copy)} - known or self.new.cells_by_data(copy):
+            raise self.left_out(copy)
         if set(self.new.bounds_from_data(copy.id)) - set(
             self.new.bounds_from_data(reader.id) if reader is not None else ()
         ):
             raise Undecided(f"data decide how much '{copy.id}' copies")
+
+    def conditions_of(self, copy: Statement) -> list[Expression]:
+        """The predicates of a statement that data decide."""
+        return [p for p in copy.predicates if self.new.condition(p) is None]
+
+    def left_out(self, copy: Statement) -> Undecided:
+        """Data say whether there is a copy."""
+        return Undecided(f"data decide whether, or to where, '{copy.id}' copies")
+
+    def check_conditions(
+        self, copy: Statement, later: ReadEvent, access: Access, event: ReadEvent
+    ) -> None:
+        """Raise :class:`Undecided` where conditions may have changed since a copy was made.
+
+        ``later`` is the copy behind an access of ``event``, which runs under the same conditions.
+        """
+        data = self.conditions_of(copy)
+        where = self.latest(later, access, event) if data else later.where
+        if not all(self.is_unchanged(p, later.time, event.time, where) for p in data):
+            raise self.left_out(copy)
+
+    def is_unchanged(self, expr: Expression, at: Instance, until: Instance, where: isl.Set) -> bool:
+        """Whether an expression has the same value at two times, as far as can be told.
+
+        ``where`` is ``{ inames of both, and others }``.
+        """
+        inames = variable_names(expr) & {*self.new.kernel.all_inames}
+        if any(not (where & differ(i, at.label, until.label)).is_empty() for i in sorted(inames)):
+            return False
+        for name, indices in accesses(expr):
+            for writer in self.new.writers(name):
+                cell = self.new.cell(name, self.new.indices(at, indices), at)
+                other = Instance(writer.id, OTHER)
+                both = where & self.new.writing(other, cell)
+                late = self.new.not_before(other, at, name)
+                early = self.new.not_before(until, other, name, itself=False)
+                for _, piece in nonempty(both, late):
+                    if any(True for _ in nonempty(piece, early)):
+                        return False
+        return True
 
     def through_copies(
         self, event: ReadEvent, access: Access
@@ -92,8 +140,6 @@ class CopyChains:
         cell = self.check.cell(event, access)
         remaining = event.where
         label = copied(event.depth)
-        for statement in self.check.copy_statements(cell.array):
-            self.check_plain(statement, event)
         for _, group in self.by_time(cell.array, event, label):
             covered: isl.Set | None = None
             for statement, piece in group:
@@ -107,6 +153,7 @@ class CopyChains:
                 both = both & self.new.same_cell(written, cell)
                 if both.is_empty():
                     continue
+                self.check_plain(statement, event)
                 # Copies in global memory must come from the block that reads them.
                 for how, bad in nonempty(both, self.new.unordered(at, event.time, cell.array)):
                     source = self.check.side_of(at)
@@ -119,6 +166,7 @@ class CopyChains:
                     everywhere=everywhere,
                     depth=event.depth + 1,
                 )
+                self.check_conditions(statement, later, access, event)
                 yield later, statement
                 part = self.check.onto(both, remaining)
                 covered = part if covered is None else covered | part

@@ -204,8 +204,9 @@ class DataDependentOrder:
         images = [
             image for w in self.root.writers(array) for image in self.images(w.id, array, array)
         ]
-        if self.check.copy_statements(array):
-            raise Undecided(f"'{array}' is written where data decide, and buffered")
+        for copy in self.check.copy_statements(array):
+            if any(self.is_of_copy(Instance(copy.id, BASE), image) for image in images):
+                raise Undecided(f"'{array}' is written where data decide, and buffered")
         for first in images:
             for second in images:
                 statements = self.root.statement
@@ -224,3 +225,11 @@ class DataDependentOrder:
                         source = self.check.origin_side(first, one, READER)
                         found = Violation("rewritten", bad, sink, source, how=how)
                         self.check.report(self.judged(found, its, cell))
+
+    def is_of_copy(self, copy: Instance, image: Image) -> bool:
+        """Whether a copying statement may write the array of a thread, block and launch that
+        another statement writes.
+        """
+        at = Instance(image.statement, OTHER)
+        same = self.new.same_copy(self.new.write_cell(copy), self.new.write_cell(at))
+        return not (self.new.domain(copy) & self.new.domain(at) & same).is_empty()

@@ -96,9 +96,9 @@ def broken_structure(kernel: Kernel) -> str:
     if len(kernel.home_domain) != len(kernel.all_inames):
         return "an iname would belong to two domains"
     tags = kernel.iname_tags
-    parallel = {i for i, tag in tags.items() if tag.is_parallel}
-    # Copies side by side are no iterations, wherever their loop stands.
+    # Copies side by side have a loop, wherever it stands.
     side = {i for i, tag in tags.items() if isinstance(tag, InstructionParallel)}
+    parallel = {i for i, tag in tags.items() if tag.is_parallel} - side
     for name, path in entries:
         inames = kernel.statement_by_id[name].inames
         loops = [iname for iname, _ in path]
@@ -107,7 +107,7 @@ def broken_structure(kernel: Kernel) -> str:
         unknown = inames - kernel.home_domain.keys()
         if unknown:
             return f"'{name}' would be inside '{min(unknown)}', which no domain has"
-        differ = (set(loops) ^ (inames - parallel)) - side
+        differ = set(loops) ^ (inames - parallel)
         if differ:
             return f"'{name}' and the loops around it would differ in '{min(differ)}'"
     return ""

@@ -16,7 +16,7 @@ from loopkit._cached import cached_property
 from loopkit._check import suggest_order
 from loopkit._check.suggest_arguments import by_arguments, by_assertions, by_numbers, by_sizes
 from loopkit._check.suggest_parallel import by_launches, by_other_loops, by_tags, by_threads
-from loopkit._check.suggest_storage import by_axes, by_copies, by_spaces
+from loopkit._check.suggest_storage import by_axes, by_copies, by_saving, by_spaces
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials, refused
 from loopkit._frozen import dataclass
 from loopkit._history import Step
@@ -102,6 +102,7 @@ FAMILIES = (
     Family(by_tags, 1, most=2),
     Family(by_numbers, 2),
     Family(by_spaces, 3),
+    Family(by_saving, 4),
     Family(by_axes, 4),
     Family(by_copies, 5, last=True),
     Family(by_assertions, 6),

@@ -42,6 +42,14 @@ def by_spaces(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         yield Suggestion(what.format(t=quoted(chosen)), steps)
 
 
+def by_saving(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Values that a barrier would lose, kept in global memory."""
+    if refusal.step.transform == "add_barrier":
+        given = {n: v for n, v in refusal.given.items() if n != "synchronization_kind"}
+        other = call("save_and_reload_temporaries", **given)
+        yield Suggestion("with values saved, and loaded again behind the barrier", (other,))
+
+
 def by_axes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """Temporaries with an axis for each iteration of the loops that they hold values of."""
     if refusal.step.transform == "privatize_temporaries_with_inames":

@@ -554,6 +554,10 @@ def add_barrier(r: random.Random, knl: Kernel) -> Arguments:
     return found
 
 
+def save_and_reload_temporaries(r: random.Random, knl: Kernel) -> Arguments:
+    return {} if r.random() < 0.2 else add_barrier(r, knl)
+
+
 def remove_barrier(r: random.Random, knl: Kernel) -> Arguments:
     ids = [leaf.id for leaf, _ in entries_of(knl.tree) if isinstance(leaf, LaunchBarrier)]
     return {"barrier": r.choice(ids)} if ids else None
@@ -589,6 +593,7 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "set_temporary_address_space": (set_temporary_address_space, 5),
     "add_barrier": (add_barrier, 5),
     "remove_barrier": (remove_barrier, 1),
+    "save_and_reload_temporaries": (save_and_reload_temporaries, 3),
     "realize_reduction": (realize_reduction, 3),
     "split_reduction_inward": (split_reduction_inward, 3),
     "split_reduction_outward": (split_reduction_outward, 3),

@@ -18,6 +18,7 @@ PARTS = (
     "indirect",
     "barriers",
     "launches",
+    "saving",
     "placing",
     "guards",
     "memory",

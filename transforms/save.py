@@ -1,0 +1,393 @@
+"""save_and_reload_temporaries: values of threads and blocks that outlive a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _arguments as kind
+from loopkit import _footprint, _sets
+from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._cached import cached_property
+from loopkit._change import Change
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import Access, variable_names
+from loopkit._footprint import Axis
+from loopkit._frozen import dataclass
+from loopkit._hidden import READER, WRITER, instances
+from loopkit._kernel import Kernel, Statement
+from loopkit._launches import Launch, is_one_launch, launch_of
+from loopkit._linear import Linear, variable
+from loopkit._make.extents import extents, largest
+from loopkit._nodes import Expression
+from loopkit._places import one_loop_per_statement, outlives_launch, space_in_launch
+from loopkit._poly.dataflow import dataflow_of, is_own_read
+from loopkit._poly.model import model_of
+from loopkit._poly.pairs import Instance, Undecided, differ
+from loopkit._rules import expand_rules
+from loopkit._simplify import simplify
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
+from loopkit._transform import transform
+from loopkit._tree import common_prefix, entries_of, path_inames
+from loopkit.transforms._common import with_arrays
+from loopkit.transforms._placement import Place, extent
+from loopkit.transforms._staging import element, with_nest
+from loopkit.transforms._transfer_loops import make_nest, name_axes
+from loopkit.transforms.barriers import with_barrier
+
+_MADE_BY = "save_and_reload_temporaries"
+
+_COPIES = {
+    AddressSpace.PRIVATE: (GroupAxis, LocalAxis, LocalAuto, InstructionParallel),
+    AddressSpace.LOCAL: (GroupAxis,),
+}
+"""Along which tags a temporary has several values at a time, by its address space."""
+
+
+@transform
+def save_and_reload_temporaries(
+    kernel: Kernel,
+    insn_before: kind.Within = None,
+    insn_after: kind.Within = None,
+    id_based_on: kind.NewName = None,
+    tags: kind.MaybeNames = None,
+    *,
+    within_inames: kind.MaybeNames = None,
+    only_var_names: kind.MaybeNames = None,
+    unchecked: bool = False,
+) -> Change:
+    """Keep values of threads and blocks in global memory from one launch to another.
+
+    Before::
+
+        for i
+            t = 2*x[i]
+            a[i] = t
+            b[i] = t + 1
+
+    After ``save_and_reload_temporaries("id:a", "id:b", within_inames="")``::
+
+        for i
+            t = 2*x[i]
+            a[i] = t
+            t_save[i] = t
+        ==== launch 2
+        for i
+            t = t_save[i]
+            b[i] = t + 1
+
+    Private and shared temporaries last as long as a launch.  Those that a later launch reads are
+    saved behind their last write, and loaded again in front of their first use there: exactly the
+    cells that are read, once for each thread (or block), and for each iteration of the loops that
+    the barrier parts.  Where the thread axes have tags, neighbouring threads save side by side.
+
+    With ``insn_before`` or ``insn_after`` a launch ends there, as by :func:`add_barrier`.  Without,
+    the launches are those that there are: temporaries that live in global memory because they
+    outlive a launch, and for no other reason, become private or shared, as their subscripts say.
+
+    :arg insn_before, insn_after, id_based_on, tags, within_inames: those of :func:`add_barrier`.
+    :arg only_var_names: the temporaries; without, all that outlive a launch and have constant
+        lengths, but for accumulators that several launches update.
+    :raises IllegalTransformError: where no such value outlives a launch, or a loop that tells the
+        values apart has no end.
+    """
+    parted = kernel = one_loop_per_statement(kernel)
+    if insn_before is not None or insn_after is not None:
+        parted = with_barrier(kernel, insn_before, insn_after, id_based_on, tags, within_inames)
+    elif id_based_on is not None or tags is not None or within_inames is not None:
+        raise InvalidArgumentError(
+            "without insn_before and insn_after no barrier is added, of which something could "
+            "be said",
+            instead='for example insn_before="id:first"',
+        )
+    if is_one_launch(parted):
+        raise IllegalTransformError(
+            "a call of the kernel is one launch, which no value outlives",
+            instead="say by insn_before and insn_after where a launch is to end",
+        )
+    result, moves = parted, frozenset[str]()
+    for temporary in _candidates(kernel, only_var_names):
+        values = _Values(kernel, parted, temporary)
+        if outlives_launch(expand_rules(parted), temporary.name) and not values.are_accumulated:
+            own = replace(temporary, address_space=values.space)
+            result, made = values.kept_in(with_arrays(result, {temporary.name: own}))
+            moves |= made
+    if not moves:
+        raise IllegalTransformError(
+            "no value of a private or shared temporary outlives a launch",
+            instead="leave the step out, or take add_barrier",
+        )
+    return Change(result, moves=moves)
+
+
+def _candidates(kernel: Kernel, only: kind.MaybeNames) -> list[TemporaryVariable]:
+    """The temporaries of constant lengths that each thread or block would have for itself."""
+    chosen = None if only is None else kind.names_in(only)
+    for name in chosen or ():
+        if name not in kernel.temporary_by_name:
+            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+    return [
+        t
+        for t in kernel.temporaries
+        if (chosen is None or t.name in chosen)
+        and space_in_launch(expand_rules(kernel), t) is not AddressSpace.GLOBAL
+        and all(isinstance(length, (int, np.integer)) for length in t.shape)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Crossing:
+    """A read that sees what another launch wrote: ``{ inames·WRITER, inames·READER }``."""
+
+    writer: Statement
+    reader: Statement
+    access: Access
+    where: isl.Set
+
+    def user(self, label: str) -> Statement:
+        """One of the two."""
+        return self.writer if label == WRITER else self.reader
+
+    def indices(self, label: str) -> tuple[Expression, ...]:
+        """The cell that one of the two touches."""
+        return self.writer.write[1] if label == WRITER else self.access[1]
+
+
+_Side = tuple[_Crossing, str]
+"""What one of the two statements does, by its label."""
+
+
+class _Values:
+    """The values of one temporary that outlive a launch.
+
+    Where they come from says ``kernel``, without the barrier; which launch runs what, ``parted``.
+    """
+
+    def __init__(self, kernel: Kernel, parted: Kernel, temporary: TemporaryVariable) -> None:
+        self.kernel = kernel
+        self.model = model_of(kernel)
+        self.launches = launch_of(parted)
+        self.temporary = temporary
+        self.space = space_in_launch(expand_rules(kernel), temporary)
+        self.crossings = [c for c in self.flows() if not c.where.is_empty()]
+
+    @property
+    def are_accumulated(self) -> bool:
+        """Whether a launch adds to what an earlier one has begun."""
+        return any(is_own_read(c.reader, c.access) for c in self.crossings)
+
+    def flows(self) -> Iterator[_Crossing]:
+        """The reads of what may be another launch's, or another iteration's around launches."""
+        name = self.temporary.name
+        for reader in self.model.kernel.readers.get(name, ()):
+            for access in dict.fromkeys(a for a in reader.reads if a[0] == name):
+                for writer, where in self.sources(reader, access).items():
+                    mine = self.launches[reader.id]
+                    if mine is self.launches[writer]:
+                        others = (differ(i, WRITER, READER) for i in mine.loops)
+                        where = where & reduce(isl.Set.union, others, where - where)
+                    yield _Crossing(self.model.statement[writer], reader, access, where)
+
+    def sources(self, reader: Statement, access: Access) -> Mapping[str, isl.Set]:
+        """What a read may see; anything of the temporary where that is open."""
+        try:
+            return dataflow_of(self.kernel).of_read(reader.id, access).writes
+        except Undecided:
+            at = self.model.domain(Instance(reader.id, READER))
+            writers = self.model.writers(self.temporary.name)
+            return {w.id: at & self.model.domain(Instance(w.id, WRITER)) for w in writers}
+
+    @cached_property
+    def users(self) -> list[Statement]:
+        """The statements that write or read such values."""
+        return [s for c in self.crossings for s in (c.writer, c.reader)]
+
+    @cached_property
+    def loops(self) -> tuple[str, ...]:
+        """The loops around all users that the barrier parts."""
+        around = [len(self.launches[u.id].loops) for u in self.users]
+        shared = path_inames(common_prefix([self.kernel.paths[u.id] for u in self.users]))
+        return shared[min(around) :]
+
+    @cached_property
+    def copies(self) -> tuple[str, ...]:
+        """The parallel inames of all users that tell apart values which there are at one time."""
+        tags, common = (
+            self.kernel.iname_tags,
+            frozenset.intersection(*(u.inames for u in self.users)),
+        )
+        found = (i for i in self.kernel.all_inames if isinstance(tags.get(i), _COPIES[self.space]))
+        return tuple(i for i in found if i in common)
+
+    @cached_property
+    def threads(self) -> tuple[str, ...]:
+        """Those of :attr:`copies` that are thread axes, neighbouring threads last."""
+        tags = self.kernel.iname_tags
+        axes = {i: tag.axis for i in self.copies if isinstance(tag := tags[i], LocalAxis)}
+        return tuple(sorted(axes, key=lambda i: -axes[i]))
+
+    @cached_property
+    def side_by_side(self) -> tuple[str, ...]:
+        """Those that have a loop, in which copies stand side by side."""
+        tags = self.kernel.iname_tags
+        return tuple(i for i in self.copies if isinstance(tags[i], InstructionParallel))
+
+    @cached_property
+    def outer(self) -> tuple[str, ...]:
+        """The other inames that tell values apart."""
+        return tuple(i for i in dict.fromkeys((*self.copies, *self.loops)) if i not in self.threads)
+
+    def kept_in(self, kernel: Kernel) -> tuple[Kernel, frozenset[str]]:
+        """A kernel with statements that save and reload the values, and the ids of these."""
+        if not self.crossings:
+            return kernel, frozenset()
+        temporary = self.temporary
+        shape = (
+            *(self.length(i) for i in self.outer),
+            *temporary.shape,
+            *(self.length(i) for i in self.threads),
+        )
+        name = kernel.fresh_name(f"{temporary.name}_save")
+        slot = TemporaryVariable(
+            name, temporary.dtype, shape, AddressSpace.GLOBAL, made_by=_MADE_BY
+        )
+        kernel = kernel.with_(temporaries=(*kernel.temporaries, slot))
+        made = []
+        for launch in dict.fromkeys(self.launches.values()):
+            saved = [(c, WRITER) for c in self.crossings if self.launches[c.writer.id] is launch]
+            loaded = [(c, READER) for c in self.crossings if self.launches[c.reader.id] is launch]
+            if self.may_be_older(launch, saved):
+                loaded += saved
+            for sides, is_save in ((loaded, False), (saved, True)):
+                if sides:
+                    kernel, id_ = self.moved(kernel, name, launch, sides, is_save=is_save)
+                    made.append(id_)
+        return kernel, frozenset(made)
+
+    def length(self, iname: str) -> Expression:
+        """How many values an iname has for the longest of all loops around it, over sizes."""
+        low, kernel = self.first(iname), self.kernel
+        high = kernel.range_around(iname)[1]
+        if high is not None:
+            return high - low + 1
+        known = kernel.assumptions.set
+        graph = _sets.project_onto(kernel.domain_around([iname]) & known, [iname, *kernel.sizes])
+        found = extents(graph, iname, known)
+        if found is None:
+            raise IllegalTransformError(
+                f"'{self.temporary.name}' has a value for each '{iname}', and sizes do not say how "
+                "many there are",
+                instead="give the iname an upper bound in its domain, or assume one",
+            )
+        sizes = _sets.project_out(graph, [iname])
+        return simplify(prim.Sum((largest(dict.fromkeys(found, lambda: sizes)), -low)))
+
+    def first(self, iname: str) -> int:
+        """The least value of an iname."""
+        low = self.kernel.range_around(iname)[0]
+        if low is None:
+            raise IllegalTransformError(
+                f"'{self.temporary.name}' has a value for each '{iname}', which has no least one",
+                instead="give the iname a lower bound in its domain, or assume one",
+            )
+        return low
+
+    def may_be_older(self, launch: Launch, saved: Sequence[_Side]) -> bool:
+        """Whether data decide if a launch, or an earlier one, wrote what is saved there."""
+        is_open = any(
+            self.model.cells_by_data(c.writer)
+            or not {*self.conditions} >= {*self.conditions_of(c.writer)}
+            for c, _ in saved
+        )
+        earlier = (self.launches[c.writer.id].number < launch.number for c in self.crossings)
+        return is_open and (bool(launch.loops) or any(earlier))
+
+    def conditions_of(self, statement: Statement) -> list[Expression]:
+        """The predicates of a statement that data decide."""
+        return [p for p in statement.predicates if self.model.condition(p) is None]
+
+    @cached_property
+    def conditions(self) -> tuple[Expression, ...]:
+        """The conditions on data under which all these values are written, and read."""
+        inner = frozenset().union(*(u.inames for u in self.users)) - {*self.outer, *self.threads}
+        return tuple(
+            p
+            for p in self.conditions_of(self.users[0])
+            if inner.isdisjoint(variable_names(p)) and all(p in u.predicates for u in self.users)
+        )
+
+    def moved(
+        self, kernel: Kernel, slot: str, launch: Launch, sides: Sequence[_Side], *, is_save: bool
+    ) -> tuple[Kernel, str]:
+        """A kernel with a statement that saves, or reloads, in one launch, and its id."""
+        name, verb = self.temporary.name, "save" if is_save else "reload"
+        deep = len(launch.loops) + len(self.loops)
+        path = kernel.paths[sides[0][0].user(sides[0][1]).id][:deep]
+        here = launch_of(kernel)
+        if is_save:
+            users = {c.writer.id for c, _ in sides}
+        else:
+            users = {
+                u.id
+                for u in expand_rules(kernel).users(name)
+                if here[u.id].number == launch.number and kernel.paths[u.id][:deep] == path
+            }
+        first, last = extent(entries_of(kernel.tree), users, path)
+        place = Place(path, first, last, frozenset(self.copies))
+        box = [Axis(Linear({}), int(length), 1, True) for length in self.temporary.shape]
+        base = f"{verb}_{name}"
+        names = name_axes(kernel, box, base, None, "")
+        cells = self.cells(sides, names, place)
+        together = self.space is AddressSpace.LOCAL
+        nest = make_nest(
+            kernel,
+            box,
+            place,
+            cells=cells if is_save else _footprint.hull(cells),
+            names=names,
+            base=base,
+            tags=dict.fromkeys(names, LocalAuto() if together else None),
+            order=list(names),
+            together=together,
+        )
+        nest = replace(nest, loops=(*nest.loops, *self.side_by_side))
+        own = element(name, tuple(nest.kept(box)))
+        kept = element(
+            slot, (*map(self.index, self.outer), *nest.kept(box), *map(self.index, self.threads))
+        )
+        lhs, rhs = (kept, own) if is_save else (own, kept)
+        statement = Statement(
+            kernel.fresh_name(base),
+            lhs,
+            rhs,
+            place.inames | frozenset(nest.inames),
+            (*self.conditions, *nest.predicates),
+            kind="move",
+            made_by=_MADE_BY,
+        )
+        at = last + 1 if is_save else first
+        return with_nest(kernel, statement, nest, place, at), statement.id
+
+    def index(self, iname: str) -> Expression:
+        """Which of its values an iname has."""
+        return (variable(iname) - self.first(iname)).expression
+
+    def cells(self, sides: Sequence[_Side], names: Mapping[int, str], place: Place) -> isl.Set:
+        """``{ names of axes, inames of place, sizes : the cell is written, or read }``."""
+        found = []
+        for crossing, label in sides:
+            where = crossing.where
+            for axis, index in enumerate(crossing.indices(label)):
+                if _sets.is_pw_affine(index) and variable_names(index) <= self.kernel.integers:
+                    value = self.model.named(index, label)
+                    position = prim.Comparison(prim.Variable(names[axis]), "==", value)
+                    where = where & _sets.condition_set(position)
+            own = {at: iname for iname, at in instances(place.inames, label).items()}
+            where = _sets.project_onto(where, [*own, *names.values(), *self.kernel.sizes])
+            found.append(_sets.rename(where, own))
+        return reduce(isl.Set.union, found).coalesce()

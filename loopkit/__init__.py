@@ -58,12 +58,14 @@ if TYPE_CHECKING:
     from loopkit._measure.measure import Measurement, measure
     from loopkit._verify import Difference, Verdict, verify
     from loopkit.transforms import *  # noqa: F403
+    from loopkit.transforms.fuse_kernels import fuse_kernels
 
 __version__ = "0.1.0"
 
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
     "Device": "loopkit._costs.devices",
+    "fuse_kernels": "loopkit.transforms.fuse_kernels",
     "get_kennedy_unweighted_fusion_candidates": "loopkit._compat.fusion",
     **dict.fromkeys(
         (
@@ -161,6 +163,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "auto_test_vs_ref",
     "compare",
     "explore",
+    "fuse_kernels",
     "generate_code_v2",
     "get_kennedy_unweighted_fusion_candidates",
     "get_mem_access_map",

@@ -78,7 +78,7 @@ def find_place(
     place = free[:depth]
     if outer is not None:
         _check_outer(what, place, needed, outer, parallel)
-    first, last = extent(entries, {u.id for u in users}, place)
+    first, last = span(entries, {u.id for u in users}, place)
     return Place(place, first, last, parallel)
 
 
@@ -172,7 +172,7 @@ def _check_outer(
         )
 
 
-def extent(entries: Sequence[Entry], users: Collection[str], place: Path) -> tuple[int, int]:
+def span(entries: Sequence[Entry], users: Collection[str], place: Path) -> tuple[int, int]:
     """The entries of the first and the last user, widened to whole loops inside ``place``."""
     numbers = [i for i, (statement, _) in enumerate(entries) if statement in users]
     first, last = min(numbers), max(numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,14 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching
 from loopkit._transform import transform
-from loopkit._tree import Entry, build, common_prefix, flatten
+from loopkit._tree import Entry, build, common_prefix, entries_of
+from loopkit.transforms._across import added_atomically
 from loopkit.transforms._common import inames_in, new_name, with_statements
 from loopkit.transforms._loop_nests import check_nesting
 from loopkit.transforms._scans import with_running
@@ -29,11 +30,12 @@ def realize_reduction(
     insn_id_filter: kind.Within = None,
     *,
     by: kind.Text = None,
+    inames: kind.MaybeNames = None,
     force_scan: kind.Flag = False,
     force_outer_iname_for_scan: kind.Text = None,
     unchecked: bool = False,
 ) -> Change:
-    """Say how reductions are made: running along a loop, or by threads that combine what they have.
+    """Say how reductions are made: running along a loop, or by threads or blocks that combine.
 
     Before: ``for i in [0, n)``, inside of it ``acc = 0`` and ``acc += x[j]`` for ``j in [0, i]``.
     After ``realize_reduction(force_scan=True)``: ``acc = 0``, behind it ``for i in [0, n)`` and
@@ -42,10 +44,26 @@ def realize_reduction(
     Before: ``combine acc: sum over j_inner: 256 threads, by shuffles and shared memory``.  After
     ``realize_reduction(by="shared")``: ``256 threads, by shared memory``.
 
+    With ``inames``, which blocks are to run, each of their values makes a partial result, and adds
+    that to an accumulator in global memory, which starts in a launch before, and is read in one
+    behind::
+
+        acc = 0
+        for i_outer                                 acc = 0
+            for i_inner                             ==== launch 2
+                acc += x[16*i_outer + i_inner]      for i_outer
+        out[0] = acc                                    acc_part = 0
+                                                        for i_inner
+                                                            acc_part += x[16*i_outer + i_inner]
+                                                        acc += acc_part              atomic
+                                                    ==== launch 3
+                                                    out[0] = acc
+
     :arg insn_id_filter: a match string; the reductions that these statements make or use.
     :arg by: ``"shuffle"``, within warps, and from warp to warp through shared memory;
         ``"shared"``, a tree in shared memory; ``"atomic"``, one cell of shared memory to which
         all add; None for what suits the block.
+    :arg inames: some of those that the reduction runs over, with ``by="atomic"``: those of blocks.
     :arg force_scan: keep one accumulator through the loop along which a reduction grows.  Without
         ``insn_id_filter``, those that grow along no loop stay as they are, if others do.
     :arg force_outer_iname_for_scan: the iname of that loop; None for the one that bounds it.
@@ -55,6 +73,13 @@ def realize_reduction(
     """
     ids = matching(kernel, insn_id_filter)
     touched = {name for s in kernel.statements if s.id in ids for name, _ in s.accesses}
+    if inames is not None:
+        if by != "atomic" or force_scan or force_outer_iname_for_scan:
+            raise InvalidArgumentError(
+                "blocks do not wait for each other: inames takes by='atomic'",
+                instead="split_reduction_outward, and a launch for the partial results of blocks",
+            )
+        return _across(kernel, inames_in(kernel, inames), touched)
     chosen = [t for t in kernel.temporaries if t.accumulates is not None and t.name in touched]
     temporaries = tuple(
         replace(t, combined_by=by) if t in chosen else t for t in kernel.temporaries
@@ -154,9 +179,29 @@ def reduction_arg_to_subst_rule(
     return Change(new.with_(substitutions=(*kernel.substitutions, *rules.values())))
 
 
+def _across(kernel: Kernel, inames: Sequence[str], sums: Collection[str]) -> Change:
+    """Blocks add their partial results of some accumulators atomically."""
+    chosen = frozenset(inames)
+    updates = [s for s in kernel.statements if s.kind == "update" and s.written in sums]
+    whole = [s.id for s in updates if chosen == frozenset(kernel.reduced_inames(s))]
+    change, parts = Change(kernel), [(id_, id_) for id_ in whole]
+    if len(whole) < len(updates) or not whole:
+        rest = frozenset(s.id for s in updates if s.id not in whole)
+        change, split = _parted(kernel, inames, rest, is_inward=False)
+        parts += [(part.start.id, part.taking.id) for part in split.values()]
+    return replace(change, kernel=added_atomically(change.kernel, parts))
+
+
 def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Change:
-    chosen = frozenset(inames_in(kernel, inames))
     ids = matching(kernel, within)
+    return _parted(kernel, inames_in(kernel, inames), ids, is_inward=is_inward)[0]
+
+
+def _parted(
+    kernel: Kernel, inames: Sequence[str], ids: Collection[str], *, is_inward: bool
+) -> tuple[Change, Mapping[str, _Partial]]:
+    """Reductions of partial results, and what they consist of."""
+    chosen = frozenset(inames)
     parts: dict[str, _Partial] = {}
     for update in kernel.statements:
         reduced = frozenset(kernel.reduced_inames(update)) - variable_names(update.write[1])
@@ -170,13 +215,10 @@ def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Chan
             instead="some of the inames that one reduction runs over; split_iname makes two of one",
         )
     entries: list[Entry] = []
-    statements: list[Statement] = []
-    for number, (id_, path) in enumerate(flatten(kernel.tree)):
-        statement = kernel.statement_by_id[id_]
-        part = parts.get(id_)
+    for number, (id_, path) in enumerate(entries_of(kernel.tree)):
+        part = parts.get(id_) if isinstance(id_, str) else None
         if part is None:
             entries.append((id_, path))
-            statements.append(statement)
             continue
         outer = tuple(key for key in path if key[0] not in part.inner)
         inside = tuple((iname, -1 - number) for iname, _ in path if iname in part.inner)
@@ -185,15 +227,15 @@ def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Chan
             shared = common_prefix((outer, path))
             outer = (*shared, *((i, -1 - number) for i, _ in outer[len(shared) :]))
         entries += [(part.start.id, outer), (id_, (*outer, *inside)), (part.taking.id, outer)]
-        statements += [part.start, part.update, part.taking]
+    made = [s for part in parts.values() for s in (part.start, part.update, part.taking)]
     new = kernel.with_(
-        statements=tuple(statements),
+        statements=(*(s for s in kernel.statements if s.id not in parts), *made),
         tree=build(entries),
         temporaries=(*kernel.temporaries, *(part.temporary for part in parts.values())),
     )
     check_nesting(new)
     moves = (s.id for part in parts.values() for s in (part.start, part.taking))
-    return Change(new, moves=frozenset(moves))
+    return Change(new, moves=frozenset(moves)), parts
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import READER, WRITER, instances
 from loopkit._kernel import Kernel, Statement
 from loopkit._launches import Launch, is_one_launch, launch_of
-from loopkit._linear import Linear, variable
-from loopkit._make.extents import extents, largest
+from loopkit._linear import Linear
 from loopkit._nodes import Expression
 from loopkit._places import one_loop_per_statement, outlives_launch, space_in_launch
 from loopkit._poly.dataflow import dataflow_of, is_own_read
@@ -35,7 +34,8 @@ from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._transform import transform
 from loopkit._tree import common_prefix, entries_of, path_inames
 from loopkit.transforms._common import with_arrays
-from loopkit.transforms._placement import Place, extent
+from loopkit.transforms._loop_nests import extent
+from loopkit.transforms._placement import Place, span
 from loopkit.transforms._staging import element, with_nest
 from loopkit.transforms._transfer_loops import make_nest, name_axes
 from loopkit.transforms.barriers import with_barrier
@@ -248,9 +248,9 @@ class _Values:
             return kernel, frozenset()
         temporary = self.temporary
         shape = (
-            *(self.length(i) for i in self.outer),
+            *(self.extent(i)[1] for i in self.outer),
             *temporary.shape,
-            *(self.length(i) for i in self.threads),
+            *(self.extent(i)[1] for i in self.threads),
         )
         name = kernel.fresh_name(f"{temporary.name}_save")
         slot = TemporaryVariable(
@@ -269,33 +269,16 @@ class _Values:
                     made.append(id_)
         return kernel, frozenset(made)
 
-    def length(self, iname: str) -> Expression:
-        """How many values an iname has for the longest of all loops around it, over sizes."""
-        low, kernel = self.first(iname), self.kernel
-        high = kernel.range_around(iname)[1]
-        if high is not None:
-            return high - low + 1
-        known = kernel.assumptions.set
-        graph = _sets.project_onto(kernel.domain_around([iname]) & known, [iname, *kernel.sizes])
-        found = extents(graph, iname, known)
+    def extent(self, iname: str) -> tuple[Expression, Expression]:
+        """The smallest value of an iname, and how many it has."""
+        found = extent(self.kernel, iname)
         if found is None:
             raise IllegalTransformError(
-                f"'{self.temporary.name}' has a value for each '{iname}', and sizes do not say how "
-                "many there are",
-                instead="give the iname an upper bound in its domain, or assume one",
+                f"'{self.temporary.name}' has a value for each '{iname}', and the number of these "
+                "does not follow from the sizes",
+                instead="give the iname bounds in its domain, or assume them",
             )
-        sizes = _sets.project_out(graph, [iname])
-        return simplify(prim.Sum((largest(dict.fromkeys(found, lambda: sizes)), -low)))
-
-    def first(self, iname: str) -> int:
-        """The least value of an iname."""
-        low = self.kernel.range_around(iname)[0]
-        if low is None:
-            raise IllegalTransformError(
-                f"'{self.temporary.name}' has a value for each '{iname}', which has no least one",
-                instead="give the iname a lower bound in its domain, or assume one",
-            )
-        return low
+        return found
 
     def may_be_older(self, launch: Launch, saved: Sequence[_Side]) -> bool:
         """Whether data decide if a launch, or an earlier one, wrote what is saved there."""
@@ -337,7 +320,7 @@ class _Values:
                 for u in expand_rules(kernel).users(name)
                 if here[u.id].number == launch.number and kernel.paths[u.id][:deep] == path
             }
-        first, last = extent(entries_of(kernel.tree), users, path)
+        first, last = span(entries_of(kernel.tree), users, path)
         place = Place(path, first, last, frozenset(self.copies))
         box = [Axis(Linear({}), int(length), 1, True) for length in self.temporary.shape]
         base = f"{verb}_{name}"
@@ -375,7 +358,7 @@ class _Values:
 
     def index(self, iname: str) -> Expression:
         """Which of its values an iname has."""
-        return (variable(iname) - self.first(iname)).expression
+        return simplify(prim.Sum((prim.Variable(iname), prim.Product((-1, self.extent(iname)[0])))))
 
     def cells(self, sides: Sequence[_Side], names: Mapping[int, str], place: Place) -> isl.Set:
         """``{ names of axes, inames of place, sizes : the cell is written, or read }``."""

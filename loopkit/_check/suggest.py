@@ -15,7 +15,13 @@ from loopkit._budget import SpentError, apart_from_kept
 from loopkit._cached import cached_property
 from loopkit._check import suggest_order
 from loopkit._check.suggest_arguments import by_arguments, by_assertions, by_numbers, by_sizes
-from loopkit._check.suggest_parallel import by_launches, by_other_loops, by_tags, by_threads
+from loopkit._check.suggest_parallel import (
+    by_atomic_sums,
+    by_launches,
+    by_other_loops,
+    by_tags,
+    by_threads,
+)
 from loopkit._check.suggest_storage import by_axes, by_copies, by_saving, by_spaces
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials, refused
 from loopkit._frozen import dataclass
@@ -112,6 +118,7 @@ FAMILIES = (
     Family(suggest_order.by_turning, 9),
     Family(suggest_order.by_own_loops, 9),
     Family(by_threads, 10),
+    Family(by_atomic_sums, 10),
     Family(by_other_loops, 11, last=True),
     Family(suggest_order.by_wavefronts, 12, last=True),
     Family(by_launches, 14),

@@ -12,7 +12,15 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ValueArg
-from loopkit._check.suggest_calls import Slot, call, quoted, retagged, tag_slots, with_arguments
+from loopkit._check.suggest_calls import (
+    Slot,
+    call,
+    quoted,
+    retagged,
+    tag_slots,
+    with_arguments,
+    without,
+)
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._history import Step
 from loopkit._kernel import Kernel
@@ -82,6 +90,28 @@ def by_threads(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         (tag,) = axes.values()
         splits = (call("split_iname", s[1], CUDA.warp, inner_tag=tag) for s in blocks)
         yield Suggestion(what, tuple(splits))
+
+
+def by_atomic_sums(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Blocks that add to a sum what each of them has found."""
+    step, kernel = refusal.step, refusal.kernel
+    if not refusal.crosses_blocks or step.transform not in ("tag_inames", "split_iname"):
+        return
+    updates = [s for s in kernel.statements if s.kind == "update"]
+    updates = [s for s in updates if s.written in refusal.temporaries]
+    reduced = {i for s in updates for i in kernel.reduced_inames(s)}
+    slots = [s for s in tag_slots(step) if s[2].startswith("g.")]
+    blocks = [i for _, i, _ in slots if refusal.given.get("split_iname", i) in reduced]
+    if not blocks:
+        return
+    combine = call("realize_reduction", by="atomic", inames=", ".join(blocks))
+    what = "with sums of blocks, added atomically"
+    if step.transform == "tag_inames":
+        yield Suggestion(what, (combine, step))
+    else:
+        tags = ", ".join(f"{iname}: {tag}" for _, iname, tag in tag_slots(step))
+        plain = without(step, "outer_tag", "inner_tag")
+        yield Suggestion(what, (plain, combine, call("tag_inames", tags)))
 
 
 def _longest(kernel: Kernel, iname: str) -> int:

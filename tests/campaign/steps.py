@@ -393,6 +393,10 @@ def realize_reduction(r: random.Random, knl: Kernel) -> Arguments:
         return None
     if r.random() < 0.5:
         return {"force_scan": True}
+    updates = [s for s in knl.statements if s.kind == "update"]
+    if updates and r.random() < 0.4:
+        inames = knl.reduced_inames(r.choice(updates))
+        return {"by": "atomic", "inames": _some(r, list(inames), 2)} if inames else None
     return {"by": r.choice(["shuffle", "shared", "atomic"])}
 
 

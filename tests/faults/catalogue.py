@@ -30,6 +30,7 @@ PARTS = (
     "atomics",
     "collectives",
     "scans",
+    "across",
 )
 
 

@@ -23,7 +23,7 @@ fault(
     "save_and_reload_temporaries: it saves in front of the write",
     k.chosen,
     STEP,
-    Patch("transforms.save:extent", lambda f: lambda *a: (f(*a)[0], f(*a)[1] - 1)),
+    Patch("transforms.save:span", lambda f: lambda *a: (f(*a)[0], f(*a)[1] - 1)),
     chain=THREADS,
     sizes=SIZES,
 )
@@ -31,7 +31,7 @@ fault(
     "save_and_reload_temporaries: it loads behind the first use",
     k.power,
     STEP,
-    Patch("transforms.save:extent", lambda f: lambda *a: (f(*a)[1] + 1, f(*a)[1])),
+    Patch("transforms.save:span", lambda f: lambda *a: (f(*a)[1] + 1, f(*a)[1])),
     chain=THREADS,
     sizes=SIZES,
 )
@@ -54,7 +54,7 @@ fault(
     "save_and_reload_temporaries: a place too few",
     k.tiles,
     PARTED,
-    _values("length", lambda f: lambda self, iname: f(self, iname) - 1),
+    _values("extent", lambda f: lambda self, iname: (f(self, iname)[0], f(self, iname)[1] - 1)),
     sizes=SIZES,
     sanitize=True,
 )

@@ -1,0 +1,82 @@
+"""Reductions over blocks: an accumulator in global memory, to which they add atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit._arrays import AddressSpace
+from loopkit._errors import IllegalTransformError
+from loopkit._kernel import Kernel
+from loopkit._make.reduction_operations import operations_of
+from loopkit._nodes import Expression
+from loopkit._simplify import simplify
+from loopkit._tree import LaunchBarrier, build, entries_of
+from loopkit.transforms._common import with_arrays, with_statements
+from loopkit.transforms._expand import with_axes
+from loopkit.transforms._loop_nests import extent
+
+
+def added_atomically(kernel: Kernel, parts: Iterable[tuple[str, str]]) -> Kernel:
+    """A kernel in which partial results are added to accumulators in global memory.
+
+    ``parts`` are the statements between which partial results are made: the start of one, and
+    the update that takes it.  Launches end in front of the first and behind the second.
+    """
+    for start, taking in parts:
+        kernel = _with_launches(_in_global_memory(kernel, taking), start, taking)
+    return kernel
+
+
+def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
+    """The accumulator has a cell for each value of the inames around its start."""
+    update = kernel.statement_by_id[taking]
+    accumulator = kernel.temporary_by_name[update.written]
+    name = accumulator.name
+    if operations_of(kernel.reductions)[update.operation or ""].components:
+        raise IllegalTransformError(
+            f"'{name}' has several components, which nothing changes at once in memory",
+            instead="split_reduction_outward, and a launch for the partial results of blocks",
+        )
+    users = kernel.users(name)
+    starts = [s for s in users if s.kind == "init" and s.written == name]
+    around = frozenset.intersection(*(s.inames for s in users))
+    inames = [i for i in kernel.all_inames if i in around]
+    if any(s.inames - around for s in starts):
+        raise IllegalTransformError(
+            f"what reads '{name}' is outside of loops that its start is in: it has no cell there"
+        )
+    lengths: list[Expression] = []
+    cell: list[Expression] = []
+    for iname in inames:
+        found = extent(kernel, iname)
+        if found is None:
+            raise IllegalTransformError(
+                f"'{name}' would have a cell for each '{iname}', and the number of these does not "
+                "follow from the sizes"
+            )
+        lengths.append(found[1])
+        cell.append(simplify(prim.Sum((prim.Variable(iname), prim.Product((-1, found[0]))))))
+    moved = replace(
+        accumulator, address_space=AddressSpace.GLOBAL, dim_tags=None, padding=(), swizzles=()
+    )
+    kernel = with_arrays(kernel, {name: moved})
+    kernel = (
+        with_axes(kernel, moved, lengths, {s.id: tuple(cell) for s in users}) if cell else kernel
+    )
+    changed = replace(kernel.statement_by_id[taking], kind="atomic")
+    return with_statements(kernel, {taking: changed})
+
+
+def _with_launches(kernel: Kernel, start: str, taking: str) -> Kernel:
+    """Launches end in front of a statement, and behind another one."""
+    entries = entries_of(kernel.tree)
+    ids = [leaf for leaf, _ in entries]
+    for at in (ids.index(taking) + 1, ids.index(start)):
+        barrier = LaunchBarrier(kernel.fresh_name("gbarrier"))
+        if 0 < at < len(entries):
+            entries.insert(at, (barrier, ()))
+        kernel = kernel.with_(tree=build(entries))
+    return kernel

@@ -28,6 +28,8 @@ from loopkit._collectives import is_collective
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
+from loopkit._intervals import Interval, contains
+from loopkit._intervals import of_expression as interval_of
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import between, is_inside
@@ -101,6 +103,9 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
                 known[number] = enlarger.on_all_threads(known[number], statement)
         sets[statement.id], keys[statement.id] = known[number], number
     return Instances(sets, keys)
+
+
+_ANYWHERE = (-(2**64), 2**64)
 
 
 class _Enlarger:
@@ -205,7 +210,12 @@ class _Enlarger:
             # Where nothing has written a condition, it may be anything.
             return False
         domain = None
-        for name, indices in statement.accesses:
+        boxes = {i: self._box(i) for i in locations - self.hardware.group_inames}
+
+        def ends_of(name: str) -> Interval:
+            return boxes.get(name) or _ANYWHERE
+
+        for name, indices in dict.fromkeys(statement.accesses):
             array = kernel.temporary_by_name.get(name)
             if array is None:
                 if name in kernel.home_domain or isinstance(kernel.arg_by_name.get(name), ValueArg):
@@ -214,6 +224,10 @@ class _Enlarger:
             if array.address_space is AddressSpace.GLOBAL:
                 return False
             for index, extent in zip(indices, array.shape, strict=False):
+                if isinstance(extent, int) and variable_names(index) <= boxes.keys():
+                    ends = interval_of(index, ends_of, _ANYWHERE, may_wrap=False)
+                    if contains((0, extent - 1), ends):
+                        continue
                 if domain is None:
                     domain = self.enlarged(statement.inames, locations)
                     domain = domain & kernel.assumptions.set

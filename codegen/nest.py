@@ -230,7 +230,9 @@ class _Walker:
         condition, inner, bounds = self.entry(node, reach, where, context, runs, alone)
         if condition is False:
             return False, ()
-        body = self.sequence(node.body, inner & bounds.enforced, known | {node.iname})
+        # What was asked for before need not be put together again.
+        inside = runs if inner is context and not data else inner & bounds.enforced
+        body = self.sequence(node.body, inside, known | {node.iname})
         if not body:
             return False, ()
         unroll, ends = self.is_unrolled(node.iname), (bounds.lower, bounds.upper)
@@ -278,6 +280,8 @@ class _Walker:
             condition, enforced = guard(where, _sets.project_out(known, [node.iname]))
         inner = context & enforced
         bounds = self.bounds(node, reach, inner)
+        if bounds.enforced.plain_is_equal(alone.enforced):
+            return condition, inner, bounds  # in these bounds, the guard leaves ``where`` alone
         if not (inner & bounds.enforced).is_subset(where):
             condition, enforced = guard(where, context)
             inner = context & enforced

@@ -237,7 +237,12 @@ def touched(
 
 def farthest(one: Touched, two: Touched, warp: int) -> int:
     """0 where no two threads meet in a cell, 1 where some of a warp do, 2 where others do."""
-    _, here, there = np.intersect1d(one.cells, two.cells, assume_unique=True, return_indices=True)
+    here: Any
+    there: Any
+    if np.array_equal(one.cells, two.cells):
+        here = there = slice(None)
+    else:
+        _, here, there = np.intersect1d(one.cells, two.cells, True, return_indices=True)
     low = np.minimum(one.first[here], two.first[there])
     high = np.maximum(one.last[here], two.last[there])
     if (low // warp != high // warp).any():

@@ -12,7 +12,6 @@ from itertools import count
 
 from loopkit import _sets
 from loopkit._cached import memoised
-from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
@@ -97,16 +96,6 @@ def is_one_launch(kernel: Kernel) -> bool:
     """Whether a call is a single launch."""
     found = launches_of(kernel)
     return not found or (len(found) == 1 and isinstance(found[0], Launch))
-
-
-def check_one_launch(kernel: Kernel, what: str) -> None:
-    """Refuse a kernel of several launches where ``what`` is asked, which is of one."""
-    if not is_one_launch(kernel):
-        count = len([*launches_in(launches_of(kernel))])
-        raise InvalidArgumentError(
-            f"{what} is of one launch, and a call of '{kernel.name}' is {count} of them, or a loop",
-            instead=f"ask each launch: [k.{what}(...) for k in knl.launches()]",
-        )
 
 
 def broken_launches(kernel: Kernel) -> str:

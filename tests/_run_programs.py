@@ -25,7 +25,10 @@ def loaded(program: Program, device: Any, function: int) -> LoadedProgram:
     shared = program.static_shared + program.dynamic_shared
     compiled: Any = SimpleNamespace(resources=SimpleNamespace(shared=shared))
     parts = program.parts if program.launches else ()
-    functions = {part.name: loaded(part, device, function) for part in parts}
+    functions = {
+        part.name: loaded(part, device, 100 * function + number)
+        for number, part in enumerate(parts)
+    }
     return LoadedProgram(program, compiled, device, function, functions)
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from html_page import Page
+from launch_kernels import jacobi
 
 import loopkit as lk
 from loopkit._costs.costs import Costs
+from loopkit._costs.sequence import SequenceCosts
 from loopkit._explore import explorer as explorers
 from loopkit._explore.controls import MOST, controls_of
 from loopkit._explore.outcome import PRINTED, Failure
@@ -163,6 +165,19 @@ def test_stages_come_in_order() -> None:
     assert found.advance().costs is not None
     assert found.so_far.left == ("proof", "script")
     assert explored(sizes=SIZES, device="A100").so_far.left[2:] == ("proof", "device", "script")
+
+
+def test_schedules_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(tile: int = 32) -> lk.Kernel:
+        return jacobi().split_iname("i", tile, outer_tag="g.0", inner_tag="l.0")
+
+    found = lk.explore(make, tile=[32, 64], sizes={"n": 100, "steps": 2})
+    outcome = found.outcome
+    assert isinstance(outcome.costs, SequenceCosts) and outcome.costs.times == 4
+    assert outcome.proof is not None and not isinstance(outcome.proof, Failure)
+    assert "4 launches in a call" in str(found)
+    page = Page(found._repr_mimebundle_()["text/html"])
+    assert "launch 2: jacobi_2" in page.text and "4 launches" in page.text
 
 
 def test_a_refusal_shows_its_witness() -> None:

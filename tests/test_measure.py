@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from launch_kernels import jacobi, swept
 
 import loopkit as lk
 from loopkit._measure.measure import warm
@@ -314,3 +315,24 @@ def test_what_is_no_contest(kernels: Any, match: str) -> None:
 def test_a_name_that_nobody_has() -> None:
     with pytest.raises(lk.UnknownNameError, match="no argument 'm'"):
         lk.compare({"one": scale(), "two": scale()}, n=10, m=3)
+
+
+def test_each_launch_has_its_share() -> None:
+    found = lk.measure(swept(), n=2000, steps=3, seconds=0.05, executor="host")
+    assert [(one.name, one.times) for one in found.launches] == [("jacobi", 3), ("jacobi_2", 3)]
+    assert abs(sum(one.share for one in found.launches) - 1) < 1e-9
+    assert all(one.seconds > 0 for one in found.launches)
+    assert "of all, 3 times" in str(found)
+    assert found.costs.times == 6
+    alone = lk.measure(swept().launches()[0], n=100, seconds=0.02, executor="host")
+    assert alone.launches == ()
+    assert lk.measure(swept(), n=20, steps=0, seconds=0.02, executor="host").launches == ()
+    read = lk.measure(swept(), n=20, steps=1, seconds=0.02, executor="reference")
+    assert read.launches == ()
+
+
+def test_kernels_of_several_launches_take_turns() -> None:
+    both = lk.compare({"text": jacobi(), "fast": swept()}, n=500, steps=2, seconds=0.05)
+    said = str(both)
+    assert "launches of text:" in said and "launches of fast:" in said
+    assert both["fast"].measurement.launches

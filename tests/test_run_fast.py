@@ -15,6 +15,7 @@ import numpy as np
 import pymbolic.primitives as p
 import pytest
 from _run_programs import MATMUL, SUMDIFF, axpy, loaded, m, n
+from launch_kernels import eliminated, summed, swept
 
 from loopkit._errors import AssumptionError, InvalidArgumentError, LaunchError
 from loopkit._program import ArrayParam, Check, Program
@@ -95,7 +96,7 @@ class Gpu:
     def load(self, program: Program, device: Any) -> LoadedProgram:
         function = 1000 + len(self.loaded)
         made = loaded(program, device, function)
-        self.loaded[function] = made
+        self.loaded |= {one.function: one for one in (made, *made.parts.values())}
         return made
 
     def launch(self, config: Any, function: Any, params: Any, extra: Any) -> int:
@@ -444,3 +445,82 @@ def test_no_arrays_but_sizes_only(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> 
     executor_of(program, gpu)(n=5)
     assert seen == [{"n": 5}]
     assert str(m) == "m"
+
+
+def swept_arrays(n: int) -> dict[str, Any]:
+    return {"u": tensor(n), "v": tensor(n), "steps": 2}
+
+
+def test_calls_of_several_launches_are_specialised(gpu: Gpu) -> None:
+    """Loops around launches are rolled out for the sizes of a call, on one stream."""
+    knl = executor_of(swept().program(), gpu)
+    first = swept_arrays(100)
+    knl(**first)
+    assert gpu.resolved == 1
+    once = [(one.program.name, one.grid, one.values) for one in gpu.launches]
+    assert [name for name, _, _ in once] == ["jacobi", "jacobi_2"] * 2
+    gpu.kind.stream = 9
+    other = swept_arrays(100)
+    knl(**other)
+    assert gpu.resolved == 1 and len(gpu.launches) == 8
+    again = gpu.launches[4:]
+    assert [(one.program.name, one.grid) for one in again] == [pair[:2] for pair in once]
+    assert {one.stream for one in again} == {9}
+    assert all(one.values["u"] == other["u"].at for one in again)
+    knl(**swept_arrays(100) | {"steps": 3})
+    assert gpu.resolved == 2 and len(gpu.launches) == 14
+
+
+def test_what_launches_hand_over_is_allocated_in_each_call(gpu: Gpu) -> None:
+    knl = executor_of(summed().program(), gpu)
+    x = tensor(256 * 9)
+    for _ in range(3):
+        knl(x=x)
+    assert gpu.resolved == 1 and len(gpu.launches) == 6
+    for part, whole in zip(gpu.launches[::2], gpu.launches[1::2], strict=True):
+        assert part.values["p"] == whole.values["p"] and part.grid == (3, 1, 1)
+
+
+def test_the_iname_of_a_loop_around_launches_is_an_argument(gpu: Gpu) -> None:
+    knl = executor_of(eliminated().program(), gpu)
+    for _ in range(2):
+        knl(a=tensor(5, 5))
+    assert gpu.resolved == 1
+    assert [one.values["k"] for one in gpu.launches] == [0, 1, 2, 3] * 2
+
+
+def test_a_launch_that_fails_behind_others_is_no_reason_to_begin_again(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = swept_arrays(100)
+    fails_at = 0
+
+    def failing(*args: Any) -> int:
+        status = gpu.launch(*args)
+        return 719 if len(gpu.launches) == fails_at else status
+
+    monkeypatch.setattr(launch, "launch_function", lambda: failing)
+    knl = executor_of(swept().program(), gpu)
+    knl(**arrays)  # writes the function
+    fails_at = len(gpu.launches) + 2
+    with pytest.raises(LaunchError, match="failed: CUDA error 719"):
+        knl(**arrays)
+    assert len(gpu.launches) == fails_at
+
+
+def test_many_launches_are_checked_each_time(gpu: Gpu) -> None:
+    knl = executor_of(swept().program(), gpu)
+    for _ in range(2):
+        knl(**swept_arrays(40) | {"steps": fast.LAUNCHES})
+    assert gpu.resolved == 2 and len(gpu.launches) == 4 * fast.LAUNCHES
+
+
+def test_several_launches_bound(gpu: Gpu) -> None:
+    knl = executor_of(swept().program(), gpu)
+    monkey = knl.bind(**swept_arrays(100))
+    assert not gpu.launches
+    monkey()
+    monkey(stream=4)
+    assert [one.stream for one in gpu.launches] == [0] * 4 + [4] * 4
+    assert knl.bind(**swept_arrays(100) | {"steps": 0})() is not None
+    assert len(gpu.launches) == 8

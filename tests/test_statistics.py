@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from launch_kernels import eliminated, summed
 
 import loopkit as lk
 
@@ -98,3 +99,15 @@ def test_bad_questions() -> None:
         op_map.filter_by(mtype=["global"])
     with pytest.raises(lk.InvalidArgumentError, match="no field 'type'"):
         op_map.group_by("type")
+
+
+def test_several_launches_have_keys_of_their_own() -> None:
+    knl = eliminated()
+    sizes = {"n": 40}
+    assert lk.get_op_map(knl).eval_and_sum(sizes) == 2 * sum(k * k for k in range(40))
+    assert lk.get_synchronization_map(knl)[lk.Sync("kernel_launch", "eliminate")](**sizes) == 39
+    found = lk.get_mem_access_map(summed())
+    assert {key.kernel_name for key in found} == {"full_sum", "full_sum_2"}
+    by_array = found.filter_by(variable=["p"]).eval({"m": 9})
+    assert sorted(by_array.values()) == [9, 9]
+    assert str(lk.get_op_map(summed()).sum()) == "257*m"

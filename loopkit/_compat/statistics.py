@@ -3,6 +3,7 @@
 Counts are of single threads (*work items*) everywhere, and exact at any sizes: a count prints as
 a polynomial of the sizes where it is one.  Arithmetic of subscripts is not counted, and an element
 that a statement names twice is read once.
+Of several launches each has keys of its own, with its name.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import pymbolic.primitives as prim
 from loopkit._arrays import strides_of, swizzles_of
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
-from loopkit._costs.accesses import Access, accesses_of, address_map, space_of
+from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, space_of
 from loopkit._costs.barrier_counts import barriers_of, kinds_of_barriers
 from loopkit._costs.costs import instances_at, kinds_of_operations, operations_at
+from loopkit._costs.launched import Launched, launched
 from loopkit._costs.open_sizes import polynomials
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES
@@ -27,11 +29,10 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._launches import check_one_launch
 from loopkit._linear import NotAffineError, linear, linear_sum
 from loopkit._nodes import Expression
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
-from loopkit._poly.model import Model, model_of
+from loopkit._poly.model import Model
 
 
 class CountGranularity:
@@ -292,21 +293,16 @@ def _op_key(kernel: Kernel, kind: str, dtype: str) -> Op:
 
 @memoised
 def _operations(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
-    model = _model(kernel)
-    known = {s.id: instances_at(model, s.id, dict(sizes))[0] for s in model.kernel.statements}
     found: dict[Any, int | None] = {}
-    for (kind, dtype), times in operations_at(model, known, dict(sizes)):
-        key = _op_key(kernel, kind, dtype)
-        before = found.get(key, 0)
-        found[key] = None if before is None or times is None else before + times
+    for one in launched(kernel):
+        model, at = one.model, dict(sizes)
+        ids = (s.id for s in model.kernel.statements)
+        known = {name: instances_at(model, name, at, (), one.calls)[0] for name in ids}
+        for (kind, dtype), times in operations_at(model, known, at, one.calls):
+            key = _op_key(one.kernel, kind, dtype)
+            before = found.get(key, 0)
+            found[key] = None if before is None or times is None else before + times
     return found
-
-
-def _model(kernel: Kernel) -> Model:
-    from loopkit.codegen.prepare import prepare
-
-    check_one_launch(kernel, "a count")
-    return model_of(prepare(kernel))
 
 
 @in_turn
@@ -318,20 +314,22 @@ def get_op_map(
     *count_redundant_work* and *subgroup_size* change nothing: single threads are counted, with
     all that they do.  Raises what lowering raises.
     """
-    model = _model(kernel)
-    found = kinds_of_operations(model)
-    return _map(kernel, _operations, dict.fromkeys(_op_key(kernel, *kind) for kind in found))
+    keys = (
+        _op_key(one.kernel, *kind)
+        for one in launched(kernel)
+        for kind in kinds_of_operations(one.model)
+    )
+    return _map(kernel, _operations, dict.fromkeys(keys))
 
 
 @memoised
 def _memory(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
-    model = _model(kernel)
     found: dict[Any, int | None] = {}
-    for access in _accesses(model):
-        key = _access_key(model, access)
+    for one, access in _accesses(kernel):
+        key = _access_key(one.model, access)
         before = found.get(key, 0)
         try:
-            where = address_map(model, access, dict(sizes))
+            where = in_calls(address_map(one.model, access, dict(sizes)), one.calls)
             times = count(where.domain, where.names, dict(sizes))
             found[key] = None if before is None else before + times
         except (NotAffineError, TooManyPointsError, EndlessError):
@@ -339,8 +337,13 @@ def _memory(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
     return found
 
 
-def _accesses(model: Model) -> list[Access]:
-    return [a for a in accesses_of(model.kernel) if space_of(model.kernel, a.array) in SPACES]
+def _accesses(kernel: Kernel) -> list[tuple[Launched, Access]]:
+    return [
+        (one, access)
+        for one in launched(kernel)
+        for access in accesses_of(one.model.kernel)
+        if space_of(one.model.kernel, access.array) in SPACES
+    ]
 
 
 def _access_key(model: Model, access: Access) -> MemAccess:
@@ -396,19 +399,21 @@ def get_mem_access_map(
     *count_redundant_work* and *subgroup_size* change nothing: single threads are counted, with
     all that they do.  ``knl.costs()`` says what warps make of that.  Raises what lowering raises.
     """
-    model = _model(kernel)
-    return _map(kernel, _memory, dict.fromkeys(_access_key(model, a) for a in _accesses(model)))
+    keys = (_access_key(one.model, access) for one, access in _accesses(kernel))
+    return _map(kernel, _memory, dict.fromkeys(keys))
 
 
 @memoised
 def _synchronisation(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
-    launch = kernel.launch_config(**dict(sizes))
-    assert not isinstance(launch, tuple)
-    found: dict[Any, int | None] = {Sync("kernel_launch", kernel.name): 1}
-    for barrier in barriers_of(kernel, dict(sizes), launch.grid, launch.block):
-        key = _sync_key(kernel, of_warp=barrier.of_warp)
-        before, each = found.get(key, 0), barrier.per_thread
-        found[key] = None if before is None or each is None else before + each
+    found: dict[Any, int | None] = {}
+    for one in launched(kernel):
+        made, at = one.kernel.program(), dict(sizes)
+        times = one.calls.counted(made.grid, at)[0] if one.calls.loops else 1
+        found[Sync("kernel_launch", one.kernel.name)] = times
+        for barrier in barriers_of(one.kernel, at, made.grid, made.block, one.calls):
+            key = _sync_key(one.kernel, of_warp=barrier.of_warp)
+            before, each = found.get(key, 0), barrier.per_thread
+            found[key] = None if before is None or each is None else before + each * times
     return found
 
 
@@ -424,7 +429,9 @@ def get_synchronization_map(kernel: Kernel, subgroup_size: int | None = None) ->
     given, and ``knl.costs().barriers`` counts all.  *subgroup_size* changes nothing.  Raises what
     lowering raises.
     """
-    keys = [_sync_key(kernel, of_warp=of_warp) for of_warp in kinds_of_barriers(kernel)]
-    return _map(
-        kernel, _synchronisation, dict.fromkeys([*keys, Sync("kernel_launch", kernel.name)])
-    )
+    keys: list[Sync] = []
+    for one in launched(kernel):
+        waits = kinds_of_barriers(one.kernel)
+        keys += [_sync_key(one.kernel, of_warp=of_warp) for of_warp in waits]
+        keys.append(Sync("kernel_launch", one.kernel.name))
+    return _map(kernel, _synchronisation, dict.fromkeys(keys))

@@ -28,6 +28,7 @@ from loopkit._measure.measure import (
     together,
     warm,
 )
+from loopkit._measure.shares import launch_times
 from loopkit._measure.turns import SLOT, Slots, launches_for, middle, order, paired
 from loopkit._printed import Printed
 from loopkit._spelling import shown
@@ -69,7 +70,7 @@ class Contest(Printed):
     def __str__(self) -> str:
         first = self.entries[0]
         rows: list[tuple[str, ...]] = [
-            ("", "a launch", f"beside {first.name}", "of the roofline", "largest error")
+            ("", "a call", f"beside {first.name}", "of the roofline", "largest error")
         ]
         for entry in self.entries:
             low, high = entry.middle
@@ -90,6 +91,9 @@ class Contest(Printed):
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
             for row in rows
         ]
+        for entry in self.entries:
+            if entry.measurement.launches:
+                lines += [f"launches of {entry.name}:", *entry.measurement.launch_lines()]
         return "\n".join([first.measurement.where, *lines])
 
     __repr__ = __str__
@@ -172,11 +176,12 @@ def compared(
             errors = _same_results(runs, tolerance)
         with working("measuring"):
             slots = _slots(runs, seconds)
+            launches = {name: launch_times(run, kernels[name], 0.0) for name, run in runs.items()}
     entries = []
     for name in kernels:
         found = slots[name]
         ratios = found.ratios or [1.0]
-        told = measurement(ready[name], runs[name], found.seconds, flush_l2)
+        told = measurement(ready[name], runs[name], found.seconds, flush_l2, launches[name])
         entries.append(
             Entry(
                 name, told, statistics.median(ratios), middle(ratios), tuple(errors[name].items())

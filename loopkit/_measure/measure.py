@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.arguments import Prepared, prepared
+from loopkit._measure.shares import LaunchTime, launch_lines, launch_times
 from loopkit._measure.turns import launches_for, middle
 from loopkit._printed import Printed
 from loopkit._spelling import shown
@@ -44,6 +45,13 @@ class Runner(Protocol):
         """Launch so often; after :meth:`wait`, what is returned gives the seconds of each."""
         ...
 
+    def each(self) -> Callable[[], list[tuple[str, float]]]:
+        """Launch a call once; after :meth:`wait`, what is returned gives its launches' seconds.
+
+        Each by the name of its launch, in order; none where they cannot be told apart.
+        """
+        ...
+
     def wait(self) -> None:
         """Wait for all launches."""
         ...
@@ -61,7 +69,8 @@ class Measurement(Printed):
     a row; on the CPU single runs.  ``device`` is None there, and for a GPU of which no rates are
     known.  ``in_place`` names arrays that launches read and write: each begins with their first
     values (each row of launches, where they were timed in a row).  ``made`` names those that were
-    filled with random numbers.
+    filled with random numbers.  ``launches`` says what each of several launches takes of a call,
+    measured in further calls.
     """
 
     kernel: str
@@ -72,6 +81,7 @@ class Measurement(Printed):
     flush_l2: bool
     in_place: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
+    launches: tuple[LaunchTime, ...] = ()
     source: Kernel = field(compare=False, repr=False, kw_only=True)
 
     @property
@@ -116,6 +126,14 @@ class Measurement(Printed):
         """Arithmetic operations a second."""
         return self.costs.roofline.operations / self.seconds
 
+    def launch_lines(self) -> list[str]:
+        """A line for each of several launches: its time, its share, and that of its roofline."""
+        bounds: dict[str, float] = {}
+        with suppress(LoopkitError):
+            if isinstance(self.roofline, SequenceRoofline):
+                bounds = {name: one.seconds for name, one in self.roofline.launches}
+        return [*launch_lines(self.launches, bounds)]
+
     def __str__(self) -> str:
         low, high = self.middle
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes)
@@ -125,6 +143,7 @@ class Measurement(Printed):
             f"the fastest {seconds_text(self.fastest)})"
         )
         lines = [self.kernel + (f" at {sizes}" if sizes else "") + f", {self.where}", times]
+        lines += self.launch_lines()
         if self.executor != "cuda":
             lines.append("this says nothing of how fast a GPU would be")
         else:
@@ -214,10 +233,17 @@ def measured(
             run = stack.enter_context(runner(ready, name, flush_l2))
         with working("measuring"):
             times = timed(run, seconds)
-    return measurement(ready, run, times, flush_l2)
+            launches = launch_times(run, ready.kernel, seconds / 4)
+    return measurement(ready, run, times, flush_l2, launches)
 
 
-def measurement(ready: Prepared, run: Runner, times: list[float], flush_l2: bool) -> Measurement:
+def measurement(
+    ready: Prepared,
+    run: Runner,
+    times: list[float],
+    flush_l2: bool,
+    launches: tuple[LaunchTime, ...],
+) -> Measurement:
     """What was measured of a kernel."""
     return Measurement(
         kernel=ready.kernel.name,
@@ -228,6 +254,7 @@ def measurement(ready: Prepared, run: Runner, times: list[float], flush_l2: bool
         flush_l2=flush_l2 and run.executor == "cuda",
         in_place=run.in_place,
         made=ready.made,
+        launches=launches,
         source=ready.kernel,
     )
 

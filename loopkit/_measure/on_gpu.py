@@ -54,7 +54,7 @@ class OnGpu:
         self,
         device: driver.Device,
         stream: int,
-        start: Callable[[], None],
+        starts: Sequence[tuple[str, Callable[[], None]]],
         homes: list[Home],
         flush: Callable[[], None] | None,
     ) -> None:
@@ -62,10 +62,28 @@ class OnGpu:
         #: What is known of it; None for a GPU of a kind of which no rates are known.
         self.described = _described()
         self.stream = stream
-        self._start = start
+        self._starts = starts
         self._homes = homes
         self._flush = flush
         self.in_place = tuple(home.name for home in homes if home.kept is not None)
+
+    def _start(self) -> None:
+        """Launch all of a call, in order."""
+        for _, start in self._starts:
+            start()
+
+    def each(self) -> Callable[[], list[tuple[str, float]]]:
+        """Launch once; what is returned gives the launches, by name, with the seconds of each."""
+        clock = Clock(self.stream, len(self._starts))
+        self.restore()
+        if self._flush is not None:
+            self._flush()
+        for _, start in self._starts:
+            clock.mark()
+            start()
+            clock.mark()
+        names = [name for name, _ in self._starts]
+        return lambda: list(zip(names, clock.seconds(), strict=True))
 
     def restore(self) -> None:
         """Give arrays that a launch reads and writes what they held at first."""
@@ -150,21 +168,16 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
             if param.role == "argument":
                 homes.append(home)
         calls = calls_of(loaded, resolved, placed)
-        starts = [launcher(part, grid, stream, own) for part, grid, own in calls]
-        start = starts[0] if len(starts) == 1 else partial(_start_all, starts)
+        starts = [
+            (part.program.name, launcher(part, grid, stream, own)) for part, grid, own in calls
+        ]
         flush = None
         if flush_l2:
             l2 = attribute("L2_CACHE_SIZE", index)
             flush = stack.enter_context(flusher(device, stream, l2))
-        made = OnGpu(device, stream, start, homes, flush)
+        made = OnGpu(device, stream, starts, homes, flush)
         yield made
         made.wait()
-
-
-def _start_all(starts: Sequence[Callable[[], None]]) -> None:
-    """Launch all of a call, in order."""
-    for start in starts:
-        start()
 
 
 @contextmanager

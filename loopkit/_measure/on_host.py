@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from loopkit._execute import executor
 from loopkit._kernel import Kernel
 from loopkit._run.arrays import Layout, numpy_empty
+from loopkit._run.host import HostExecutor
 from loopkit._run.plan import ArgumentPlan
 
 
@@ -19,10 +21,16 @@ class OnHost:
     """A kernel, ready to be run again and again with the same arguments."""
 
     def __init__(
-        self, name: str, run: Callable[[], Any], written: dict[str, Any], read: tuple[str, ...]
+        self,
+        name: str,
+        run: Callable[[], Any],
+        turns: Callable[[], Iterator[tuple[str, Callable[[], None]]]],
+        written: dict[str, Any],
+        read: tuple[str, ...],
     ) -> None:
         self.executor = name
         self._run = run
+        self._turns = turns
         self._written = written
         self._kept = {name: written[name].copy() for name in read}
         self.in_place = read
@@ -40,6 +48,16 @@ class OnHost:
             begin = time.perf_counter()
             self._run()
             times.append(time.perf_counter() - begin)
+        return lambda: times
+
+    def each(self) -> Callable[[], list[tuple[str, float]]]:
+        """Run once; what is returned gives the launches, by name, with the seconds of each."""
+        self.restore()
+        times = []
+        for name, start in self._turns():
+            begin = time.perf_counter()
+            start()
+            times.append((name, time.perf_counter() - begin))
         return lambda: times
 
     def wait(self) -> None:
@@ -60,9 +78,13 @@ def on_host(kernel: Kernel, arguments: Mapping[str, Any], name: str) -> Iterator
     resolved = plan.resolve((), own)
     given = resolved.numpy_arrays()
     own |= {name: _copy(given[name], resolved.layouts[name]) for name in plan.outputs}
-    run = executor(kernel, name).bind(**own)
+    runs = executor(kernel, name)
+    run = runs.bind(**own)
+    turns = partial(iter, ())
+    if isinstance(runs, HostExecutor):
+        turns = partial(runs.turns, runs.plan.resolve((), own))
     both = tuple(n for n in plan.outputs if plan.arrays[n].is_read)
-    yield OnHost(name, run, {n: own[n] for n in plan.outputs}, both)
+    yield OnHost(name, run, turns, {n: own[n] for n in plan.outputs}, both)
 
 
 def _copy(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:

@@ -58,7 +58,7 @@ def bound_launch(
     if not ready.calls:
         return lambda stream=None: result
     if len(ready.calls) > 1:
-        return _bound_sequence(ready, current, constants, result)
+        return _bound_sequence(ready, current, constants, devices, result)
     [(loaded, grid, arguments)] = ready.calls
     # Each stream has a slot of its own that is never written again, so that threads
     # may share the function.
@@ -109,19 +109,23 @@ def bound_launch(
 
 
 def _bound_sequence(
-    ready: Ready, current: str, constants: dict[str, Any], result: Any
+    ready: Ready, current: str, constants: dict[str, Any], devices: int, result: Any
 ) -> Callable[..., Any]:
     """The same for several launches, one after the other."""
     device, start = ready.loaded.device, launch.launch_function()
     current_stream: Callable[[], int] = eval(f"lambda: {current}", constants)
-    current_device = launch.current_device_function()
+    current_device = launch.current_device_function() if devices > 1 else lambda: device.index
     functions = [ctypes.c_void_p(loaded.function) for loaded, _, _ in ready.calls]
     filled: dict[int, list[launch.Slot]] = {}
 
-    def launch_all(slots: list[launch.Slot]) -> None:
-        for (loaded, _, _), function, slot in zip(ready.calls, functions, slots, strict=True):
+    def launch_all(slots: list[launch.Slot], *, here: bool) -> bool:
+        """Launch; false where this thread has no context, and nothing was launched."""
+        for number, (function, slot) in enumerate(zip(functions, slots, strict=True)):
             status = start(slot[1], function, slot[2], None)
-            launch.check(status, loaded)
+            if not here and not number and status in driver.NO_CONTEXT:
+                return False
+            launch.check(status, ready.calls[number][0])
+        return True
 
     def call(stream: Any = None) -> Any:
         handle = current_stream() if stream is None else stream_handle(stream)
@@ -130,11 +134,9 @@ def _bound_sequence(
             slots = [launch.filled_slot(one, grid, handle, own) for one, grid, own in ready.calls]
             filled[handle] = slots
         try:
-            if current_device() == device.index:
-                launch_all(slots)
-            else:
+            if current_device() != device.index or not launch_all(slots, here=False):
                 with device.current():
-                    launch_all(slots)
+                    launch_all(slots, here=True)
         except driver.DriverError as error:
             raise device.recover(error) from None
         return result

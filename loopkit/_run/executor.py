@@ -87,7 +87,7 @@ class CudaExecutor:
                 device.wait(ready.stream, self.plan.name)
             for pointer in ready.scratch:
                 driver.call("cuMemFreeAsync", pointer, ready.stream)
-        if fast.possible(resolved):
+        if fast.possible(resolved, len(ready.calls)):
             given, devices = self.plan.given(args, kwargs), driver.device_count()
             made = fast.Writer(resolved, given, ready.loaded, devices, self._checked_call)
             self._put_first(fast.key_of(self.plan, given, resolved.arrays), made.function())

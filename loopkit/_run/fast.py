@@ -15,7 +15,7 @@ import functools
 import keyword
 import linecache
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -23,24 +23,26 @@ from loopkit._expression import python_source
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._program import ArrayParam, ValueParam
-from loopkit._run import launch, overlap
+from loopkit._run import driver, launch, overlap
 from loopkit._run.arrays import HOST, ArrayInfo
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit._run.scalars import check_scalar, is_integer, is_plain, pack_scalar
+from loopkit._run.sequence import Call, calls_of
 
 #: How many functions are tried one after the other, and how many are kept besides.
 CHAIN = 8
 SPARE = 256
+#: Launches of one call that a function makes; a call of more is checked each time.
+LAUNCHES = 64
 #: What the text says itself, beside names that begin with an underscore or are hidden.
 _WORDS = frozenset(("stream", "type", "Exception"))
 
 
-def possible(resolved: Resolved) -> bool:
-    """Whether calls like this one can have a function of their own."""
+def possible(resolved: Resolved, launches: int) -> bool:
+    """Whether calls like this one, of so many launches, can have a function of their own."""
     return (
-        0 not in resolved.grid
-        and not resolved.plan.program.launches
+        0 < launches <= LAUNCHES
         and bool(resolved.arrays)
         and all(info.kind.has_guard for info in resolved.arrays.values())
         and resolved.location != HOST
@@ -192,6 +194,10 @@ class Writer:
         self.constants["_stream_handle"] = stream_handle
         return f"{current} if stream is None else _stream_handle(stream)"
 
+    def launches(self) -> list[Call]:
+        """What the call launches, with the expressions of its arguments."""
+        return calls_of(self.loaded, self.resolved, self.arguments())
+
     def arguments(self) -> list[str]:
         """The values to pack, in the order of the program's parameters."""
         result = []
@@ -217,8 +223,11 @@ class Writer:
 
     # -- all together
 
-    def text(self) -> str:
+    def text(self, launches: Sequence[Call]) -> str:
         """The function's text; all that differs between sizes is in the constants."""
+        numbers = range(len(launches))
+        slot = ", ".join(f"_memory_{n}, _config_{n}, _params_{n}" for n in numbers)
+        starts = [f"_launch(_config_{n}, _function_{n}, _params_{n}, None)" for n in numbers]
         names = ", ".join(f"{n}=None" for n in self.plan.names)
         then = "\n            and "
         relations = self.relations()
@@ -233,19 +242,24 @@ class Writer:
             lines += [f"            _fits = {' and '.join(relations)}", "        if _fits:"]
         lines += [
             "            _slot = _slots.pop() if _slots else _new_slot()",
-            "            _memory, _config, _params = _slot",
-            "            _pack(",
-            f"                _memory, {launch.STREAM_OFFSET}, {self.stream()},",
-            f"                {', '.join(self.arguments())}",
-            "            )",
+            f"            {slot} = _slot",
+            f"            _handle = {self.stream()}",
+            *(
+                f"            _pack_{n}(_memory_{n}, {launch.STREAM_OFFSET}, _handle, "
+                f"{', '.join(map(str, arguments))})"
+                for n, (_, _, arguments) in enumerate(launches)
+            ),
             "    except Exception:",
             "        _fits = False  # the full check says what is wrong",
             "    if not _fits:",
             f"        return _next({self._forward()})",
-            "    _status = _launch(_config, _function, _params, None)",
-            "    _slots.append(_slot)",
+            f"    _status = {starts[0]}",
             "    if _status:",
+            "        _slots.append(_slot)",
             f"        return _fallback({self._forward()})",
+            *(f"    _status = _status or {start}" for start in starts[1:]),
+            "    _slots.append(_slot)",
+            *(["    if _status:", "        _fail(_status)"] if starts[1:] else []),
             f"    return {self.result()}",
         ]
         return "\n".join(lines) + "\n"
@@ -255,18 +269,34 @@ class Writer:
 
     def function(self) -> Callable[..., Any]:
         """Write the text and turn it into a function."""
-        text = self.text()
-        slots: list[launch.Slot] = []
+        launches = self.launches()
+        text = self.text(launches)
+        slots: list[tuple[Any, ...]] = []
+
+        def new_slot() -> tuple[Any, ...]:
+            return tuple(
+                part for loaded, grid, _ in launches for part in launch.new_slot(loaded, grid)
+            )
+
+        def fail(status: int) -> None:
+            """A launch failed behind others, which must not run again."""
+            try:
+                launch.check(status, self.loaded)
+            except driver.DriverError as error:
+                raise self.loaded.device.recover(error) from None
+
         namespace: dict[str, Any] = {
             **self.constants,
             "_slots": slots,
-            "_new_slot": functools.partial(launch.new_slot, self.loaded, self.resolved.grid),
-            "_pack": struct.Struct(launch.call_format(self.loaded)).pack_into,
+            "_new_slot": new_slot,
             "_launch": launch.launch_function(),
-            "_function": ctypes.c_void_p(self.loaded.function),
+            "_fail": fail,
             "_fallback": self.fallback,
             "_next": self.fallback,
         }
+        for n, (loaded, _, _) in enumerate(launches):
+            namespace[f"_pack_{n}"] = struct.Struct(launch.call_format(loaded)).pack_into
+            namespace[f"_function_{n}"] = ctypes.c_void_p(loaded.function)
         exec(compiled(text, self.plan.name), namespace)
         made: Callable[..., Any] = namespace[self.plan.name]
         return made

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 from loopkit._program import ArrayParam, Program
@@ -90,6 +91,11 @@ class HostExecutor(CpuExecutor):
 
     def run(self, resolved: Resolved) -> None:
         """Launch the program that was compiled for the CPU."""
+        for _, start in self.turns(resolved):
+            start()
+
+    def turns(self, resolved: Resolved) -> Iterator[tuple[str, Callable[[], None]]]:
+        """The launches of a call, in order: the name of each, and what runs it."""
         arrays = resolved.numpy_arrays()
         program = self._program_for(resolved.strided)
         arguments = [
@@ -99,7 +105,8 @@ class HostExecutor(CpuExecutor):
         for turn in turns_of(program, resolved.values):
             own = own_arguments(program, turn, arguments)
             module = self._module(resolved.strided, turn.program)
-            module.launch(own, turn.grid, order=self.order, seed=self.seed)
+            options = {"order": self.order, "seed": self.seed}
+            yield turn.program.name, partial(module.launch, own, turn.grid, **options)
 
     def _module(self, strided: frozenset[str], program: Program) -> Any:
         """A launch, compiled for the CPU."""

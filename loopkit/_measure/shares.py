@@ -1,0 +1,74 @@
+"""What each launch takes of a call of several."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from loopkit._costs.quantities import seconds_text
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
+from loopkit._relations import grouped
+
+LEAST = 3
+"""Calls whose launches are timed one by one, at least."""
+
+
+@dataclass(frozen=True)
+class LaunchTime:
+    """A launch of a call: its name, how often the call runs it, and the seconds of all these.
+
+    The median of several calls, in which each launch is timed on its own: on a GPU that takes
+    a little longer than launches in a row.  ``share`` is that of all launches' times.
+    """
+
+    name: str
+    times: int
+    seconds: float
+    share: float
+
+
+class Launching(Protocol):
+    """A kernel whose launches can be timed one by one: see ``Runner``."""
+
+    def each(self) -> Callable[[], list[tuple[str, float]]]: ...
+
+    def wait(self) -> None: ...
+
+
+def launch_times(run: Launching, kernel: Kernel, seconds: float) -> tuple[LaunchTime, ...]:
+    """The times of launches, measured for about so long; none of a call that is one launch."""
+    if is_one_launch(kernel):
+        return ()
+    calls: list[dict[str, float]] = []
+    counts: dict[str, int] = {}
+    begin = time.perf_counter()
+    while len(calls) < LEAST or time.perf_counter() - begin < seconds:
+        found = run.each()
+        run.wait()
+        by_name = grouped(found())
+        if not by_name:
+            return ()
+        calls.append({name: sum(times) for name, times in by_name.items()})
+        counts = {name: len(times) for name, times in by_name.items()}
+    medians = {name: statistics.median(call[name] for call in calls) for name in counts}
+    total = sum(medians.values()) or 1.0
+    return tuple(
+        LaunchTime(name, count, medians[name], medians[name] / total)
+        for name, count in counts.items()
+    )
+
+
+def launch_lines(launches: Sequence[LaunchTime], bounds: Mapping[str, float]) -> Iterator[str]:
+    """A line for each launch; ``bounds`` are seconds that some take at least, by name."""
+    width = max((len(one.name) for one in launches), default=0)
+    for one in launches:
+        times = f", {one.times:,} times" if one.times > 1 else ""
+        roof = (
+            f", {bounds[one.name] / one.seconds:.1%} of its roofline" if one.name in bounds else ""
+        )
+        said = f"{seconds_text(one.seconds):>10}  {one.share:>6.1%} of all{times}{roof}"
+        yield f"  {one.name:<{width}}  {said}"

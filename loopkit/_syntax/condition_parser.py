@@ -152,7 +152,10 @@ class ConditionParser(Words):
         while self.words[self.at] in RELATIONS:
             relations.append(self.words[self.at])
             self.at += 1
+            start = self.at
             chain.append(self.values())
+            if self.words[self.at] in RELATIONS and any(v.constant is not None for v in chain[-1]):
+                self.refuse_comma(start)
         if not relations:
             word = self.words[self.at]
             if word in CLOSING or word in WORDS or word in (END, ";", ",", ":"):
@@ -160,6 +163,17 @@ class ConditionParser(Words):
                 self.fail(at, why, last=self.at - 1, instead="write i < n, or i = 0")
             self.fail_at_leftover()
         return isl_text.chained(chain, relations)
+
+    def refuse_comma(self, start: int) -> None:
+        """Refuse ``i >= 0, j >= 0``: to isl it says ``i >= 0 >= 0 and i >= j >= 0``."""
+        if "," in self.words[start : self.at]:
+            comma = self.words.index(",", start)
+            self.fail(
+                comma,
+                "it is not clear what ',' is between: conditions, or values that are compared",
+                instead="write 'and' between conditions: isl would compare what stands on both "
+                "sides of ',' with both of its neighbours",
+            )
 
     def values(self) -> list[isl_text.Value]:
         """Values between commas: each is compared."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
-from campaign import device, kernels, steps
+from campaign import device, kernels, steps, together
 from campaign.batch import Batches, Limits
 from campaign.brute_force import try_to_break
 from campaign.compiled import compile_all, first_wrong
@@ -20,10 +21,12 @@ from campaign.kernels import Block, Drawn, Line
 from campaign.shrink import Reproducer, shrunk
 from campaign.steps import Call
 from campaign.tally import Tally
+from campaign.walk import Walk, walk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import loopkit as lk
+from loopkit._collectives import combined_axes
 from loopkit._registry import transforms
 
 pytestmark = pytest.mark.host
@@ -265,6 +268,36 @@ def test_all_kinds_of_accesses_are_drawn():
         " // 2",
     ):
         assert piece in text, piece
+
+
+def test_what_threads_do_together_is_drawn():
+    """Collectives, launches, atomic updates and storage that is shared, in kernels that run."""
+    text, accepted = "", set()
+    for seed in range(24):
+        r = random.Random(seed)
+        drawn, kernel = kernels.draw(r, text=together.draw_text)
+        found = walk(r, Walk(kernel), 6, together=True)
+        text += drawn.text
+        accepted |= {call.transform for call in found.calls}
+        accepted |= {"combined"} & {"combined" for _ in combined_axes(found.kernel)}
+    for piece in ("gbarrier", "{atomic}", "sum(", "<> s", "if "):
+        assert piece in text, piece
+    for step in ("tag_inames", "set_temporary_address_space", "add_barrier", "combined"):
+        assert step in accepted, step
+
+
+def test_programs_of_several_launches_are_run():
+    limits = Limits(kernels=3, sequences=3, steps=5, sizes=2, refusals=0, pages=1, together=1.0)
+    batches = Batches(limits)
+    ran = set()
+
+    def first(binary, cases, seed):
+        ran.add(len(binary.program.parts) > 1)
+        return first_wrong(binary, cases, seed)
+
+    with mock.patch("campaign.batch.first_wrong", first):
+        tally = batches.run(7)
+    assert ran == {False, True} and not tally.total("wrong")
 
 
 def test_text_that_is_printed_makes_the_same_kernel():

@@ -1,5 +1,7 @@
 """Reductions whose inames are thread axes: what threads do together."""
 
+import re
+
 import numpy as np
 import pytest
 from test_gallery import load
@@ -252,6 +254,37 @@ def test_the_proof_finds_faults_in_a_combination(old, new, finding):
     assert old in source
     proof = prove_source(knl, source.replace(old, new, 1))
     assert finding in str(proof)
+
+
+@pytest.mark.parametrize(
+    ("length", "by", "old", "new"),
+    [
+        (7, None, "long long acc_other", "int acc_other"),
+        (7, None, "long long acc_other", "unsigned long long acc_other"),
+        (64, None, "__shared__ long long", "__shared__ int"),
+        (64, "shared", "__shared__ long long", "__shared__ double"),
+    ],
+)
+def test_the_proof_finds_partial_results_of_another_type(length, by, old, new):
+    """What is kept in a narrower type on the way is not the sum any more."""
+    knl = rows(dtype="int32").split_iname("j", length, inner_tag="l.0")
+    knl = knl if by is None else knl.realize_reduction(by=by)
+    assert knl.prove().ok
+    assert "holds partial results as" in str(prove_source(knl, knl.cuda().replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "finding"),
+    [
+        ("int const acc_thread", "signed char const acc_thread", "held as|more than"),
+        ("acc, 16)", "acc, 48)", "from a lane that there is not"),
+    ],
+)
+def test_the_proof_finds_numbers_of_threads_that_do_not_fit(old, new, finding):
+    knl = rows().split_iname("j", 96, inner_tag="l.0").split_iname("i", 2, inner_tag="l.1")
+    source = knl.cuda()
+    assert old in source and knl.prove().ok
+    assert re.search(finding, str(prove_source(knl, source.replace(old, new, 1))))
 
 
 def test_the_proof_finds_a_combination_that_is_lost_or_misplaced():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from launch_kernels import (
 import loopkit as lk
 from loopkit._run.executor import CudaExecutor
 from loopkit._tree import LaunchBarrier, Loop, build, entries_of
+from loopkit.codegen.proof.prove import prove_program
 
 DOMAIN = "{ [i, j, t]: 0 <= i, j < n and 0 <= t < m }"
 ORDERS = ("ascending", "descending", "random")
@@ -408,6 +410,14 @@ def test_one_binary_holds_all_launches(arch):
 def test_programs_are_proven(make, text):
     proof = make().prove(text=text)
     assert proof.ok, proof
+
+
+def test_programs_with_other_launches_are_refuted():
+    """Launches that are missing, or run twice or in another order: each is said, none is a crash."""
+    program = (knl := full_sum()).program()
+    first, second = program.launches
+    for launches in ((first,), (second,), (second, first), (first, first, second), ()):
+        assert prove_program(knl, replace(program, launches=launches)).findings
 
 
 @settings(max_examples=10, deadline=None)

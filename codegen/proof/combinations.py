@@ -105,7 +105,11 @@ class CombinationCheck(Check):
         values = self.subject.meaning.values
         found = values.assigned(statement)
         due = values.assigned(replace(statement, rhs=operation.start(dtype)))
-        if Comparison(self.subject, leaf.scope, self.is_zero).difference(found, due) is not None:
+        if Comparison(self.subject, leaf.scope, self.is_zero).difference(found, due) is None:
+            return
+        if statement.reads:
+            self.recorder.open("combination", f"what '{name}' starts from is loaded", [leaf])
+        else:
             self.wrong(f"'{name}' starts from what every thread would add once more", leaf)
 
     def placed(self, name: str, lines: _Lines) -> None:

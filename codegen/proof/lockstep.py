@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loopkit._promotion import UINT32, components_of
+from loopkit._promotion import INT32, INTEGERS, UINT32, components_of
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import SHUFFLES, VOTES
@@ -99,6 +99,7 @@ class Lockstep:
         is_neutral: Callable[[c.CExpression], bool],
     ) -> None:
         self.names = names
+        self.dtype = names.type_of(target)
         self.operation = operation
         self.joins = joins
         self.is_neutral = is_neutral
@@ -124,7 +125,7 @@ class Lockstep:
             if isinstance(node, c.Declaration):
                 self.declare(node)
             elif isinstance(node, c.Let):
-                self.integers[node.name] = self.whole(node.value)
+                self.integers[node.name] = self.held(node.ctype, self.whole(node.value))
             elif isinstance(node, c.If):
                 self.run(node.body, active & (self.whole(node.condition) != 0))
             elif isinstance(node, c.For):
@@ -139,7 +140,19 @@ class Lockstep:
     def wrong(self, what: str) -> WrongError:
         return WrongError(what, self.line)
 
+    def held(self, ctype: str, values: Ints) -> Ints:
+        """The values of a variable, all of which its type holds."""
+        dtype = TYPES[ctype]
+        if dtype not in INTEGERS:
+            raise self.wrong(f"a number of threads is held as {ctype}")
+        limits = np.iinfo(dtype)
+        if not int(limits.min) <= int(values.min()) <= int(values.max()) <= int(limits.max):
+            raise self.wrong(f"a number of threads is more than {ctype} holds")
+        return values
+
     def declare(self, node: c.Declaration) -> None:
+        if TYPES[node.ctype] != self.dtype:
+            raise self.wrong(f"'{node.name}' holds partial results as {node.ctype}")
         if node.space == "shared":
             if node.name not in self.shared:
                 size = int(np.prod([extent or 0 for extent in node.dimensions]))
@@ -155,7 +168,8 @@ class Lockstep:
         if active.any():
             first, last = int(lower[active][0]), int(upper[active][0]) + node.inclusive
             for value in range(first, last, node.step):
-                self.integers[node.name] = np.full(self.threads, value)
+                own = np.full(self.threads, value, np.int64)
+                self.integers[node.name] = self.held(node.ctype, own)
                 self.run(node.body, active)
 
     def wait(self, scope: str, active: Mask) -> None:
@@ -193,7 +207,12 @@ class Lockstep:
                 raise self.wrong(f"'{expr.operator}' is not understood")
         else:
             raise self.wrong("what decides is not a number of the thread")
-        return found & (2**32 - 1) if self.names.type_of(expr) == UINT32 else found
+        dtype = self.names.type_of(expr)
+        if dtype == UINT32:
+            return found & (2**32 - 1)
+        if dtype == INT32 and (found != found.astype(np.int32)).any():
+            raise self.wrong("a number of threads is more than int holds")
+        return found
 
     def assign(self, node: c.Assign, active: Mask) -> None:
         """A place takes a value, or the combination of its own with another."""
@@ -275,8 +294,10 @@ class Lockstep:
         value = self.value(call.arguments[1], active)
         self.gathered(call.arguments[0], active)
         by = self.whole(call.arguments[2])
+        if ((by < 0) | (by >= CUDA.warp))[active].any():
+            raise self.wrong("a shuffle is from a lane that there is not")
         source = {
-            "__shfl_sync": by % CUDA.warp,
+            "__shfl_sync": by,
             "__shfl_xor_sync": self.lane ^ by,
             "__shfl_down_sync": np.where(self.lane + by < CUDA.warp, self.lane + by, self.lane),
         }[call.function]

@@ -154,7 +154,8 @@ class ConditionParser(Words):
             self.at += 1
             start = self.at
             chain.append(self.values())
-            if self.words[self.at] in RELATIONS and any(v.constant is not None for v in chain[-1]):
+            is_between = len(chain[-1]) > 1 and self.words[self.at] in RELATIONS
+            if is_between and any(value.constant is not None for value in chain[-1]):
                 self.refuse_comma(start)
         if not relations:
             word = self.words[self.at]
@@ -164,16 +165,14 @@ class ConditionParser(Words):
             self.fail_at_leftover()
         return isl_text.chained(chain, relations)
 
-    def refuse_comma(self, start: int) -> None:
+    def refuse_comma(self, start: int) -> NoReturn:
         """Refuse ``i >= 0, j >= 0``: to isl it says ``i >= 0 >= 0 and i >= j >= 0``."""
-        if "," in self.words[start : self.at]:
-            comma = self.words.index(",", start)
-            self.fail(
-                comma,
-                "it is not clear what ',' is between: conditions, or values that are compared",
-                instead="write 'and' between conditions: isl would compare what stands on both "
-                "sides of ',' with both of its neighbours",
-            )
+        self.fail(
+            self.words.index(",", start),
+            "it is not clear what ',' is between: conditions, or values that are compared",
+            instead="write 'and' between conditions: isl would compare what stands on both "
+            "sides of ',' with both of its neighbours",
+        )
 
     def values(self) -> list[isl_text.Value]:
         """Values between commas: each is compared."""

@@ -31,6 +31,7 @@ from .workers import campaign
 @click.option("--examples", default=3, show_default=True, help="Pages for alike findings.")
 @click.option("--proofs", default=0.2, show_default=True, help="Share of sources proven.")
 @click.option("--verifications", default=0.1, show_default=True, help="Share that is verified.")
+@click.option("--together", default=0.3, show_default=True, help="Share that threads share.")
 @click.option("--seconds", default=float("inf"), help="Stop after this time in any case.")
 def main(
     sequences: int,
@@ -43,13 +44,20 @@ def main(
     examples: int,
     proofs: float,
     verifications: float,
+    together: float,
     seconds: float,
 ) -> None:
     """Run random sequences of transforms on random kernels, and report what breaks."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=160)
-    limits = Limits(refusals=refusals, pages=examples, proofs=proofs, verifications=verifications)
+    limits = Limits(
+        refusals=refusals,
+        pages=examples,
+        proofs=proofs,
+        verifications=verifications,
+        together=together,
+    )
     tally = Tally()
     start = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

@@ -15,7 +15,7 @@ from loopkit._arrays import Strided
 from loopkit._program import Program
 from loopkit.codegen.proof import prove
 
-from . import kernels
+from . import kernels, together
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
 from .compiled import Compiled, compile_all, first_wrong
 from .data import WIDE, Truth
@@ -39,6 +39,7 @@ class Limits:
     refusals: int = 25  # of a bucket that are tried by brute force, in one process
     pages: int = 3  # of a bucket that are shrunk and written down, in one process
     shrink_seconds: float = 20.0
+    together: float = 0.3  # the share of kernels of what threads do together
     proofs: float = 0.2  # the share of schedules whose source is proven, every other one read back
     verifications: float = 0.1  # the share of accepted and of wrong schedules that are compared
 
@@ -85,14 +86,21 @@ class Batches:
         for number in range(self.limits.kernels):
             name = f"{seed}.{number}"
             with self._phase("kernels"):
-                drawn, kernel = kernels.draw(r, lambda d, e, n=name: self._creation(d, e, n))  # type: ignore[misc]
+                is_of_threads = r.random() < self.limits.together
+                drawn, kernel = kernels.draw(
+                    r,
+                    lambda d, e, n=name: self._creation(d, e, n),  # type: ignore[misc]
+                    together.draw_text if is_of_threads else kernels.draw_text,
+                )
             self.tally.kernels += 1
             truth = Truth(kernel, r.randrange(1 << 30))
             pool: list[Walk] = []
             for sequence in range(self.limits.sequences):
                 # Most sequences go on from where an earlier one was.
                 start = r.choice(pool) if pool and r.random() < 0.65 else Walk(kernel)
-                found, job = self._sequence(r, drawn, truth, start, f"{name}.{sequence}")
+                found, job = self._sequence(
+                    r, drawn, truth, start, f"{name}.{sequence}", is_of_threads
+                )
                 if found.calls:
                     pool.append(found)
                 if job is not None:
@@ -112,7 +120,13 @@ class Batches:
     # {{{ one sequence
 
     def _sequence(
-        self, r: random.Random, drawn: Drawn, truth: Truth, start: Walk, seed: str
+        self,
+        r: random.Random,
+        drawn: Drawn,
+        truth: Truth,
+        start: Walk,
+        seed: str,
+        together: bool,
     ) -> tuple[Walk, _Job | None]:
         self.tally.sequences += 1
 
@@ -122,7 +136,7 @@ class Batches:
 
         with self._phase("steps"):
             most = self.limits.steps if not start.calls else self.limits.steps // 3
-            found = walk(r, start, most, note)
+            found = walk(r, start, most, note, together)
         for name, seconds in found.seconds:
             self.tally.seconds.setdefault(name, []).append(seconds)
         for call in found.calls[len(start.calls) :]:
@@ -244,7 +258,7 @@ class Batches:
             if self.note is not None:
                 self.note(job.drawn, job.walk.calls, f"{job.seed} running")
             with self._phase("truth"):
-                wide = WIDE if prod(job.program.block) > 32 else None
+                wide = WIDE if any(prod(p.block) > 32 for p in job.program.parts) else None
                 cases = job.truth.cases(job.walk.kernel, self.limits.sizes, job.walk.fixed, wide)
             with self._phase("running"):
                 count, wrong = first_wrong(binary, cases, 1)

@@ -708,15 +708,17 @@ def draw_text(r: random.Random) -> Drawn:
 
 
 def draw(
-    r: random.Random, on_crash: Callable[[Drawn, Exception], None] | None = None
+    r: random.Random,
+    on_crash: Callable[[Drawn, Exception], None] | None = None,
+    text: Callable[[random.Random], Drawn] = draw_text,
 ) -> tuple[Drawn, lk.Kernel]:
-    """A kernel that can be made, and its text.
+    """A kernel that can be made, and its text, which ``text`` draws.
 
     What is refused at creation is drawn again.  Anything but an error of
     loopkit's own goes to ``on_crash``, or is raised.
     """
     while True:
-        drawn = draw_text(r)
+        drawn = text(r)
         try:
             return drawn, drawn.make()
         except lk.LoopkitError:

@@ -258,6 +258,37 @@ def barrier(r: random.Random, text: str) -> str | None:
     return "\n".join(lines)
 
 
+def exchange(r: random.Random, text: str) -> str | None:
+    """Lanes that exchange otherwise, other atomic updates, or plain ones in their place."""
+    shuffle = _one(r, text, r"__shfl(_xor|_down|)_sync\(([^,]*), (\w+), ([^)]*)\)")
+    atomic = _one(r, text, r"atomic(\w+)\((&?)(.*), ([^,]*)\);")
+    scratch = _one(r, text, r"(\w+)\[[^\]]*threadIdx[^\]]*\]")
+    at = r.choice([shuffle, atomic, scratch])
+    if at is None:
+        return None
+    if at is scratch:
+        return _put(text, at, r.choice([f"{at[1]}[0]", f"{at[0][:-1]} + 1]", f"{at[0][:-1]} / 2]"]))
+    how = r.randrange(5)
+    if at is atomic:
+        word, _, place, value = at.groups()
+        place = place.removeprefix("&")
+        kinds = ("Add", "Max", "Min", "Or", "And", "Xor", "Exch", "Sub", "Add_block")
+        changed = f"atomic{r.choice(kinds)}(&{place}, {value});"
+        plain = (f"{place} += {value};", f"{place} = {value};", f"{place} = {place} + {value};")
+        again = f"{at[0]} {at[0]}"
+        return _put(text, at, (changed, changed, r.choice(plain), again, r.choice(plain))[how])
+    word, mask, value, lanes = shuffle.groups() if shuffle is not None else ("", "", "", "")
+    if how == 0:
+        word = r.choice(["", "_xor", "_down", "_up"])
+    elif how == 1:
+        mask = r.choice(["~0u", "0u", "1u", "31u", "65535u", f"{mask} >> 1", f"{mask} & 7u"])
+    elif how in (2, 3):
+        lanes = r.choice([f"{lanes} + 1", "0", "1", "3", "16", "31", "32", f"2 * {lanes}"])
+    else:
+        return _put(text, at, r.choice([value, f"{at[0][:-1]}, 16)", f"{at[0][:-1]}, 8)"]))
+    return _put(text, at, f"__shfl{word}_sync({mask}, {value}, {lanes})")
+
+
 def guard(r: random.Random, text: str) -> str | None:
     """A guard less, another one, or its other branch."""
     lines, first = _body(text)
@@ -360,6 +391,7 @@ EDITS: tuple[tuple[Edit, int], ...] = (
     (comment, 4),
     (line, 12),
     (barrier, 6),
+    (exchange, 10),
     (guard, 8),
     (loop, 8),
     (declaration, 5),

@@ -56,7 +56,7 @@ def mutants(r: random.Random, subject: Subject, count: int) -> list[Mutant]:
     for _ in range(2 * count):
         if len(found) == count:
             break
-        if r.random() < 0.04:
+        if r.random() < (0.2 if subject.program.launches else 0.04):
             program = relaunched(r, subject.program)
             made = Mutant(program, "launch")
         else:
@@ -65,7 +65,8 @@ def mutants(r: random.Random, subject: Subject, count: int) -> list[Mutant]:
         if made.program != subject.program and made.program.source != subject.program.source:
             found.setdefault(made.program.source, made)
         elif made.edits == "launch" and made.program != subject.program:
-            found.setdefault((made.program.block, made.program.grid, made.program.params), made)
+            program = made.program
+            found.setdefault((program.block, program.grid, program.params, program.launches), made)
     return list(found.values())
 
 

@@ -7,10 +7,48 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._program import ArrayParam, Program
+from loopkit._program import ArrayParam, Launches, Program, ProgramLoop
 
 
 def relaunched(r: random.Random, program: Program) -> Program:
+    """Other extents, or other parameters; of several launches another order, or other loops."""
+    if program.launches:
+        return replace(program, launches=_reordered(r, program.launches))
+    return _changed(r, program)
+
+
+def _reordered(r: random.Random, launches: Launches) -> Launches:
+    """One launch or loop less, twice, elsewhere, or changed."""
+    at = r.randrange(len(launches))
+    one, others = launches[at], [*launches[:at], *launches[at + 1 :]]
+    how = r.randrange(6)
+    if how == 0:
+        return tuple(others)
+    if how == 1:
+        others.insert(r.randrange(len(launches)), one)
+        return tuple(others)
+    if how == 2:
+        return (*launches[:at], one, *launches[at:])
+    if isinstance(one, Program):
+        changed: Program | ProgramLoop = _changed(r, one)
+    elif how == 3:
+        changed = replace(one, body=_reordered(r, one.body))
+    else:
+        lower, upper, step = one.lower, one.upper, one.step
+        bounds = [
+            (prim.Sum((lower, 1)), upper, step),
+            (lower, prim.Sum((upper, -1)), step),
+            (lower, prim.Sum((upper, 1)), step),
+            (prim.Sum((lower, -1)), upper, step),
+            (lower, upper, step + 1),
+            (upper, lower, step),
+        ]
+        lower, upper, step = r.choice(bounds)
+        changed = replace(one, lower=lower, upper=upper, step=step)
+    return (*launches[:at], changed, *launches[at + 1 :])
+
+
+def _changed(r: random.Random, program: Program) -> Program:
     """Other extents, or other parameters."""
     how = r.randrange(4)
     axis = r.randrange(3)

@@ -16,7 +16,7 @@ from loopkit._assertions.values import Within
 from loopkit._expression import evaluate
 from loopkit._program import Program
 
-from . import kernels
+from . import kernels, together
 from .compiled import Compiled, _Memory, compile_all
 from .data import Arrays, Case, Sizes, Truth
 from .walk import Walk, walk
@@ -38,14 +38,15 @@ class Subject:
 
 def drawn(r: random.Random, name: str) -> Subject | None:
     """A random schedule of a random kernel; None where there is nothing to change."""
-    _, kernel = kernels.draw(r)
-    found = walk(r, Walk(kernel), 8)
+    is_of_threads = r.random() < 0.5
+    _, kernel = kernels.draw(r, text=together.draw_text if is_of_threads else kernels.draw_text)
+    found = walk(r, Walk(kernel), 8, together=is_of_threads)
     try:
         program = found.kernel.program()
         proof = found.kernel.prove()
     except lk.LoopkitError:
         return None
-    if not proof.ok or program.dynamic_shared or len(program.source) > 6000:
+    if not proof.ok or program.dynamic_shared or len(program.source) > 9000:
         return None
     truth = Truth(kernel, r.randrange(1 << 30))
     cases = truth.cases(found.kernel, 3, found.fixed)

@@ -619,6 +619,17 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
 NOT_DRAWN = frozenset({"add_dtypes", "add_and_infer_dtypes", "assume_disjoint"})
 
 
+_TOGETHER = (
+    "alias_temporaries",
+    "add_barrier",
+    "remove_barrier",
+    "split_iname",
+    "tag_inames",
+    "realize_reduction",
+    "split_reduction_outward",
+    "swizzle_array",
+    "rename_iname",
+)
 # What sequences are about: the first steps, and what is drawn more often after them.
 _THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ((), ()),
@@ -630,6 +641,12 @@ _THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("extract_subst", "split_iname"), ("precompute", "add_prefetch", "tag_inames")),
     (("split_iname", "assignment_to_subst"), ("precompute", "expand_subst", "join_inames")),
     (("assume_injective", "assume_increasing"), ("split_iname", "tag_inames", "prioritize_loops")),
+)
+_OF_THREADS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("shared", "threads"), _TOGETHER),
+    (("shared", "threads", "realize_reduction"), _TOGETHER),
+    (("add_barrier", "shared", "threads"), _TOGETHER),
+    (("shared", "alias_temporaries", "threads"), _TOGETHER),
 )
 
 
@@ -644,12 +661,35 @@ def _parallel_split(r: random.Random, knl: Kernel) -> Arguments:
     return found | ({"outer_tag": f"g.{axis}"} if r.random() < 0.7 else {})
 
 
-class Theme:
-    """What a sequence is about."""
+def _all_threads(r: random.Random, knl: Kernel) -> Arguments:
+    """Rows to blocks or threads, what is in them to the threads of one axis; some are left."""
+    plain = [i for i in _plain(knl) if any(i in s.inames for s in knl.statements)]
+    around = sorted({path[0][0] for path in knl.paths.values() if path})
+    row = r.choice(["g.0", "g.0", "g.0", "l.1", None])
+    chosen = {i: row for i in plain if i in around and row is not None and r.random() < 0.9}
+    left = r.choice([0.0, 0.0, 0.0, 0.25])
+    for iname in r.sample(plain, len(plain)):
+        with_it = [s.inames for s in knl.statements if iname in s.inames]
+        # A statement has one iname on an axis.
+        taken = any(chosen.get(i) == "l.0" for inames in with_it for i in inames)
+        if iname not in chosen and iname not in around and not taken and r.random() >= left:
+            chosen[iname] = "l.0"
+    return {"iname_to_tag": chosen} if chosen else None
 
-    def __init__(self, r: random.Random) -> None:
+
+def _shared(r: random.Random, knl: Kernel) -> Arguments:
+    """The temporaries of rows in the memory of a block."""
+    names = [t.name for t in knl.temporaries if t.shape and not t.accumulates]
+    return {"temp_var_names": ", ".join(names), "address_space": "shared"} if names else None
+
+
+class Theme:
+    """What a sequence is about; ``together``: mostly what threads do together."""
+
+    def __init__(self, r: random.Random, together: bool = False) -> None:
         self.r = r
-        first, often = r.choice(_THEMES)
+        is_of_threads = r.random() < (0.75 if together else 0.2)
+        first, often = r.choice(_OF_THREADS if is_of_threads else _THEMES)
         self.first = list(first)
         self.names = list(DRAWERS)
         self.weights = [DRAWERS[n][1] * (5 if n in often else 1) for n in self.names]
@@ -660,6 +700,10 @@ class Theme:
         name = self.first.pop(0) if self.first else r.choices(self.names, self.weights)[0]
         if name == "parallel":
             name, arguments = "split_iname", _parallel_split(r, kernel)
+        elif name == "threads":
+            name, arguments = "tag_inames", _all_threads(r, kernel)
+        elif name == "shared":
+            name, arguments = "set_temporary_address_space", _shared(r, kernel)
         else:
             arguments = DRAWERS[name][0](r, kernel)
         return None if arguments is None else Call(name, arguments)

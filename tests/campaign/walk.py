@@ -58,10 +58,15 @@ class Walk:
 Note = Callable[[Sequence[Call]], None]
 
 
-def walk(r: random.Random, start: Walk, most: int, note: Note | None = None) -> Walk:
-    """Up to ``most`` more steps, refused ones included; ``note`` hears of each beforehand."""
+def walk(
+    r: random.Random, start: Walk, most: int, note: Note | None = None, together: bool = False
+) -> Walk:
+    """Up to ``most`` more steps, refused ones included; ``note`` hears of each beforehand.
+
+    ``together``: most of them are about what threads do together.
+    """
     found = Walk(start.kernel, start.calls, fixed=dict(start.fixed))
-    theme = steps.Theme(r)
+    theme = steps.Theme(r, together)
     for _ in range(r.randint(1 if start.calls else 2, most)):
         call = theme.draw(found.kernel)
         if call is not None:

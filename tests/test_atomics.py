@@ -12,6 +12,7 @@ from conftest import Golden
 
 import loopkit as lk
 from loopkit._history import History, step_from_json
+from loopkit.codegen.proof.prove import prove_source
 
 ORDERS = ("ascending", "descending", "random")
 OPERATIONS = {
@@ -156,6 +157,13 @@ def test_one_sum_of_all() -> None:
     fast = on_blocks(kernel)
     assert "atomicAdd(&s[0], x[" in fast.cuda() and fast.prove().ok
     assert [step.verdict for step in fast.history] == ["proven"]
+
+
+@pytest.mark.parametrize("sign", ["-", "!", "~"])
+def test_the_proof_reads_no_other_sign_as_an_address(sign: str) -> None:
+    knl = histogram().tag_inames("i: g.0")
+    source = knl.cuda().replace("atomicAdd(&", f"atomicAdd({sign}")
+    assert source != knl.cuda() and "is not understood" in str(prove_source(knl, source))
 
 
 def test_tags_in_any_order() -> None:

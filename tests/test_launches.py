@@ -413,7 +413,7 @@ def test_programs_are_proven(make, text):
 
 
 def test_programs_with_other_launches_are_refuted():
-    """Launches that are missing, or run twice or in another order: each is said, none is a crash."""
+    """Launches that are missing, run twice or in another order are findings, not crashes."""
     program = (knl := full_sum()).program()
     first, second = program.launches
     for launches in ((first,), (second,), (second, first), (first, first, second), ()):

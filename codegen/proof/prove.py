@@ -40,6 +40,7 @@ from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.layout import check_layout
 from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.overflow import OverflowCheck
+from loopkit.codegen.proof.overlaid import check_storage
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Proof
 from loopkit.codegen.proof.sequence import SequenceCheck
@@ -95,11 +96,11 @@ def prove_program(
     start = time.perf_counter()
     recorder = Recorder(operations)
     if is_one_launch(kernel) and not program.launches:
-        _check(_prepared(kernel, program), program, recorder, text=text)
+        _check(kernel, program, recorder, text=text)
     else:
         for turn in SequenceCheck(kernel, program, recorder).turns(text=text):
             own = Recorder(operations)
-            _check(_prepared(turn.kernel, turn.program), turn.program, own, text=text)
+            _check(turn.kernel, turn.program, own, text=text)
             recorder.include(own, turn.shift)
     return Proof(
         kernel=program.name,
@@ -111,7 +112,8 @@ def prove_program(
     )
 
 
-def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) -> None:
+def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) -> None:
+    kernel = _prepared(source, program)
     try:
         function = _function(kernel, program, text=text)
         needs, above = needs_of(function), definitions(function.above)
@@ -132,6 +134,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     SignatureCheck(subject, recorder).run()
     check_declarations(subject, recorder)
     check_layout(subject, recorder)
+    check_storage(subject, source, recorder)
     cells = CellCheck(subject, recorder)
     instances = InstanceCheck(subject, recorder, cells.values)
     instances.run()

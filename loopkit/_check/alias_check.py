@@ -36,8 +36,9 @@ def check_aliases(check: Check) -> None:
 
     Arrays that are wrong in the text already, of which somebody took that on trust, are left out.
     """
+    known = {(found.array, found.detail) for found in overlaid(check.lineage.root)}
     for array, other in _pairs(check.new.kernel):
-        if (array, other) not in _wrong_in_text(check.lineage.root):
+        if (array, other) not in known:
             _check_arrays(check, array, other)
 
 
@@ -47,14 +48,15 @@ def _pairs(kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 
 @memoised
-def _wrong_in_text(text: Kernel) -> frozenset[tuple[str, str]]:
-    found = set()
-    for pair in _pairs(text):
-        check = Check(own_lineage(text), model_of(text))
+def overlaid(kernel: Kernel) -> tuple[Violation, ...]:
+    """Reads of a kernel that see what was written to another array of the same storage.
+
+    There are none, unless somebody took on trust that there are none.
+    """
+    check = Check(own_lineage(kernel), model_of(kernel))
+    for pair in _pairs(kernel):
         _check_arrays(check, *pair)
-        if check.found:
-            found.add(pair)
-    return frozenset(found)
+    return tuple(check.found)
 
 
 def _check_arrays(check: Check, array: str, other: str) -> None:

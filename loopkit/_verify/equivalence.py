@@ -9,6 +9,7 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, at_most
+from loopkit._check.alias_check import overlaid
 from loopkit._check.instance_maps import own_lineage
 from loopkit._check.violation import Violation, smallest_case
 from loopkit._check.violation_report import error_for
@@ -89,6 +90,8 @@ class _Comparison:
 
     def proven(self) -> bool:
         """Whether a correspondence was found and proven, in either direction."""
+        if not all(map(self.keeps_storage, (self.before, self.after))):
+            return False
         simple = map(_simple, (self.before, self.after))
         one, two = sorted(simple, key=lambda kernel: (_parallel(kernel), len(kernel.statements)))
         mine, its = map(canonicalize.structure_key, (one, two))
@@ -106,6 +109,16 @@ class _Comparison:
             if self.quick_difference():
                 return False
         return False
+
+    def keeps_storage(self, kernel: Kernel) -> bool:
+        """Whether arrays that share storage leave each other's values alone."""
+        text = model_of(kernel)
+        try:
+            with at_most(_budget.EQUIVALENCE):
+                self.violations += [(found, text, text) for found in overlaid(kernel)]
+        except SpentError:
+            self.exhausted = True
+        return not (self.violations or self.exhausted)
 
     def quick_difference(self) -> bool:
         """Whether a difference shows at the smallest sizes; looked for only once."""

@@ -27,6 +27,7 @@ PARTS = (
     "records",
     "rooms",
     "naming",
+    "aliasing",
     "atomics",
     "collectives",
     "scans",

@@ -11,12 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pymbolic.primitives as prim
+
+from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import memoised
+from loopkit._digits import told_by_all
 from loopkit._errors import IllegalTransformError
-from loopkit._expression import variable_names
+from loopkit._expression import substitute, to_text, variable_names
+from loopkit._hidden import ONE, TWO, instance, instances, variable
 from loopkit._kernel import Kernel, Statement
-from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._tree import (
     Entry,
     Key,
@@ -132,6 +137,7 @@ class _Placement:
         self.starts = {s.id for s in kernel.writers[name] if s.kind == "init"}
         readers = kernel.readers.get(name, ())
         self.readers = {s.id for s in readers} - self.updates
+        self.open: set[str] = set()  # updates without a combination yet
         self.made: list[Statement] = []
 
     def kernel_with(self) -> Kernel:
@@ -163,9 +169,11 @@ class _Placement:
                 if is_whole:
                     raise self.amid(None)
                 is_open, last = True, len(found) + len(mine)
+                self.open |= updates
             elif reads and is_open:
                 found.insert(last, self.combination(path, latest))
                 is_open, is_whole = False, True
+                self.open.clear()
             was_read = was_read or bool(reads)
             found += mine
         if is_open and was_read and path:
@@ -177,9 +185,11 @@ class _Placement:
         return reduced_inames(self.kernel, self.kernel.statement_by_id[update])
 
     def combination(self, path: Path, updated: str) -> Entry:
-        """A combination in some loops, and in those of an update that it does not run over."""
+        """A combination in some loops, and in others: each cell that was updated, and once.
+
+        The others are those of an update that it does not run over, or else those of the start.
+        """
         taken = [s.id for s in self.made]
-        made_by = self.kernel.temporary_by_name[self.name].made_by
         update, reduced = self.kernel.statement_by_id[updated], self.reduced(updated)
         predicates = (p for p in update.predicates if reduced.isdisjoint(variable_names(p)))
         statement = replace(
@@ -191,17 +201,82 @@ class _Placement:
             operation=None,
             kind=COMBINE,
             depends_on=frozenset(),
-            made_by=made_by,
+            made_by=self.kernel.temporary_by_name[self.name].made_by,
         )
+        loops = self.kernel.paths[updated]
+        if not (self.is_of_all(statement, updated) and self.is_once(statement, path)):
+            start = self.kernel.statement_by_id[min(self.starts)]
+            loops = self.kernel.paths[start.id]
+            around = loops[: len(path)]
+            statement = replace(
+                statement,
+                lhs=start.lhs,
+                rhs=start.lhs,
+                inames=start.inames,
+                predicates=start.predicates,
+            )
+            if len(self.starts) > 1 or around != path or not self.is_once(statement, path):
+                raise self.repeated(update)
         self.made.append(statement)
         known = path_inames(path)
         # Loops of its own: no other statement has a key with that number.
         own: tuple[Key, ...] = tuple(
             (iname, -len(self.made))
-            for iname, _ in self.kernel.paths[updated]
+            for iname, _ in loops
             if iname not in known and iname in statement.inames
         )
         return statement.id, (*path, *own)
+
+    def is_of_all(self, statement: Statement, updated: str) -> bool:
+        """Whether a combination like one update is of the cells of all that are open."""
+        others = (self.kernel.statement_by_id[s] for s in self.open - {updated})
+        return not statement.write[1] or all(
+            other.lhs == statement.lhs
+            and other.inames - self.reduced(other.id) == statement.inames
+            and not (other.predicates or statement.predicates)
+            for other in others
+        )
+
+    def is_once(self, statement: Statement, path: Path) -> bool:
+        """Whether a combination in some loops comes to no cell twice that was started once."""
+        kernel, indices = self.kernel, statement.write[1]
+        prefix = common_prefix((path, *(kernel.paths[s] for s in self.starts)))
+        tags, used = kernel.iname_tags, variable_names(indices)
+        own = {
+            i
+            for i in statement.inames & tags.keys()
+            if isinstance(tags[i], (GroupAxis, LocalAxis, LocalAuto))
+            or (isinstance(tags[i], InstructionParallel) and i not in used)
+        }
+        fixed = {*path_inames(prefix), *own}
+        free = statement.inames - fixed
+        if not all(_sets.is_affine(i) and variable_names(i) <= kernel.integers for i in indices):
+            return False
+        if free <= told_by_all(kernel, indices):
+            return True
+        domain = kernel.domain_around(statement.inames) & kernel.assumptions.set
+        names = [n for n in _sets.names_of(domain) if n in kernel.home_domain]
+        both = _sets.rename(domain, instances(names, ONE))
+        both = both & _sets.rename(domain, instances(names, TWO))
+        for iname in fixed & {*names}:
+            both = both & _sets.equality(instance(iname, ONE), variable(iname, TWO))
+        for index in indices:
+            one, two = (
+                substitute(index, {n: variable(n, label) for n in names}) for label in (ONE, TWO)
+            )
+            both = both & _sets.affine_equality(one, two)
+        less = (prim.Comparison(variable(i, ONE), "<", variable(i, TWO)) for i in sorted(free))
+        return all((both & _sets.condition_set(one)).is_empty() for one in less)
+
+    def repeated(self, update: Statement) -> IllegalTransformError:
+        """No place is known where each cell is combined once."""
+        return IllegalTransformError(
+            f"threads hold partial results of '{to_text(update.lhs)}', and which cells those are "
+            "is not known where they would be combined, each once",
+            instead="an array in shared memory, which all threads update: "
+            f"set_temporary_address_space('{self.name}', 'shared'); or the thread axis a "
+            "sequential loop",
+        )
 
     def amid(self, iname: str | None) -> IllegalTransformError:
         """An accumulator is read where threads still hold partial results."""

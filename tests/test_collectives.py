@@ -390,3 +390,72 @@ def test_tiles_of_accumulators_in_registers():
 
 
 # }}}
+
+
+# {{{ accumulators of many cells
+
+
+def buffered(cell="i", more="", shape=20):
+    """Partial results of each block in an array of its own, of which threads hold parts."""
+    return lk.make_kernel(
+        "{ [b, i, k]: 0 <= b < n and 0 <= i < 16 and 0 <= k < 4 }",
+        f"h[{cell}] = h[{cell}] + x[b, i, k] {{atomic, id=up}}\n{more}",
+        [
+            lk.GlobalArg("h", shape=shape),
+            lk.GlobalArg("x", shape="n, 16, 4"),
+            lk.GlobalArg("c", shape="n, 16"),
+            ...,
+        ],
+        dtypes={"h, x, c": "int32"},
+        assumptions="n >= 1",
+    ).buffer_array("h", ["i", "k"], partial=True)
+
+
+AGAIN = "h[i + 2] = h[i + 2] + 3*x[b, i, k] {atomic, id=again}"
+CELLS = {
+    "a cell for each": lambda: buffered("15 - i"),
+    "cells are met twice": lambda: buffered("i // 2"),
+    "cells are met later": lambda: buffered("i % 8"),
+    "the first is peeled": lambda: buffered().peel_iname("i", first=1),
+    "two lines, other cells": lambda: buffered(more=AGAIN),
+    "two lines, one for some": lambda: buffered(more=f"if i > 3\n{AGAIN}\nend"),
+    "cells are unrolled": lambda: buffered("i // 2").split_iname("i", 4, inner_tag="unr"),
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_each_cell_is_combined_once(name):
+    plain = CELLS[name]()
+    knl = plain.tag_inames("b: g.0, k: l.0")
+    assert "combine" in str(knl) and knl.prove().ok and knl.prove(text=True).ok
+    rng = np.random.default_rng(0)
+    x = rng.integers(-50, 50, (3, 16, 4)).astype("int32")
+    given = {"x": x, "c": np.zeros((3, 16), "int32")}
+    given = {n: a for n, a in given.items() if n in knl.arg_by_name}
+    want = plain.executor("reference")(h=np.arange(20, dtype="int32"), **given)
+    for order in ("ascending", "descending", "random"):
+        found = knl.executor("host", order=order)(h=np.arange(20, dtype="int32"), **given)
+        np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("name", [*CELLS][1:])
+def test_the_proof_finds_cells_that_are_combined_twice_or_never(name, monkeypatch):
+    """Where the combination follows one of the updates, whatever cells that has."""
+    placement = "loopkit._collectives._Placement"
+    monkeypatch.setattr(f"{placement}.is_once", lambda *_: True)
+    monkeypatch.setattr(f"{placement}.is_of_all", lambda *_: True)
+    proof = CELLS[name]().tag_inames("b: g.0, k: l.0").prove()
+    assert "goes on as a partial result" in str(proof) or "do not combine all" in str(proof)
+
+
+@pytest.mark.parametrize("tags", ["k: l.0", "i: l.0", "i: l.0, k: l.1"])
+def test_cells_that_data_choose_are_not_combined(tags):
+    """Nobody knows which they are; an array that all threads share needs no combination."""
+    knl = buffered("c[b, i] % 8", shape=8)
+    with pytest.raises(lk.LoopkitError, match="would not go where it belongs"):
+        knl.tag_inames(tags)
+    shared = knl.set_temporary_address_space("h_buf", "shared").tag_inames(tags)
+    assert "atomicAdd(&h_buf" in shared.cuda()
+
+
+# }}}

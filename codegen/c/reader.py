@@ -263,8 +263,11 @@ class _FunctionReader(ExpressionReader):
             if atomic is None or len(target.arguments) != 2:
                 raise ReadError(line, f"a call of '{target.function}' is not understood")
             address, value = target.arguments
-            is_address = isinstance(address, c.Unary) and address.operator == "&"
-            if not is_address or not isinstance(address.operand, (c.Name, c.Element)):
+            if (
+                not isinstance(address, c.Unary)
+                or address.operator != "&"
+                or not isinstance(address.operand, (c.Name, c.Element))
+            ):
                 raise ReadError(line, f"what '{target.function}' changes is not understood")
             self.expect(";")
             what = (atomic.operator, value, statement, target.function)

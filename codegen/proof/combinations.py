@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._cached import cached_property
 from loopkit._collectives import COMBINE, combined_axes
-from loopkit._expression import variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
@@ -26,13 +27,15 @@ from loopkit._relations import grouped
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.proof import operations as ops
+from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.forms import Form
 from loopkit.codegen.proof.lockstep import Lockstep, WrongError
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Term
-from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_functions import Value
 from loopkit.codegen.proof.value_kernel import KernelValues
@@ -121,16 +124,63 @@ class CombinationCheck(Check):
                     for loop in _orders(update, reader)
                 ):
                     self.wrong(f"the line reads '{name}' before threads combined it", reader)
+            self.covered(name, update, lines.combinations)
         for one in lines.combinations:
-            own = self.subject.statement_of(one)
-            cells = frozenset().union(*map(variable_names, own.write[1])) if own else frozenset()
             for later in (*lines.updates, *lines.combinations):
                 if not all(
-                    (loop is not None and loop.name in cells)
-                    or any(_between(one, start, later, loop) for start in lines.starts)
-                    for loop in _orders(one, later)
+                    any(_between(one, start, later, order.carried) for start in lines.starts)
+                    or not self.meet(name, one, later, order)
+                    for order in orders(one, later)
+                    if one is not later or order.carried is not None
                 ):
                     self.wrong(f"'{name}' was combined, and goes on as a partial result", later)
+
+    @cached_property
+    def space(self) -> Space:
+        """Names of two lines of one thread."""
+        return self.subject.pair_space(tuple(self.subject.words))
+
+    def pairs(self, one: Touch, two: Touch, order: Order) -> isl.Set | None:
+        """Where two lines change one cell of a thread, in that order; None where data decide."""
+        space = self.space
+        if not (one.offset.is_affine and two.offset.is_affine):
+            return None
+        loose = replace(order, cut=None, adjacent=False)
+        cell = equal(one.offset, two.offset.renamed(space.renaming(1)))
+        first = space.renamed(one.scope.set, space.renaming(0))
+        second = space.renamed(two.scope.set, space.renaming(1))
+        return first & second & space.all_of([*loose.conditions(0, 1), cell])
+
+    def meet(self, name: str, one: Leaf, later: Leaf, order: Order) -> bool:
+        """Whether a line may change a cell that an earlier one changed."""
+        met = False
+        with self.recorder.question("combination", f"which cells of '{name}' are combined", later):
+            found = (
+                self.pairs(a, b, order) for a in _writes(one, name) for b in _writes(later, name)
+            )
+            met = any(both is None or not both.is_empty() for both in found)
+        return met
+
+    def covered(self, name: str, update: Leaf, combinations: list[Leaf]) -> None:
+        """Each cell that a line updates is combined behind it."""
+        space, subject = self.space, self.subject
+        copies = [n for n in space.names if n not in subject.space.position]
+        what = f"whether threads combine all of '{name}' that the line updates"
+        with self.recorder.question("combination", what, update):
+            for touch in _writes(update, name):
+                left = touch.scope.set
+                for one in combinations:
+                    if not {*one.scope.unknown} <= {*touch.scope.unknown}:
+                        continue
+                    for order in orders(update, one):
+                        found = (self.pairs(touch, t, order) for t in _writes(one, name))
+                        for both in found if order.carried is None else ():
+                            if both is None:
+                                self.recorder.open("combination", what, [update])
+                                return
+                            left = left - subject.space.aligned(space.without(both, copies))
+                if not left.is_empty():
+                    self.wrong(f"threads do not combine all of '{name}' that they update", update)
 
     def combination(self, name: str, axes: tuple[int, ...], leaf: Leaf) -> None:
         """Execute the nodes for all threads."""
@@ -252,6 +302,11 @@ class _Operands(KernelValues):
         if expr is _FIRST or expr is _SECOND:
             return self.given[expr.name]
         return super().value(expr)
+
+
+def _writes(leaf: Leaf, name: str) -> list[Touch]:
+    """How a line changes an accumulator."""
+    return [touch for touch in leaf.touches if touch.array == name and touch.is_write]
 
 
 def _is_update(statement: Statement, name: str) -> bool:

@@ -102,7 +102,8 @@ class PartialSums:
     def model(self) -> Model:
         """The schedule, where an update of a cell that data choose is one of any cell there is.
 
-        Such an update has an iname more for each axis on which data choose.
+        Such an update has an iname more for each axis on which data choose.  Threads combine no
+        cells of which nobody knows which they are.
         """
         kernel = self.new.kernel
         domains: dict[str, Domain] = {}
@@ -126,7 +127,14 @@ class PartialSums:
             return self.new
         statements = tuple(changed.get(s.id, s) for s in kernel.statements)
         domains_now = (*kernel.domains, *domains.values())
-        return model_of(kernel.with_(statements=statements, domains=domains_now))
+        apart = {s.written for s in changed.values()}
+        temporaries = tuple(
+            replace(t, accumulates=None) if t.name in apart else t for t in kernel.temporaries
+        )
+        changed_kernel = kernel.with_(
+            statements=statements, domains=domains_now, temporaries=temporaries
+        )
+        return model_of(changed_kernel)
 
     @memoised
     def sources(self, flush: Statement) -> Sources:

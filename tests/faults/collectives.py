@@ -191,3 +191,32 @@ for name, patch in IN_PARTS.items():
         chain=(do("split_iname", "j", 8),),
         sizes={"n": 3, "m": 20},
     )
+
+
+def cells() -> Any:
+    """Rows that add up in pairs, in a buffer of each block."""
+    return make(
+        "{ [b, i, k]: 0 <= b < n and 0 <= i < 16 and 0 <= k < 4 }",
+        "h[i // 2] = h[i // 2] + x[b, i, k] {atomic}",
+        "h, x",
+        assumptions="n >= 1",
+    )
+
+
+for name, steps in {
+    "a cell is combined twice": (),
+    "the cells of one line alone": (do("peel_iname", "i", first=1),),
+}.items():
+    fault(
+        f"combinations: {name}",
+        cells,
+        None,
+        Patch("_collectives:_Placement.is_once", lambda f: lambda *_: True),
+        Patch("_collectives:_Placement.is_of_all", lambda f: lambda *_: True),
+        chain=(
+            do("buffer_array", "h", ["i", "k"], partial=True),
+            *steps,
+            do("tag_inames", "b: g.0, k: l.0"),
+        ),
+        sizes={"n": 3},
+    )

@@ -228,6 +228,7 @@ def test_any_sizes(draw: DataObject) -> None:
     )
     kernel = kernel.assume_within("c", 0, bins).split_iname("i", length)
     kernel = kernel.split_iname("i_inner", threads)
+    kernel = kernel.prioritize_loops("i_outer, i_inner_inner, i_inner_outer")
     tags = "i_outer: g.0, i_inner_inner: l.0"
     space = draw.draw(sampled_from(["local", "private"]))
     swept = ["i_inner_outer", "i_inner_inner"] if space == "local" else ["i_inner_outer"]
@@ -243,6 +244,33 @@ def test_any_sizes(draw: DataObject) -> None:
     np.add.at(due, c, x)
     found = fast.executor("reference")(c=c, x=x, h=np.ones(bins, "int32"))
     np.testing.assert_array_equal(found, due)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("tagged_first", [False, True])
+def test_a_histogram_of_each_thread_runs(tagged_first: bool) -> None:
+    kernel = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "h[c[i]] = h[c[i]] + x[i] {atomic}",
+        [lk.GlobalArg("h", shape=3), ...],
+        dtypes={"h, x, c": "int32"},
+    )
+    kernel = kernel.assume_within("c", 0, 3).split_iname("i", 12).split_iname("i_inner", 4)
+    kernel = kernel.prioritize_loops("i_outer, i_inner_inner, i_inner_outer")
+    steps = [
+        lambda k: k.buffer_array("h", "i_inner_outer", default_tag=None, partial=True),
+        lambda k: k.tag_inames("i_outer: g.0, i_inner_inner: l.0"),
+    ]
+    for step in steps[::-1] if tagged_first else steps:
+        kernel = step(kernel)
+    rng = np.random.default_rng(0)
+    c, x = rng.integers(0, 3, 40).astype("int32"), rng.integers(-9, 9, 40).astype("int32")
+    due = np.ones(3, "int32")
+    np.add.at(due, c, x)
+    assert kernel.prove().ok
+    for order in ORDERS:
+        found = kernel.executor("host", order=order)(c=c, x=x, h=np.ones(3, "int32"))
+        np.testing.assert_array_equal(found, due)
 
 
 def test_cells_that_loops_choose() -> None:

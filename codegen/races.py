@@ -7,7 +7,7 @@ two blocks, of whatever statements: blocks run in no order within a launch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 
 import pymbolic.primitives as prim
@@ -16,12 +16,15 @@ from loopkit import _sets
 from loopkit._errors import IllegalTransformError, Instance, RaceError, Witness
 from loopkit._hidden import ONE, TWO
 from loopkit._points import smallest_point
+from loopkit._poly.equal_values import Computed, equal_values_of, value_key
+from loopkit._poly.model import model_of
 from loopkit.codegen.conflicts import ANY_ORDER, Access, Conflicts, Order, Reach, thread_word
 
 
 def check_races(conflicts: Conflicts) -> None:
     """Refuse a kernel in which unordered instances touch one cell and one of them writes it.
 
+    Writes of one value may meet: whichever comes last, the cell holds it.
     What data decides, cells of subscripts that are not affine and instances under
     conditions or in bounds that are loaded, is trusted: whether those meet was
     asked when loops became parallel, of assertions about the data.
@@ -38,11 +41,18 @@ def check_races(conflicts: Conflicts) -> None:
         if not conflicts.is_global(array) or not conflicts.other_block:
             continue
         seen: set[tuple[object, ...]] = set()
-        kinds = [(conflicts.kind(access), access) for access in accesses]
+        kinds = [(_kind(conflicts, access), access) for access in accesses]
         for (kind, one), (other_kind, other) in combinations_with_replacement(kinds, 2):
             if (one.is_write or other.is_write) and (kind, other_kind) not in seen:
                 seen.add((kind, other_kind))
                 _check_pair(conflicts, one, other, ANY_ORDER, "g")
+
+
+def _kind(conflicts: Conflicts, access: Access) -> tuple[object, ...]:
+    """What accesses have in common that meet others alike, and store the same if they write."""
+    statement = conflicts.kernel.statement_by_id[access.statement]
+    value = value_key(model_of(conflicts.kernel), statement) if access.is_write else None
+    return conflicts.kind(access), value
 
 
 def _check_bounds(conflicts: Conflicts) -> None:
@@ -78,16 +88,15 @@ def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, ki
         for first, second in product(conflicts.by_guards(one), conflicts.by_guards(two)):
             if meet(first, second):
                 # The two may be swapped where that makes for the smaller example.
-                raise _race(conflicts, first, second, order, kind)
+                witnesses = [*_witnesses(conflicts, first, second, order, kind)]
+                if witnesses:
+                    raise _race(first, witnesses, kind)
 
 
-def _race(
-    conflicts: Conflicts, first: Access, second: Access, order: Order, kind: str
-) -> RaceError:
+def _race(first: Access, witnesses: Sequence[Witness], kind: str) -> RaceError:
     """The error for two accesses that meet, with the smallest case of it as the witness."""
     witness = min(
-        _witnesses(conflicts, first, second, order, kind),
-        key=lambda w: (sorted(w.parameters.items()), str(w.source), str(w.sink)),
+        witnesses, key=lambda w: (sorted(w.parameters.items()), str(w.source), str(w.sink))
     )
     cell = f"{first.array}{list(witness.cell or ())}"
     given = ", ".join(f"{n}={v}" for n, v in witness.parameters.items())
@@ -107,7 +116,10 @@ def _race(
 def _witnesses(
     conflicts: Conflicts, first: Access, second: Access, order: Order, kind: str
 ) -> Iterator[Witness]:
-    """Where two accesses meet, a smallest case for each of their cells and axes."""
+    """Where two accesses meet, a smallest case for each of their cells and axes.
+
+    Not where both store one value.
+    """
     kernel = conflicts.kernel
     both = ((first, ONE), (second, TWO))
     sides = [conflicts.side(access, label, order.shared, blocks=True) for access, label in both]
@@ -122,6 +134,11 @@ def _witnesses(
         for side, (access, _) in zip(sides, both, strict=True)
         for statement in (kernel.statement_by_id[access.statement],)
     ]
+    both_write = first.is_write and second.is_write
+    values = [{i: prim.Variable(n) for i, n in mine.items()} for mine in names]
+    computed = [
+        Computed(access.statement, mine) for mine, (access, _) in zip(values, both, strict=True)
+    ]
     listed = (*sorted(kernel.sizes), *words, *(n for mine in names for n in sorted(mine.values())))
     differ = conflicts.other_block if kind == "g" else conflicts.other_thread
     for cell, _, pairs in conflicts.pairs(first, second, order, blocks=True):
@@ -130,7 +147,12 @@ def _witnesses(
                 one, two = (thread_word("g", axis, label, True) for label in (ONE, TWO))
                 pairs = pairs & _sets.equality(one, prim.Variable(two))
         for condition in differ:
-            point = smallest_point(pairs & condition, listed)
+            meeting = pairs & condition
+            if both_write:
+                meeting = meeting - equal_values_of(kernel).stored(
+                    computed[0], computed[1], meeting
+                )
+            point = smallest_point(meeting, listed)
             if point is None:
                 continue
             sizes = {n: point[n] for n in kernel.sizes if n in point}

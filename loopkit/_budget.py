@@ -30,6 +30,9 @@ STEP = 400_000
 CHANGE = 1_000_000
 """Making the kernel of one step, before anything is proven of it."""
 
+EQUAL_VALUES = 200_000
+"""Whether two writes of one cell, which nothing orders, write one value."""
+
 REFUSAL = 500_000
 """Looking for the smallest cases that show why a step is refused."""
 

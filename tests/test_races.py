@@ -69,7 +69,7 @@ def within_one_statement() -> Kernel:
 
 
 def all_write_one_cell() -> Kernel:
-    return blocks([("set", at("b", 0), 1, "gt")], ("set",))
+    return blocks([("set", at("b", 0), WHOLE, "gt")], ("set",))
 
 
 def one_block_writes_what_all_read() -> Kernel:

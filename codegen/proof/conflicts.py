@@ -1,4 +1,4 @@
-"""No two threads meet in a cell unordered, and no two blocks at all."""
+"""No two threads meet in a cell unordered, and no two blocks at all, but to store one value."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts
+from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.forms import Floor, Form, Variable, Xor, floor, values_of, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -34,6 +35,7 @@ class ConflictCheck(Check):
     def __init__(self, subject: Subject, recorder: Recorder, data: DataFacts) -> None:
         super().__init__(subject, recorder)
         self.data = data
+        self.equal_stores = EqualStores(subject)
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
         self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
         self._touched: dict[tuple[object, ...], Touched | None] = {}
@@ -45,7 +47,8 @@ class ConflictCheck(Check):
             return
         for array, touches in grouped((t.array, t) for t in subject.touches).items():
             if subject.place_of(array) != "private" and any(t.is_write for t in touches):
-                alike = grouped(((self._key(t), t.is_write, t.atomic), t) for t in touches)
+                kind = self.equal_stores.kind
+                alike = grouped(((self._key(t), t.is_write, t.atomic, kind(t)), t) for t in touches)
                 for first, second in combinations_with_replacement(alike.values(), 2):
                     self.groups(array, first, second)
         for names in dict.fromkeys(shared_storage(subject.kernel).values()):
@@ -63,7 +66,7 @@ class ConflictCheck(Check):
             self.groups(one, first, second)
 
     def groups(self, array: str, first: tuple[Touch, ...], second: tuple[Touch, ...]) -> None:
-        """Check accesses of one array; those of one list agree in cells and guards."""
+        """Check accesses of one array; those of one list agree in cells, guards and values."""
         subject, one, two = self.subject, first[0], second[0]
         if not (one.is_write or two.is_write):
             return
@@ -113,6 +116,7 @@ class ConflictCheck(Check):
                 if meeting.is_empty():
                     continue
                 meeting = self.without_conditional_cuts(meeting, order)
+                meeting = self.equal_stores.without(self.near, one, two, meeting)
                 if not meeting.is_empty():
                     self.report("barrier", array, one, two, meeting)
                     return
@@ -261,6 +265,9 @@ class ConflictCheck(Check):
     def blocks(self, array: str, first: Touch, second: Touch) -> None:
         """Whether two blocks meet."""
         for meeting in self.base(self.far, first, second, same_block=False):
+            meeting = self.equal_stores.without(self.far, first, second, meeting)
+            if meeting.is_empty():
+                continue
             self.report("cross-block", array, first, second, meeting)
             return
 

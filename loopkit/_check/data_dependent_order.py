@@ -18,7 +18,9 @@ from loopkit._expression import Access, variable_names
 from loopkit._hidden import BASE, OTHER, READER, WRITER
 from loopkit._poly.dataflow import commute, is_own_read, is_update
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
+from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in, without
+
+_TEXT = (READER, WRITER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +202,7 @@ class DataDependentOrder:
         return replace(violation, exact=False, settling=found)
 
     def writes(self, array: str) -> None:
-        """Check that writes of an array that may meet keep their order."""
+        """Check that writes of an array that may meet keep their order, or are of one value."""
         images = [
             image for w in self.root.writers(array) for image in self.images(w.id, array, array)
         ]
@@ -221,6 +223,10 @@ class DataDependentOrder:
                 origins = Instance(first.origin, READER), Instance(second.origin, WRITER)
                 for tied in parts_in(pairs, self.root.order.before(*origins)):
                     for how, bad in nonempty(tied, self.new.not_before(one, two, array)):
+                        # Of equal values it does not show which came last.
+                        bad = bad - self.check.equal_writes(one, two, without(bad, *_TEXT))
+                        if bad.is_empty():
+                            continue
                         sink = self.check.origin_side(second, two)
                         source = self.check.origin_side(first, one, READER)
                         found = Violation("rewritten", bad, sink, source, how=how)

@@ -14,12 +14,13 @@ from loopkit._guarded import guarded_reads
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import is_update
+from loopkit._poly.equal_values import value_key
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, nonempty
 
 
 def check_races(check: Check, array: str) -> None:
-    """Report writes of one cell that nothing orders.
+    """Report writes of one cell that nothing orders, unless they are known to be of one value.
 
     Updates of a reduction are judged where their sum is read, and writes that
     data decide by their order.
@@ -32,7 +33,8 @@ def check_races(check: Check, array: str) -> None:
         for second in writers[number:]:
             # Statements that write alike have one answer, but for each with itself.
             launches = tuple(new.order.launch(s.id).number for s in (first, second))
-            key = (written_cells(first), written_cells(second), first is second, launches)
+            values = tuple(value_key(new, s) for s in (first, second))
+            key = (written_cells(first), written_cells(second), first is second, launches, values)
             if key in known:
                 continue
             known.add(key)
@@ -45,6 +47,9 @@ def check_races(check: Check, array: str) -> None:
                 continue
             both = new.domain(one) & new.writing(two, a)
             for how, bad in nonempty(both, pieces):
+                bad = bad - check.equal_writes(one, two, bad)
+                if bad.is_empty():
+                    continue
                 sides = check.side_of(two), check.side_of(one)
                 found = Violation("rewritten", bad, *sides, None, how, array, b.indices)
                 check.report(found)

@@ -201,7 +201,7 @@ class ReadCheck:
         """
         special = {event.time.statement, *(f.image.statement for f in found)}
         places = [self.new.order.place(s)[0] for s in special if s is not None]
-        sure = [f for f in found if self.is_sure(sources, f.image.origin)]
+        sure = [f for f in found if sources.is_sure(f.image.origin)]
         harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _hidden.OTHER)
@@ -241,13 +241,10 @@ class ReadCheck:
                 bad = (bad - family).coalesce()
                 if not bad.is_empty():
                     bad = self.not_replaced(bad, event, sources, at, cell)
+                if how == "after" and not bad.is_empty():
+                    bad = self.check.not_equal(bad, event, sources, at)
                 if not bad.is_empty():
                     self.check.report(self.overwritten(bad, event, sources, at, cell, how))
-
-    def is_sure(self, sources: Sources, origin: str) -> bool:
-        """Whether a source sets the cell wherever it may be what is read."""
-        certain = sources.sure.get(origin)
-        return certain is not None and bool(sources.writes[origin].is_subset(certain))
 
     def renewed_levels(
         self, time: Instance, at: Instance, sure: Sequence[SourceImage]

@@ -21,7 +21,8 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import READER, WRITER, plain, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import Sources, dataflow_of
+from loopkit._poly.dataflow import Sources, dataflow_of, is_update
+from loopkit._poly.equal_values import Computed, equal_values_of
 from loopkit._poly.model import Cell, Model
 from loopkit._poly.pairs import Instance, Undecided, equal, intersection
 from loopkit._poly.parallel_axes import Axis
@@ -149,6 +150,56 @@ class Check:
         if image is None:
             return Side(at, None)
         return Side(at, image.origin, {i: self.new.named(e, at.label) for i, e in image.values})
+
+    def computed_by(self, at: Instance) -> Computed | None:
+        """What an instance of the schedule computes, in the text; None for what only moves data."""
+        image = self.lineage.image_of.get(at.statement or "")
+        return None if image is None else Computed(image.origin, self.origin_side(image, at).values)
+
+    def equal_to(self, one: Computed, at: Instance, where: isl.Set) -> isl.Set:
+        """The part of ``where`` in which ``at`` is known to store what ``one`` of the text does."""
+        two = self.computed_by(at)
+        if two is None:
+            return where - where
+        found = equal_values_of(self.lineage.root).stored(one, two, where & self.lineage.sizes)
+        return _sets.project_out(found, [n for n, _ in self.lineage.fixed])
+
+    def not_equal(self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance) -> isl.Set:
+        """The cases of ``bad`` in which ``at`` is not known to write what the event is to see.
+
+        A superset: what the event is to see must surely be there, and have been computed alike.
+        At the end all writes have been made; which of them data decide, their order is asked for.
+        """
+        writers = [self.root.statement[w] for w in sources.writes]
+        at_end = event.time.statement is None and not all(map(self.root.is_exact, writers))
+        if not (at_end or all(map(sources.is_sure, sources.writes))):
+            return bad
+        for origin, relation in sources.writes.items():
+            if is_update(self.root.statement[origin]):
+                continue
+            values = {i: variable(i, WRITER) for i in self.root.statement[origin].inames}
+            tied = without(bad & event.bound & relation, READER)
+            bad = bad - self.onto(self.equal_to(Computed(origin, values), at, tied), bad)
+        return bad
+
+    def equal_writes(self, a: Instance, b: Instance, where: isl.Set) -> isl.Set:
+        """The part of ``where`` in which two writes of the schedule are known to be of one value.
+
+        What the text computes is what the schedule does, where all else holds.  Of copies, only
+        those of what nothing writes are compared.
+        """
+        one = self.computed_by(a)
+        if one is not None:
+            return self.equal_to(one, b, where)
+        moves = [self.new.statement[at.statement or ""] for at in (a, b)]
+        read = {name for move in moves for name, _ in move.reads}
+        if read & self.new.written or any(m.id in self.lineage.image_of for m in moves):
+            return where - where
+        both = [
+            Computed(m.id, {i: variable(i, at.label) for i in m.inames})
+            for m, at in zip(moves, (a, b), strict=True)
+        ]
+        return equal_values_of(self.new.kernel).stored(both[0], both[1], where)
 
     @memoised
     def image_relation(self, image: Image, label: str, root_label: str) -> isl.Set:

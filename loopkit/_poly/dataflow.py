@@ -44,6 +44,11 @@ class Sources:
     untouched: isl.Set
     sure: Mapping[str, isl.Set] = field(default_factory=dict)
 
+    def is_sure(self, writer: str) -> bool:
+        """Whether a writer sets the cell wherever it may be what is read."""
+        relation, certain = self.writes.get(writer), self.sure.get(writer)
+        return relation is None or bool(certain is not None and relation.is_subset(certain))
+
 
 def is_update(statement: Statement) -> bool:
     """Whether a statement adds to what its cell holds, in an order that is free."""

@@ -209,8 +209,12 @@ class Batches:
         try:
             witness = getattr(error, "witness", None)
             sizes = dict(witness.parameters) if witness else None
-            cases = truth.cases(kernel, 2 * self.limits.sizes, fixed_by(calls), sizes)
-            broken = try_to_break(kernel, cases, 1, text=truth.kernel)
+            fixed = fixed_by(calls)
+            cases = truth.cases(kernel, 2 * self.limits.sizes, fixed, sizes)
+            if isinstance(error, lk.UndecidedError):
+                cases += truth.cases(kernel, self.limits.sizes, fixed, sizes, collide=True)
+            lineage = error.refused[0] if getattr(error, "refused", None) else None
+            broken = try_to_break(kernel, cases, 1, text=truth.kernel, lineage=lineage)
         except UnsupportedError:
             bucket.tried -= 1
             return

@@ -25,6 +25,7 @@ import numpy as np
 import loopkit as lk
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, storage_shape, strides_of, swizzles_of
+from loopkit._check.instance_maps import Lineage, own_lineage
 from loopkit._expression import evaluate
 from loopkit._make.type_inference import infer_types
 from loopkit._places import space_of
@@ -130,6 +131,7 @@ class Schedule:
         self.copies = copies
         self.memories = {m.name: m for m in self._make_memories(copies)}
         self.formal: Formal | None = None
+        self.images: Mapping[str, Any] = {}
         dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype}
         values = {
             a.name: np.asarray(self.sizes[a.name]).astype(a.dtype)[()]
@@ -142,14 +144,18 @@ class Schedule:
         ends = (t.name for t in kernel.temporaries if space_of(kernel, t) is not _GLOBAL)
         self.ends_with_launch = tuple(ends)
 
-    def watch_formally(self) -> None:
-        """From now on formal values are computed beside the numbers."""
+    def watch_formally(self, lineage: Lineage | None = None) -> None:
+        """From now on formal values are computed beside the numbers.
+
+        By the lineage it is known what is whose of the text, also where no output shows it.
+        """
         numbers = {name: memory.data for name, memory in self.memories.items()}
 
         def place(name: str, index: tuple[int, ...], values: Mapping[str, int]) -> Row:
             return (*self._copy_of(name, values), *index)
 
         self.formal = Formal(self.kernel, self.sizes, numbers, place)
+        self.images = {} if lineage is None else lineage.image_of
 
     def _copy_of(self, name: str, values: Mapping[str, int]) -> Iterator[int]:
         for axis in self.copies.get(name, ()):
@@ -177,6 +183,9 @@ class Schedule:
             return None
         stored = mixed("nothing") if value is None else formal.stored(statement, value, where)
         held = formal.held[statement.written]
+        image = self.images.get(statement.id)
+        if image is not None and value is not None:
+            formal.note(image.origin, image.value_of, values, value)
 
         def store() -> None:
             held[where] = stored
@@ -417,10 +426,12 @@ def try_to_break(
     seed: int,
     ways: Sequence[Way] = WAYS,
     text: lk.Kernel | None = None,
+    lineage: Lineage | None = None,
 ) -> Broken | None:
     """The first way to make ``kernel`` wrong; None where none is found.
 
-    With ``text``, what it is a schedule of, results that are right by chance are wrong, too.
+    With ``text``, what it is a schedule of, results that are right by chance are wrong, too;
+    with the lineage from there, also values that nobody looks at in the end.
     Raises :class:`UnsupportedError` for what cannot be executed here.
     """
     parallel = any(tag.is_parallel for _, tag in kernel.tags)
@@ -430,7 +441,8 @@ def try_to_break(
         for case in cases:
             try:
                 with np.errstate(all="ignore"):
-                    broken = _broken(kernel, case, seed, ways, text if is_formal else None)
+                    root = text if is_formal else None
+                    broken = _broken(kernel, case, seed, ways, root, lineage)
             except lk.LoopkitError as error:
                 runs = not isinstance(error, lk.IllegalTransformError)
                 return Broken(case.sizes, ways[0], f"{type(error).__name__}: {error.why}", runs)
@@ -440,7 +452,12 @@ def try_to_break(
 
 
 def _broken(
-    kernel: lk.Kernel, case: Case, seed: int, ways: Sequence[Way], text: lk.Kernel | None
+    kernel: lk.Kernel,
+    case: Case,
+    seed: int,
+    ways: Sequence[Way],
+    text: lk.Kernel | None,
+    lineage: Lineage | None,
 ) -> Broken | None:
     """The first of some ways in which one case goes wrong; formally, with a text."""
     schedule = Schedule(kernel, case)
@@ -448,12 +465,15 @@ def _broken(
     if shared:
         return Broken(case.sizes, ways[0], shared, runs=False)
     meant: Mapping[str, Any] = {}
+    due: Mapping[tuple[str, Row], int] = {}
     if text is not None:
         root = Schedule(text, case)
-        root.watch_formally()
+        root.watch_formally(own_lineage(root.kernel))
         root.run(_IN_ORDER, seed)
         meant = root.formal_results()
-        schedule.watch_formally()
+        assert root.formal is not None
+        due = root.formal.seen
+        schedule.watch_formally(lineage)
     for number, way in enumerate(ways):
         schedule.run(way, seed + number)
         what = schedule.difference()
@@ -463,6 +483,10 @@ def _broken(
             if not np.array_equal(found, meant[name]):
                 at = [int(p[0]) for p in np.nonzero(found != meant[name])]
                 what = f"{name}{at} is right by chance: it was computed otherwise"
+                return Broken(case.sizes, way, what, runs=False)
+        for instance, value in schedule.formal.seen.items() if schedule.formal else ():
+            if due.get(instance, value) != value:
+                what = f"{instance} computes something else, which nobody looks at"
                 return Broken(case.sizes, way, what, runs=False)
     return None
 

@@ -28,7 +28,8 @@ _DEEP = (
     (2, 2, 2), (0, 0, 0), (7, 2, 1), (1, 0, 2), (0, 2, 1),
 )  # fmt: skip
 _NAMES = ("n", "m", "p")
-_LARGEST = 26  # what a witness may ask for: the interpreter takes its time
+_LARGEST = 26**3  # instances that a witness may ask for: the interpreter takes its time
+_ATTEMPTS = 4  # data that are drawn until results are exact
 #: For blocks of several warps, which no small size fills.
 WIDE = {"n": 67, "m": 41, "p": 35}
 
@@ -53,7 +54,7 @@ def candidates(
     several = list(_DEEP if depth(kernel) > 2 else _SHALLOW)
     if first == WIDE and depth(kernel) <= 2:
         several.insert(0, tuple(first.values()))  # type: ignore[arg-type]
-    elif first and max(first.values()) <= _LARGEST:
+    elif first and max(first.values()) ** max(1, depth(kernel)) <= _LARGEST:
         for more in (1, 0):
             several.insert(0, tuple(first.get(n, 3) + more for n in names))  # type: ignore[arg-type]
     for values in several:
@@ -74,11 +75,14 @@ def holds(kernel: lk.Kernel, sizes: Mapping[str, int]) -> bool:
     return not given.is_empty()
 
 
-def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool) -> Arrays:
+def arguments(
+    kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool, collide: bool = False
+) -> Arrays:
     """Contents for every array argument, outputs included.
 
     Index arrays are what assertions in `steps` may say of them where ``friendly``:
-    permutations, and ranges that do not overlap.  Otherwise they collide.  Integers
+    permutations, and ranges that do not overlap.  Otherwise they collide, all of their
+    entries where asked to.  Integers
     are small, or some of them as large as they get, by sizes.
     """
     rng = np.random.default_rng(seed)
@@ -99,7 +103,7 @@ def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool) -> 
             values = rng.permutation(shape[0])
         elif name in ("col", "perm"):
             values = rng.integers(0, reach, shape)
-            if sum(sizes.values()) % 3 == 0:
+            if collide or sum(sizes.values()) % 3 == 0:
                 values[...] = rng.integers(0, reach)
         elif name == "ptr":
             values = rng.integers(0, reach + 1, shape)
@@ -135,22 +139,24 @@ class Truth:
         self.seed = seed
         self._cases: dict[tuple[int, ...], Case | None] = {}
 
-    def case(self, sizes: Sizes, friendly: bool = False) -> Case | None:
+    def case(self, sizes: Sizes, friendly: bool = False, collide: bool = False) -> Case | None:
         """The case for ``sizes``; None where the text itself has no meaning or rounds."""
-        key = (int(friendly), *sizes.values())
+        key = (int(friendly), int(collide), *sizes.values())
         if key not in self._cases:
-            self._cases[key] = self._run(sizes, friendly)
+            self._cases[key] = self._run(sizes, friendly, collide)
         return self._cases[key]
 
-    def _run(self, sizes: Sizes, friendly: bool) -> Case | None:
-        given = arguments(self.kernel, sizes, self.seed, friendly=friendly)
-        try:
-            expected = run_reference(self.kernel, {**sizes, **given})
-        except lk.LoopkitError:
-            return None
-        if not all(is_exact(values) for values in expected.values()):
-            return None
-        return Case(sizes, given, expected)
+    def _run(self, sizes: Sizes, friendly: bool, collide: bool) -> Case | None:
+        for attempt in range(_ATTEMPTS):
+            seed = self.seed + attempt
+            given = arguments(self.kernel, sizes, seed, friendly=friendly, collide=collide)
+            try:
+                expected = run_reference(self.kernel, {**sizes, **given})
+            except lk.LoopkitError:
+                return None
+            if all(is_exact(values) for values in expected.values()):
+                return Case(sizes, given, expected)
+        return None
 
     def cases(
         self,
@@ -158,19 +164,23 @@ class Truth:
         count: int,
         fixed: Mapping[str, int],
         first: Mapping[str, int] | None = None,
+        *,
+        collide: bool = False,
     ) -> list[Case]:
         """Up to ``count`` cases that what is assumed and asserted of ``last`` allows too.
 
-        ``first`` are sizes that somebody says are interesting.
+        ``first`` are sizes that somebody says are interesting.  With ``collide``, index arrays
+        that nothing is asserted of hold one number.
         """
         friendly = bool(last.assertions)
+        collide = collide and not friendly
         found: list[Case] = []
         for sizes in candidates(self.kernel, fixed, first):
             if len(found) == count:
                 break
             if not holds(last, {n: v for n, v in sizes.items() if n not in fixed}):
                 continue
-            case = self.case(sizes, friendly)
+            case = self.case(sizes, friendly, collide)
             if case is not None:
                 found.append(case)
         return found

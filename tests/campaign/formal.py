@@ -30,6 +30,7 @@ from loopkit._nodes import Component, Expression, TypeCast
 from loopkit._same import key_of
 
 Values = Mapping[str, int]
+Row = tuple[int, ...]
 _BITS = 64
 _ALL = (1 << _BITS) - 1
 
@@ -66,9 +67,12 @@ class Formal:
         self.data = frozenset(numbers)
         self.sums = {t.name for t in kernel.temporaries if t.accumulates is not None}
         self.held = {name: cells(name, np.shape(data)) for name, data in numbers.items()}
+        self.seen: dict[tuple[str, Row], int] = {}
+        """What each instance of the text has computed, by its statement and inames."""
 
     def start(self, garbage: Mapping[str, int]) -> None:
         """Begin anew; arrays in ``garbage`` hold nothing that another run finds there."""
+        self.seen.clear()
         for name, held in self.held.items():
             held[...] = cells(name, held.shape, garbage.get(name, 0))
 
@@ -78,6 +82,12 @@ class Formal:
         if is_start and statement.operation is None and is_literal(statement.rhs):
             return 0  # the neutral element: no term
         return self.value(statement.rhs, values)
+
+    def note(self, origin: str, values: Mapping[str, Expression], at: Values, value: int) -> None:
+        """Remember what an instance of the text computes, executed where inames are ``at``."""
+        known = {**self.sizes, **at}
+        instance = tuple(int(evaluate(values[i], known)) for i in sorted(values))
+        self.seen[origin, instance] = value
 
     def stored(self, statement: Statement, value: int, index: tuple[int, ...]) -> int:
         """What the cell at ``index`` holds when an instance has stored ``value``."""

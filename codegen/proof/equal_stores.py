@@ -1,0 +1,183 @@
+"""Stores of one value: it does not show which of them came last.
+
+What a thread computes depends on hardware indices where an expression, a guard, or the bounds of
+a loop around a line mention one, or a variable that does (uniformity analysis).  Threads that
+agree in these, and in the loops around a line, come to it with equal variables of their own.
+What they share they see alike there: no thread changes it meanwhile, since that is looked for
+(:mod:`.conflicts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from loopkit._cached import cached_property, memoised
+from loopkit._relations import grouped
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.spaces import Space, equal
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.tree import Group, Leaf, Touch
+
+_UNKNOWN = "?"
+_NOTHING: frozenset[str] = frozenset()
+
+
+class EqualStores:
+    """Which stores of a text are of one value."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.names = subject.names
+
+    def without(self, space: Space, first: Touch, second: Touch, meeting: isl.Set) -> isl.Set:
+        """The pairs of executions in ``meeting`` that are not known to store one value."""
+        one, two = first.leaf.node, second.leaf.node
+        if not (isinstance(one, c.Assign) and isinstance(two, c.Assign)):
+            return meeting
+        plain = first.is_write and second.is_write and one.operator == two.operator == "="
+        if not plain or one.value != two.value or first.array != second.array:
+            return meeting
+        if first.atomic or second.atomic:
+            return meeting
+        due = [*self.due(one.value, first.leaf)]
+        if first.leaf is not second.leaf and self.reads_what_changes(one.value):
+            return meeting
+        conditions: list[Condition] = []
+        for form in due:
+            if form is None or not form.names <= space.position.keys():
+                return meeting
+            forms = [form] if form.is_affine else [variable(n) for n in sorted(form.names)]
+            conditions += [equal(f, f.renamed(space.renaming(1))) for f in forms]
+        return meeting - space.all_of(conditions)
+
+    def due(self, expr: c.CExpression, leaf: Leaf) -> Iterator[Form | None]:
+        """What must be equal for an expression to have one value; None for what is not known."""
+        reads = self.names.reads_memory(expr)
+        if not reads and self.names.is_integer(expr):
+            yield self.subject.text.form(expr, leaf.scope)
+            return
+        read = self.read_by(expr)
+        if read is not None and reads:
+            words = self.depends(frozenset(self.held(leaf)))[read]
+            yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
+            if read in self.written:
+                yield from (variable(loop.name) for loop in leaf.scope.loops)
+        for part in c.children(expr):
+            yield from self.due(part, leaf)
+
+    def read_by(self, expr: c.CExpression) -> str | None:
+        """The variable or array that an expression is a use of."""
+        if isinstance(expr, c.Element):
+            return expr.array
+        return expr.name if isinstance(expr, c.Name) else None
+
+    def reads_what_changes(self, expr: c.CExpression) -> bool:
+        """Whether an expression reads memory that lines of the text write."""
+        return not self.names.used(expr).isdisjoint(self.written)
+
+    def kind(self, touch: Touch) -> object:
+        """What lines have in common whose stores are compared with others' alike."""
+        node = touch.leaf.node
+        if not touch.is_write or touch.atomic:
+            return None
+        if not isinstance(node, c.Assign) or self.reads_what_changes(node.value):
+            return touch.leaf.position
+        return node.operator, node.value
+
+    # {{{ what depends on hardware indices
+
+    @cached_property
+    def written(self) -> dict[str, list[Leaf]]:
+        """The lines that write an array or a variable in memory, by name."""
+        found = (
+            (t.array, leaf) for leaf in self.subject.leaves for t in leaf.touches if t.is_write
+        )
+        return {name: list(leaves) for name, leaves in grouped(found).items()}
+
+    def held(self, leaf: Leaf) -> Iterator[c.CExpression]:
+        """The conditions around a line that hold at all times where they hold once."""
+        for group in _around(leaf):
+            if isinstance(group.node, c.If) and self.is_lasting(group.node.condition):
+                yield group.node.condition
+
+    def is_lasting(self, expr: c.CExpression) -> bool:
+        """Whether an expression has one value at all times, on one thread."""
+        lets, loops = self.values
+        return not self.names.reads_memory(expr) and all(
+            name not in loops
+            and len(lets.get(name, ())) < 2
+            and all(map(self.is_lasting, lets.get(name, ())))
+            for name in self.names.used(expr)
+        )
+
+    @cached_property
+    def values(self) -> tuple[dict[str, list[c.CExpression]], set[str]]:
+        """What constants of the text stand for, by name, and the names of loops."""
+        nodes = [*c.statements(self.subject.function.body)]
+        lets = grouped((n.name, n.value) for n in nodes if isinstance(n, c.Let))
+        return {n: list(v) for n, v in lets.items()}, {
+            node.name for node in nodes if isinstance(node, c.For)
+        }
+
+    @memoised
+    def depends(self, held: frozenset[c.CExpression]) -> dict[str, frozenset[str]]:
+        """The hardware indices on which the value of a name, or what an array holds, depends.
+
+        What a block shares is the same for all of its threads; what is global, for all.  Some
+        conditions are ``held``: they are true on all threads that matter.
+        """
+        subject, used = self.subject, self.names.used
+        found = dict.fromkeys(self.names.places, _NOTHING)
+        for word in c.HARDWARE:
+            found[word] = frozenset((word,)) & frozenset(subject.words)
+        made: list[tuple[str, frozenset[str]]] = []
+        for node in c.statements(subject.function.body):
+            if isinstance(node, c.Let):
+                made.append((node.name, used(node.value)))
+            elif isinstance(node, c.For):
+                made.append((node.name, used(node.lower) | used(node.upper)))
+        for name, leaves in self.written.items():
+            made += [(name, frozenset(self.behind(leaf, held))) for leaf in leaves]
+        seen = {"private": frozenset((*subject.words, _UNKNOWN))}
+        seen["shared"] = frozenset((*subject.block_words, _UNKNOWN))
+        seen["value"] = seen["private"]
+        changed = True
+        while changed:
+            changed = False
+            for name, sources in made:
+                words = frozenset().union(*(found.get(s, _NOTHING) for s in sources))
+                words |= sources & {_UNKNOWN}
+                words &= seen.get(subject.place_of(name), _NOTHING)
+                changed = changed or not words <= found[name]
+                found[name] |= words
+        return found
+
+    def behind(self, leaf: Leaf, held: frozenset[c.CExpression]) -> Iterator[str]:
+        """The names that decide what a line writes, and whether it does."""
+        node = leaf.node
+        if not isinstance(node, c.Assign):
+            yield _UNKNOWN
+            return
+        yield from self.names.used(node.value)
+        if isinstance(node.target, c.Element):
+            for index in node.target.indices:
+                yield from self.names.used(index)
+        for group in _around(leaf):
+            if isinstance(group.node, c.If) and group.node.condition not in held:
+                yield from self.names.used(group.node.condition)
+            elif isinstance(group.node, c.For):
+                yield group.node.name
+
+    # }}}
+
+
+def _around(leaf: Leaf) -> Iterator[Group]:
+    """The loops and guards around a line, innermost first."""
+    group: Group | None = leaf.parent
+    while group is not None:
+        yield group
+        group = group.parent

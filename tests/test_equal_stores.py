@@ -1,0 +1,170 @@
+"""Values stored to one cell by many threads: legal where they are the same, whatever the data."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+from loopkit._poly.equal_values import EqualValues
+from loopkit.codegen.proof.prove import prove_program
+
+LOOPS = "{ [i, j, k]: 0 <= i < n and 0 <= j, k < m }"
+AXES = ("l.0", "g.0")
+ORDERS = ("ascending", "descending", "random")
+
+EQUAL = {
+    "a number": "for i\n    y[0] = 2\nend",
+    "a size": "for i\n    y[0] = n\nend",
+    "what nothing writes": "for i, j\n    y[j] = 2*x[j] + j\nend",
+    "half of the threads a cell": "y[i // 2] = x[i // 2]",
+    "a temporary": "for i, j\n    <> t = x[j]*3\n    <> u = t + 1\n    y[j] = u - t\nend",
+    "a sum": "for i, j\n    y[j] = sum(k, x[k]*j)\nend",
+    "a sum of sums": "for i, j\n    y[j] = max(k, x[k] + sum(l, x[l]*k))\nend",
+    "the place of the smallest": "for i, j\n v, y[j] = argmin(k, x[k]*j, k)\n y[j + m] = v\nend",
+    "a recurrence": "for i\n <> t = 1\n for k\n  t = t*x[k]\n end\n y[0] = t\nend",
+    "what is changed between": "for k\n for i\n  y[0] = x[0]\n end\n x[0] = x[0] + k\nend",
+    "a mark where something is found": "if x[i] > 0\n    y[0] = 1\nend",
+    "marks where data say": "y[place[i]] = 1",
+}
+DIFFERENT = {
+    "an iname": "for i\n    y[0] = i\nend",
+    "another cell": "for i, j\n    y[j] = 2*x[i] + j\nend",
+    "quotient and remainder": "y[i // 2] = x[i % 2]",
+    "a temporary": "for i, j\n    <> t = x[j]*3 + i\n    <> u = t + 1\n    y[j] = u\nend",
+    "a sum": "for i, j\n    y[j] = sum(k, x[k]*i)\nend",
+    "as many terms as threads": "for i\n    y[0] = sum(h, x[0])\nend",
+    "a recurrence": "for i\n <> t = i\n for k\n  t = t*x[k]\n end\n y[0] = t\nend",
+    "what is changed between": "for k, i\n    y[0] = x[0]\n    x[0] = x[0] + k\nend",
+    "the place where something is found": "if x[i] > 0\n    y[0] = i\nend",
+    "numbers where data say": "y[place[i]] = i",
+}
+
+
+def made(text: str) -> lk.Kernel:
+    domains = [LOOPS]
+    if "sum(l" in text:
+        domains.append("{ [l]: 0 <= l < m }")
+    if "sum(h" in text:
+        domains.append("{ [h]: 0 <= h < i }")
+    text = text.replace("v, y[j]", "<> v, y[j]")
+    arrays = ["x", "y", *(["place"] if "place" in text else [])]
+    data = [lk.GlobalArg(name, "int32", shape="n + 2*m") for name in arrays]
+    return lk.make_kernel(domains, text, [*data, ...], assumptions="1 <= n <= 64 and m >= 1")
+
+
+def given(n: int, m: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(n)
+    return {
+        "x": rng.integers(-3, 4, n + 2 * m, dtype=np.int32),
+        "y": np.zeros(n + 2 * m, np.int32),
+        "place": rng.integers(0, 3, n + 2 * m, dtype=np.int32),
+    }
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("name", "tag"), [*itertools.product(EQUAL, AXES)])
+def test_equal_values_may_meet(name: str, tag: str) -> None:
+    """Proven by the step and in the program, and right in whatever order threads run."""
+    knl = made(EQUAL[name])
+    if name == "what is changed between" and tag == "g.0":
+        return  # blocks do not wait for the change
+    parallel = knl.tag_inames(f"i: {tag}")
+    proof = parallel.prove()
+    assert not proof.findings and not proof.undecided, str(proof)
+    for (n, m), order in itertools.product(((1, 1), (7, 3), (40, 2)), ORDERS):
+        arrays = {a: v for a, v in given(n, m).items() if a in knl.arg_by_name}
+        expected = knl.executor("reference")(**{a: v.copy() for a, v in arrays.items()}, n=n, m=m)
+        found = parallel.executor("host", order=order)(
+            **{a: v.copy() for a, v in arrays.items()}, n=n, m=m
+        )
+        one, two = (r if isinstance(r, tuple) else (r,) for r in (expected, found))
+        for a, b in zip(one, two, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("name", "tag"), [*itertools.product(DIFFERENT, AXES)])
+def test_other_values_may_not(name: str, tag: str) -> None:
+    """Refused with two instances of the text, one cell, and sizes."""
+    with pytest.raises((lk.RaceError, lk.UndecidedError, lk.IllegalTransformError)) as caught:
+        made(DIFFERENT[name]).tag_inames(f"i: {tag}")
+    witness = caught.value.witness
+    assert witness is not None and witness.array in ("x", "y")
+    assert {"n"} <= witness.parameters.keys() or witness.cell is None
+
+
+def test_two_statements_store_one_value():
+    text = "if x[i] > 0\n    y[0] = 1\nend\nif x[i] < 0\n    y[0] = {}\nend"
+    same = made(text.format(1)).tag_inames("i: g.0")
+    assert not same.prove().findings
+    with pytest.raises(lk.LoopkitError, match=r"both write"):
+        made(text.format(2)).tag_inames("i: g.0")
+
+
+@pytest.mark.parametrize("values", sorted({*itertools.permutations((1, 1, 2))}))
+@pytest.mark.parametrize("tag", AXES)
+def test_stores_that_write_alike_are_all_compared(values: tuple[int, ...], tag: str) -> None:
+    """One of three statements stores another value than the others, on its own or beside them."""
+    text = "\n".join(f"for i\n    y[0] = {value}\nend" for value in values)
+    if tag == "g.0":
+        with pytest.raises(lk.RaceError):
+            made(text).tag_inames("i: g.0")
+        loose = made(text).tag_inames("i: g.0", unchecked=True)
+        with pytest.raises(lk.RaceError):
+            loose.cuda()
+    else:
+        assert not made(text).tag_inames("i: l.0").prove().findings
+
+
+def test_values_that_change_between_two_stores():
+    text = "for i\n <> t = 1\n y[0] = t\n t = i\n y[0] = t\nend"
+    for tag in AXES:
+        with pytest.raises(lk.LoopkitError):
+            made(text).tag_inames(f"i: {tag}")
+
+
+def test_equal_stores_order_no_reads():
+    """What one block reads is its own, or an earlier launch's, whatever others store there."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "for i\n    y[0] = 2\n    z[i] = y[0]\nend",
+        dtypes={"y, z": "int32"},
+        assumptions="n >= 1",
+    )
+    assert not knl.fix_parameters(n=32).tag_inames("i: l.0").prove().findings
+    with pytest.raises(lk.RaceError):
+        knl.tag_inames("i: g.0")
+
+
+def test_loops_order_what_threads_store_alike():
+    """In each iteration another value: a barrier stands between two of them."""
+    knl = made("for k\n    for i\n        y[0] = x[k]\n    end\nend").tag_inames("i: l.0")
+    assert "__syncthreads" in knl.cuda()
+    assert not knl.prove().findings
+
+
+@pytest.mark.parametrize(("name", "tag"), [*itertools.product(DIFFERENT, AXES)])
+def test_the_proof_takes_nobodys_word(monkeypatch, name: str, tag: str) -> None:
+    """Where checker and lowering take all stores for equal, the proof of the program does not."""
+    monkeypatch.setattr(EqualValues, "stored", lambda self, one, two, where: where)
+    try:
+        knl = made(DIFFERENT[name]).tag_inames(f"i: {tag}", unchecked=True)
+        proof = knl.prove()
+    except lk.LoopkitError as error:
+        assert name == "what is changed between", error
+        return
+    assert proof.findings or proof.undecided
+
+
+def test_the_proof_compares_each_store() -> None:
+    """A text in which one of two lines stores another value."""
+    text = "for i\n    y[0] = 1\nend\nfor i\n    y[0] = 1\nend"
+    knl = made(text).tag_inames("i: g.0")
+    program = knl.program()
+    for old, new in (("y[0] = 1;", "y[0] = 2;"), ("y[0] = 1;", "y[0] = i;")):
+        changed = replace(program, source=program.source.replace(old, new, 1))
+        assert prove_program(knl, changed, text=True).findings
+    assert not prove_program(knl, program, text=True).findings

@@ -24,7 +24,7 @@ from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Sources, dataflow_of, is_update
 from loopkit._poly.equal_values import Computed, equal_values_of
 from loopkit._poly.model import Cell, Model
-from loopkit._poly.pairs import Instance, Undecided, equal, intersection
+from loopkit._poly.pairs import Instance, Undecided, equal, intersection, without
 from loopkit._poly.parallel_axes import Axis
 from loopkit._same import key_of
 

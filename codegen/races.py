@@ -135,9 +135,9 @@ def _witnesses(
         for statement in (kernel.statement_by_id[access.statement],)
     ]
     both_write = first.is_write and second.is_write
-    values = [{i: prim.Variable(n) for i, n in mine.items()} for mine in names]
+    labelled = [{i: prim.Variable(n) for i, n in mine.items()} for mine in names]
     computed = [
-        Computed(access.statement, mine) for mine, (access, _) in zip(values, both, strict=True)
+        Computed(access.statement, mine) for mine, (access, _) in zip(labelled, both, strict=True)
     ]
     listed = (*sorted(kernel.sizes), *words, *(n for mine in names for n in sorted(mine.values())))
     differ = conflicts.other_block if kind == "g" else conflicts.other_thread

@@ -130,3 +130,65 @@ def test_a_sparse_product_is_right() -> None:
     for order in ("ascending", "descending", "random"):
         y = knl.executor("host", order=order, seed=7)(start=start, column=column, value=value, x=x)
         assert (np.asarray(y) == expected).all()
+
+
+# {{{ writes that are replaced for certain
+
+REPLACED = "for j, k, h\n    y[p[j]] = d[k, h] + j\nend"
+NEVER_READ = {
+    "the inner loops": lambda k: k.prioritize_loops("h, k"),
+    "all loops": lambda k: k.prioritize_loops("k, j"),
+}
+SEEN = {
+    "what is left is another one": (REPLACED, lambda k: k.map_domain("{ [k] -> [l]: l = -k }")),
+    "rows the other way round": (REPLACED, lambda k: k.map_domain("{ [j] -> [l]: l = -j }")),
+    "a last tile": (
+        REPLACED,
+        lambda k: k.split_iname("k", 4).prioritize_loops("k_inner, k_outer"),
+    ),
+    "threads": (REPLACED, lambda k: k.tag_inames("k: g.0")),
+    "read meanwhile": (
+        REPLACED.replace("end", "    z[j, k, h] = y[j]\nend"),
+        lambda k: k.prioritize_loops("h, k"),
+    ),
+    "only where data say": (
+        REPLACED.replace("    y", "    if d[k, h] > 0\n    y").replace("end", "end\nend"),
+        lambda k: k.prioritize_loops("h, k"),
+    ),
+}
+
+
+def replacing(text: str) -> lk.Kernel:
+    arrays = [lk.GlobalArg(name, "int32", shape="n") for name in "yp"]
+    return lk.make_kernel(
+        "{ [j, k, h]: 0 <= j < n and 0 <= k < m and 0 <= h < 8 }",
+        text,
+        [*arrays, ...],
+        dtypes={"d": "int32", **({"z": "int32"} if "z" in text else {})},
+        assumptions="n, m >= 1",
+    )
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", NEVER_READ)
+def test_what_is_replaced_needs_no_order(name: str) -> None:
+    knl = replacing(REPLACED)
+    other = NEVER_READ[name](knl)
+    assert other.history[-1].verdict == "proven" and other.prove().ok
+    rng = np.random.default_rng(3)
+    for n, m in ((1, 1), (7, 5), (13, 4)):
+        p, d = rng.integers(0, n, n, dtype=np.int32), rng.integers(-9, 9, (m, 8), dtype=np.int32)
+        expected = knl.executor("reference")(p=p, d=d, y=np.zeros(n, np.int32))
+        found = other.executor("host")(p=p, d=d, y=np.zeros(n, np.int32))
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_can_be_seen_needs_one(name: str) -> None:
+    text, step = SEEN[name]
+    with pytest.raises(lk.UndecidedError) as caught:
+        step(replacing(text))
+    assert caught.value.witness is not None
+
+
+# }}}

@@ -15,8 +15,9 @@ from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
 from loopkit._expression import Access, variable_names
-from loopkit._hidden import BASE, OTHER, READER, WRITER
+from loopkit._hidden import BASE, KILLER, OTHER, READER, SURE, WRITER, variable
 from loopkit._poly.dataflow import commute, is_own_read, is_update
+from loopkit._poly.equal_values import Computed, equal_values_of
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in, without
 
@@ -221,7 +222,10 @@ class DataDependentOrder:
                 its = self.new.write_cell(two)
                 pairs = pairs & self.new.same_cell(cell, its) & self.check.lineage.sizes
                 origins = Instance(first.origin, READER), Instance(second.origin, WRITER)
+                gone = self.replaced(first, BASE, READER), self.replaced(second, OTHER, WRITER)
                 for tied in parts_in(pairs, self.root.order.before(*origins)):
+                    for one_side in gone:
+                        tied = tied - one_side
                     for how, bad in nonempty(tied, self.new.not_before(one, two, array)):
                         # Of equal values it does not show which came last.
                         bad = bad - self.check.equal_writes(one, two, without(bad, *_TEXT))
@@ -239,3 +243,37 @@ class DataDependentOrder:
         at = Instance(image.statement, OTHER)
         same = self.new.same_copy(self.new.write_cell(copy), self.new.write_cell(at))
         return not (self.new.domain(copy) & self.new.domain(at) & same).is_empty()
+
+    def replaced(self, image: Image, label: str, root_label: str) -> isl.Set:
+        """Writes whose cell another instance of the statement sets later, in text and schedule.
+
+        ``{ inames·label of the image, inames·root_label of its origin }``, a subset, of arrays that
+        the text does not read.  Of all other writes the last one is what is left in a cell.
+        """
+        origin = self.root.statement[image.origin]
+        p = Instance(image.statement, label)
+        mine = self.check.instances(image, label, root_label)
+        nothing = mine - mine
+        data = frozenset().union(*map(variable_names, origin.write[1])) & self.root.data
+        if self.root.kernel.readers.get(origin.written) or data & self.root.written:
+            return nothing
+        if self.root.depends_on_data(origin) or self.root.bounds_from_data(origin.id):
+            return nothing
+        values = equal_values_of(self.root.kernel)
+        ends = Instance(origin.id, root_label), Instance(origin.id, KILLER)
+        one, two = (
+            Computed(origin.id, {i: variable(i, at.label) for i in origin.inames}) for at in ends
+        )
+        found = nothing
+        for other in self.images(image.origin, origin.written, origin.written):
+            k = Instance(other.statement, SURE)
+            both = mine & self.check.instances(other, SURE, KILLER)
+            races = self.new.unordered(p, k, origin.written)
+            for tied in parts_in(both, self.root.order.before(*ends)):
+                for index in origin.write[1]:
+                    tied = values.equal(index, one, two, tied)
+                for _, race in races:
+                    tied = tied - race
+                for later in parts_in(tied, self.new.order.before(p, k)):
+                    found = found | without(later, SURE, KILLER)
+        return found

@@ -10,6 +10,7 @@ import numpy as np
 
 import loopkit as lk
 from loopkit import _sets
+from loopkit._assertions.values import Disjoint, Increasing, Injective
 from loopkit._expression import evaluate
 from loopkit._reference import run_reference
 
@@ -99,7 +100,7 @@ def arguments(
             continue
         name, shape = argument.name, shapes[argument.name]
         values = small_numbers(argument.dtype, rng, shape)
-        if name == "perm" and friendly:
+        if name == "perm" and friendly and not collide:
             values = rng.permutation(shape[0])
         elif name in ("col", "perm"):
             values = rng.integers(0, reach, shape)
@@ -170,10 +171,11 @@ class Truth:
         """Up to ``count`` cases that what is assumed and asserted of ``last`` allows too.
 
         ``first`` are sizes that somebody says are interesting.  With ``collide``, index arrays
-        that nothing is asserted of hold one number.
+        hold one number, if nothing is asserted but bounds.
         """
         friendly = bool(last.assertions)
-        collide = collide and not friendly
+        apart = any(isinstance(a, (Injective, Disjoint, Increasing)) for a in last.assertions)
+        collide = collide and not apart
         found: list[Case] = []
         for sizes in candidates(self.kernel, fixed, first):
             if len(found) == count:

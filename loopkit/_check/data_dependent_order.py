@@ -257,7 +257,8 @@ class DataDependentOrder:
         data = frozenset().union(*map(variable_names, origin.write[1])) & self.root.data
         if self.root.kernel.readers.get(origin.written) or data & self.root.written:
             return nothing
-        if self.root.depends_on_data(origin) or self.root.bounds_from_data(origin.id):
+        is_sure = not self.root.depends_on_data(origin) and not is_update(origin)
+        if not is_sure or self.root.bounds_from_data(origin.id):
             return nothing
         values = equal_values_of(self.root.kernel)
         ends = Instance(origin.id, root_label), Instance(origin.id, KILLER)

@@ -62,10 +62,13 @@ def reduction_text(kernel: Kernel, update: Statement) -> str:
     running = any(
         iname in reduced
         for reader in kernel.readers.get(update.written, ())
-        if reader.operation is None
+        if reader.kind != "update"
         for iname in path_inames(common_prefix((mine, kernel.paths.get(reader.id, ()))))
     )
-    return f"{'running ' if running else ''}{update.operation} over {', '.join(reduced)}"
+    operation = update.operation
+    if operation is None:
+        operation = f"segmented {kernel.temporary_by_name[update.written].accumulates}"
+    return f"{'running ' if running else ''}{operation} over {', '.join(reduced)}"
 
 
 @memoised

@@ -40,6 +40,7 @@ class Reduction(Node):
     """``operation(inames, operand)``, for example ``sum((k, l), a[k] * b[l])``.
 
     ``dtype`` is the type that it accumulates in, None where that follows from the operand.
+    That of a segmented one is a record: its terms, and where it starts anew (:func:`segmented`).
     Only kernels under construction hold these: creation turns them into loops
     with an accumulator.
     """
@@ -50,6 +51,17 @@ class Reduction(Node):
     inames: tuple[str, ...]
     operand: Expression
     dtype: np.dtype[Any] | None = None
+
+
+def segmented(operation: str) -> str:
+    """The name of a segmented reduction, which no text can spell as that of a call."""
+    return f"segmented({operation})"
+
+
+def segments_of(operation: str) -> str | None:
+    """The operation of a segmented reduction, by its name; None for any other."""
+    name = operation.removeprefix("segmented(")
+    return None if name == operation else name.removesuffix(")")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_instances import change_of
+from pymbolic.primitives import Max
 
 import loopkit as lk
 from loopkit._check.checker import examine
@@ -196,6 +197,96 @@ def test_history_script_and_json():
     assert again == done and again.key == done.key
 
 
+# {{{ segmented reductions
+
+FLAGS = {"x, y": "float32", "f": "int32"}
+
+
+def segments(operation="sum", left="y[i]", types=None, **more):
+    return lk.make_kernel(
+        [LINE, "{ [j]: 0 <= j <= i }"],
+        f"{left} = reduce(segmented({operation}), j, x[j], f[j])",
+        dtypes=types or FLAGS,
+        **more,
+    )
+
+
+def segment_by_segment(x, f, operation=np.add):
+    found = []
+    for value, restarts in zip(x, f, strict=True):
+        found.append(value if restarts or not found else operation(found[-1], value))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("operation", "function"), [("sum", np.add), ("max", np.maximum), ("product", np.multiply)]
+)
+def test_segments_start_anew(operation, function):
+    rng = np.random.default_rng(4)
+    knl = segments(operation)
+    split = forced(knl).split_iname("i", 4)
+    for done in (knl, knl.split_iname("j", 4), forced(knl), split):
+        for n in (0, 1, 9):
+            x = rng.integers(1, 4, n).astype(np.float32)
+            f = rng.integers(0, 2, n).astype(np.int32)
+            expected = segment_by_segment(x, f, function)
+            for executor in ("reference", "host"):
+                np.testing.assert_array_equal(done.executor(executor)(x=x, f=f, n=n), expected)
+        assert done.prove().ok and done.prove(text=True).ok
+
+
+def test_segments_text_and_results(golden):
+    both = segments(left="y[i], z[i]", types=FLAGS | {"z": "bool"})
+    dropped = segments(left="y[i], <>_", types={"x": "int32", "f": "int32", "y": "int64"})
+    done = [forced(both), forced(dropped)]
+    golden("scans_segmented.txt", "\n".join(f"{knl}\n{knl.cuda()}" for knl in (both, *done)))
+    x, f = np.arange(1, 7, dtype=np.float32), np.array([0, 0, 1, 0, 1, 0], np.int32)
+    y, z = done[0](x=x, f=f)
+    assert y.tolist() == [1, 3, 3, 7, 5, 11] and z.tolist() == [0, 0, 1, 1, 1, 1]
+    assert done[1].temporary_by_name["acc"].dtype == np.int64
+    assert done[1](x=x.astype(np.int32), f=f).tolist() == [1, 3, 3, 7, 5, 11]
+
+
+def test_segments_of_an_operation_of_ones_own_within_an_expression():
+    operation = lk.register_reduction("larger", -1, lambda a, b: Max((a, b)))
+    knl = lk.make_kernel(
+        [LINE, "{ [j]: 0 <= j <= i }"],
+        "y[i] = 1 + 2*reduce(segmented(larger), j, x[j], x[j] < 2)",
+        dtypes={"x, y": "float64"},
+        reductions=[operation],
+    )
+    x = np.array([3, 5, 1, 4, 4, 0, 2.0])
+    expected = 1 + 2 * segment_by_segment(x, x < 2, np.maximum)
+    np.testing.assert_array_equal(forced(knl)(x=x), expected)
+
+
+def test_segments_have_an_order():
+    knl = segments().assume("n <= 64")
+    with pytest.raises(lk.IllegalTransformError, match="would read acc before"):
+        knl.map_domain("{ [j] -> [q]: q = -j }")
+    with pytest.raises(lk.IllegalTransformError, match="would not see what"):
+        knl.split_iname("j", 4, inner_tag="l.0")
+    with pytest.raises(lk.IllegalTransformError, match="no reduction is over 'j'"):
+        knl.split_reduction_inward("j")
+    assert knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").prove().ok
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("y[q] = reduce(segmented(argmin), j, x[j], f[j])", "is not a reduction"),
+        ("y[q] = reduce(segmented(sum), j, x[j])", r"reduce\(segmented\(sum\), k, x, flag\)"),
+        ("y[q] = reduce(segmented(sum), (j, i), x[j], f[j])", "runs over one iname"),
+        ("y[q] = reduce(segmented(", "is the name of a reduction"),
+        ("y[q], z[q], v[q] = reduce(segmented(sum), j, x[j], f[j])", "has 2"),
+    ],
+)
+def test_segments_that_are_misspelt(text, says):
+    with pytest.raises(lk.ParseError, match=says):
+        lk.make_kernel(["{ [q]: 0 <= q < n }", "{ [i, j]: 0 <= j <= i < n }"], text, dtypes=FLAGS)
+
+
+# }}}
 # {{{ what is refused
 
 

@@ -65,7 +65,7 @@ class _Scan:
         self.name = accumulator
         writers = kernel.writers.get(accumulator, ())
         starts = [s for s in writers if s.kind == "init"]
-        updates = [s for s in writers if s.operation is not None]
+        updates = [s for s in writers if s.kind == "update"]
         if len(starts) != 1 or len(updates) != 1 or len(writers) != 2:
             raise IllegalTransformError(
                 f"'{accumulator}' is started or updated in several places, and cannot be a "
@@ -74,10 +74,11 @@ class _Scan:
         (self.start,), (self.update,) = starts, updates
         self.reduced = kernel.reduced_inames(self.update)
         self.path = kernel.paths[self.start.id]
+        self.operation = kernel.temporary_by_name[accumulator].accumulates
 
     def refused(self, why: str, instead: str = "") -> IllegalTransformError:
         over = ", ".join(f"'{i}'" for i in self.reduced)
-        what = f"'{self.name}', a {self.update.operation} over {over or 'nothing'},"
+        what = f"'{self.name}', a {self.operation} over {over or 'nothing'},"
         return IllegalTransformError(f"{what} cannot run along a loop: {why}", instead=instead)
 
     @cached_property

@@ -160,7 +160,7 @@ def reduction_arg_to_subst_rule(
     rules: dict[str, SubstitutionRule] = {}
     for update in kernel.statements:
         reduced = kernel.reduced_inames(update)
-        if update.id in ids and update.kind == "update" and {*arguments} <= {*reduced}:
+        if update.id in ids and _is_free(update) and {*arguments} <= {*reduced}:
             taken = [rule.name for rule in rules.values()]
             given = subst_rule_name if not rules else None
             name = new_name(kernel, given, default, taken)
@@ -182,7 +182,7 @@ def reduction_arg_to_subst_rule(
 def _across(kernel: Kernel, inames: Sequence[str], sums: Collection[str]) -> Change:
     """Blocks add their partial results of some accumulators atomically."""
     chosen = frozenset(inames)
-    updates = [s for s in kernel.statements if s.kind == "update" and s.written in sums]
+    updates = [s for s in kernel.statements if _is_free(s) and s.written in sums]
     whole = [s.id for s in updates if chosen == frozenset(kernel.reduced_inames(s))]
     change, parts = Change(kernel), [(id_, id_) for id_ in whole]
     if len(whole) < len(updates) or not whole:
@@ -190,6 +190,11 @@ def _across(kernel: Kernel, inames: Sequence[str], sums: Collection[str]) -> Cha
         change, split = _parted(kernel, inames, rest, is_inward=False)
         parts += [(part.start.id, part.taking.id) for part in split.values()]
     return replace(change, kernel=added_atomically(change.kernel, parts))
+
+
+def _is_free(update: Statement) -> bool:
+    """Whether a statement updates a reduction, in an order that is free: no segmented one."""
+    return update.kind == "update" and update.operation is not None
 
 
 def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Change:
@@ -205,7 +210,7 @@ def _parted(
     parts: dict[str, _Partial] = {}
     for update in kernel.statements:
         reduced = frozenset(kernel.reduced_inames(update)) - variable_names(update.write[1])
-        if update.id in ids and update.kind == "update" and chosen < reduced:
+        if update.id in ids and _is_free(update) and chosen < reduced:
             inner = chosen if is_inward else reduced - chosen
             parts[update.id] = _partial(kernel, update, inner, parts)
     if not parts:

@@ -45,6 +45,7 @@ from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax.instruction_parser import parse_instructions
 from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution, position_of_name
+from loopkit._syntax.reduction_calls import with_segmented
 from loopkit._tree import Entry, LaunchBarrier, Tree, build
 
 D = TypeVar("D", ArrayArg, TemporaryVariable)
@@ -194,7 +195,7 @@ class _Maker:
     ) -> Kernel:
         known = make_assumptions(assumptions, self.domains.condition, self.fixed)
         book = self._rules(substitutions)
-        components = {name: o.components for name, o in self.operations.items()}
+        components = with_segmented({n: o.components for n, o in self.operations.items()})
         drafting = Drafting(self.inames, book, self._taken(book), components)
         drafts = drafting.drafts(self.items)
         check_names(drafts, self.inames)

@@ -13,7 +13,7 @@ from loopkit._expression import accesses, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._make import free_names
-from loopkit._nodes import Expression, Record, Reduction
+from loopkit._nodes import Expression, Record, Reduction, segments_of
 from loopkit._same import Key, key_of
 from loopkit._syntax.items import (
     RawAssignment,
@@ -257,6 +257,8 @@ class Drafting:
             )
         for reduction in draft.reductions:
             components = self.operations[reduction.operation]
+            if segments_of(reduction.operation) and count == 1:
+                continue
             if components and (reduction is not whole or count == 1):
                 raise ParseError(
                     f"'{reduction.operation}' has {len(components)} results, and is no part of an "

@@ -15,7 +15,8 @@ from loopkit._make.drafts import Draft, targets_of
 from loopkit._make.enclosing_loops import Inames
 from loopkit._make.free_names import fresh_names, reductions_in
 from loopkit._make.operation import ReductionOperation
-from loopkit._nodes import Component, Expression, Record, Reduction
+from loopkit._make.reduction_operations import ScalarOperation
+from loopkit._nodes import Component, Expression, Record, Reduction, segments_of
 from loopkit._tree import Path
 
 
@@ -56,11 +57,13 @@ class Splitter:
     def split(self, draft: Draft) -> Sequence[Part]:
         """The statements that a draft stands for, in order; the last one is the user's."""
         self._parts = []
-        parts = (draft.lhs, draft.rhs, *draft.predicates)
+        values = self._results(draft)
+        parts = (draft.lhs, *draft.predicates, *values)
         if draft.reductions:
             parts = tuple(self._replaced(p, draft, draft.inames, ()) for p in parts)
-        lhs, rhs, *predicates = parts
-        operation = None
+        lhs, *predicates = parts[: -len(values)]
+        values = parts[-len(values) :]
+        rhs, operation = values[0], None
         if draft.item.atomic:
             operation, rhs = atomic_update(lhs, rhs, draft.item.position)
         statement = Statement(
@@ -79,13 +82,33 @@ class Splitter:
         if not isinstance(lhs, Record):
             return [*self._parts, (statement, ())]
         # From left to right, as Python assigns.
-        components = self.operations[draft.reductions[0].operation].components
-        names = [components[result] for result in draft.item.results]
         uses = []
-        for number, (target, name) in enumerate(zip(lhs.parts, names, strict=True)):
+        for number, (target, result) in enumerate(zip(lhs.parts, draft.item.results, strict=True)):
+            name, value = self._result(draft.reductions[0], result, values)
             id_ = draft.id if not number else next(fresh_names(f"{draft.id}_{name}", self.ids))
-            uses.append((replace(statement, id=id_, lhs=target, rhs=Component(rhs, name)), ()))
+            uses.append((replace(statement, id=id_, lhs=target, rhs=value), ()))
         return [*self._parts, *uses]
+
+    def _results(self, draft: Draft) -> tuple[Expression, ...]:
+        """What a draft computes: one value, or the two of a segmented reduction.
+
+        The second says whether it started anew.
+        """
+        rhs = draft.rhs
+        if not (isinstance(draft.lhs, Record) and isinstance(rhs, Reduction)):
+            return (rhs,)
+        if segments_of(rhs.operation) is None or 1 not in draft.item.results:
+            return (rhs,)
+        return rhs, Reduction("any", rhs.inames, rhs.operand.parts[1])
+
+    def _result(
+        self, reduction: Reduction, result: int, values: Sequence[Expression]
+    ) -> tuple[str, Expression]:
+        """The name and the value of one of several results."""
+        if segments_of(reduction.operation) is not None:
+            return ("value", "restart")[result], values[result]
+        name = self.operations[reduction.operation].components[result]
+        return name, Component(values[0], name)
 
     def _replaced(
         self,
@@ -105,7 +128,8 @@ class Splitter:
         inames: frozenset[str],
         loops: Path,
     ) -> Expression:
-        operation = self.operations[reduction.operation]
+        segments = segments_of(reduction.operation)
+        operation = self.operations[segments or reduction.operation]
         name = next(self._names)
         accumulator = prim.Variable(name)
         self.accumulators.append(
@@ -132,12 +156,17 @@ class Splitter:
         inner_loops = (*loops, *((iname, next(self.numbers)) for iname in nested))
         inner = inames | frozenset(reduction.inames)
         operand = self._replaced(reduction.operand, draft, inner, inner_loops)
+        if segments is not None:
+            # In the order of the loop: whether a term counts hangs on those behind it.
+            assert isinstance(operation, ScalarOperation)
+            value, restart = operand.parts
+            operand = prim.If(restart, value, operation.combine(accumulator, value))
         update = replace(
             start,
             id=next(fresh_names(f"{draft.id}_update", self.ids)),
             rhs=operand,
             inames=inner,
-            operation=operation.name,
+            operation=None if segments is not None else operation.name,
             kind="update",
         )
         self._parts.append((update, inner_loops))

@@ -42,10 +42,15 @@ class Types:
         """The type of what a statement assigns; None where that is not known yet."""
         try:
             rhs = statement.rhs
+            operation = statement.operation if statement.kind == "update" else None
+            if statement.kind == "update" and operation is None:
+                # A segmented reduction has the type of one of what it starts anew with.
+                operation = self.kernel.temporary_by_name[statement.written].accumulates
+                rhs = rhs.then
             parts = rhs.parts if isinstance(rhs, Record) else (rhs,)
             kinds = [dtype_of(part, self.known.__getitem__) for part in parts]
-            if statement.kind == "update" and statement.operation is not None:
-                return self.operations[statement.operation].result_type(*kinds)
+            if operation is not None:
+                return self.operations[operation].result_type(*kinds)
             return kinds[0]
         except KeyError:
             return None

@@ -14,7 +14,7 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit._expression import MOST_NESTED
-from loopkit._nodes import Expression, TypeCast, TypeName
+from loopkit._nodes import Expression, TypeCast, TypeName, segmented
 from loopkit._promotion import DTYPES
 from loopkit._syntax.expression_tokens import COMPARISONS, FOREIGN, KEYWORDS, ExpressionWords
 from loopkit._syntax.tokens import PositionOf
@@ -248,13 +248,19 @@ class ExpressionParser(ExpressionWords):
         """``reduce(sum, k, x)``: a reduction in any case, marked by a tuple of inames."""
         at = self.at
         operation = self.words[at]
-        if not operation.isidentifier() or operation in KEYWORDS or self.words[at + 1] != ",":
+        after = at + 1
+        is_segmented = operation == "segmented" and self.words[at + 1 : at + 4 : 2] == ["(", ")"]
+        if is_segmented:
+            operation, after = self.words[at + 2], at + 4
+        if not operation.isidentifier() or operation in KEYWORDS or self.words[after] != ",":
             self.fail(
                 at,
                 f"the first argument of '{name}' is the name of a reduction",
-                instead=f"it is written {name}(sum, k, x)",
+                instead=f"it is written {name}(sum, k, x), or {name}(segmented(sum), k, x, flag)",
             )
-        self.at = at + 2
+        if is_segmented:
+            operation = segmented(operation)
+        self.at = after + 1
         inames: Expression = ()
         closing = {"[": "]", "(": ")"}.get(self.words[self.at])
         if closing is not None:

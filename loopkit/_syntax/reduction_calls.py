@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._expression import ExpressionMapper, to_text
-from loopkit._nodes import Expression, Record, Reduction, TypeName
+from loopkit._nodes import Expression, Record, Reduction, TypeName, segmented, segments_of
 
 Components = Mapping[str, tuple[str, ...]]
 """The reductions that a kernel knows, with their components; none for those with one result."""
@@ -20,6 +20,15 @@ REDUCTIONS: Components = {
     **dict.fromkeys(("argmax", "argmin"), ("value", "index")),
 }
 """The reductions that every kernel knows."""
+
+
+def with_segmented(reductions: Components) -> Components:
+    """Reductions, and the segmented forms of those with one result.
+
+    These take terms, and where they start anew with a term.
+    """
+    segments = {segmented(n): ("value", "restart") for n, c in reductions.items() if not c}
+    return {**reductions, **segments}
 
 
 def resolve_reductions(
@@ -111,9 +120,10 @@ class _Resolver(ExpressionMapper):
                 self.fail(f"'{name}' takes no dtype", "its operands can be cast: float64(x)")
         if name not in self.reductions:
             if isinstance(first, tuple):
+                known = sorted(r for r in self.reductions if segments_of(r) is None)
                 self.fail(
                     f"'{name}' is not a reduction, so it takes no tuple of inames",
-                    "reductions: " + ", ".join(sorted(self.reductions)),
+                    "reductions: " + ", ".join(known),
                 )
             return prim.Call(expr.function, tuple(self.rec(p) for p in parameters))
         inames = self.free_inames(first)
@@ -126,12 +136,19 @@ class _Resolver(ExpressionMapper):
             )
         if inames is None:
             self.fail_at_first(name, first)
+        if segments_of(name) is not None and len(inames) > 1:
+            self.fail(
+                f"'{name}' runs over one iname, in its order, and not over {', '.join(inames)}",
+                self.written(name),
+            )
         operand = Record(components, parameters[1:]) if components else parameters[1]
         return self.reduction(name, inames, operand, dtype)
 
     def written(self, name: str) -> str:
         """How a reduction is written."""
         components = self.reductions[name]
+        if segments_of(name) is not None:
+            return f"it is written reduce({name}, k, x, flag)"
         if not components:
             return f"it is written {name}(k, x) or {name}((k, l), x)"
         return f"it is written {', '.join(components)} = {name}(k, {', '.join(components)})"

@@ -402,7 +402,7 @@ def realize_reduction(r: random.Random, knl: Kernel) -> Arguments:
 
 def _of_reductions(r: random.Random, knl: Kernel) -> Arguments:
     """Some of the inames that a reduction runs over."""
-    updates = [s for s in knl.statements if s.kind == "update"]
+    updates = [s for s in knl.statements if s.kind == "update" and s.operation is not None]
     inames = knl.reduced_inames(r.choice(updates)) if updates else ()
     return {"inames": _some(r, list(inames), 2)} if inames else None
 

@@ -45,6 +45,8 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"n": 131, "m": 70, "l": 19},
     ],
     "n_body": [{"n": 1}, {"n": 256}, {"n": 301}],
+    "scan_rows": [{"n": 1, "m": 1}, {"n": 2, "m": 2048}, {"n": 67, "m": 70}, {"n": 2, "m": 1301}],
+    "scan_vector": [{"n": 1}, {"n": 4096}, {"n": 5001}],
     "scatter": [
         {"particles": 1, "n": 1, "m": 1},
         {"particles": 256, "n": 3, "m": 2},

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_instances import change_of
 from pymbolic.primitives import Max
+from test_gallery import load
 
 import loopkit as lk
 from loopkit._check.checker import examine
@@ -388,6 +389,15 @@ def test_claims_that_are_too_large_or_too_small_are_found():
 
 
 # }}}
+
+
+@pytest.mark.parametrize("name", ["scan_rows", "scan_vector"])
+def test_examples(name, golden):
+    for label, knl in load(name).make().items():
+        proof = knl.prove()
+        assert proof.ok, f"{label}: {proof}"
+        if label != "plain":
+            golden(f"{name}_{label.replace(' ', '_')}.txt", f"{knl}\n{knl.cuda()}")
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,8 +1,4 @@
-"""Running sums of the rows of a matrix: a thread for each row, or a block of threads.
-
-A thread alone adds one number after the other.  Threads that share a row have a piece of it each:
-they add up their pieces, then what stands before each piece, and then run through the pieces.
-"""
+"""Running sums of the rows of a matrix: one accumulator runs through a row, a thread for each."""
 
 from __future__ import annotations
 
@@ -42,69 +38,9 @@ def by_threads(threads: int = 64, columns: int = 32) -> lk.Kernel:
     )
 
 
-def in_pieces(threads: int, items: int) -> lk.Kernel:
-    """The same: rows in chunks of so many threads' pieces, of so many numbers each."""
-    column = f"{threads * items}*c + {items}*"
-    return lk.make_kernel(
-        [
-            f"{{ [r, c]: 0 <= r < n and 0 <= c and {threads * items}*c < m }}",
-            f"{{ [t, s]: 0 <= t, s < {threads} }}",
-            "{ [u]: 0 <= u < t }",
-            f"{{ [k]: 0 <= k < {items} and {column}t + k < m }}",
-            "{ [l]: 0 <= l <= k }",
-        ],
-        f"""
-        for r
-            carried = 0 {{id=start}}
-            for c
-                for t
-                    part[t] = sum(k, x[r, {column}t + k]) {{id=parts}}
-                    ahead = carried + sum(u, part[u]) {{id=before}}
-                    for k
-                        y[r, {column}t + k] = ahead + sum(l, x[r, {column}t + l]) {{id=run}}
-                    end
-                end
-                carried = carried + sum(s, part[s]) {{id=carry}}
-            end
-        end
-        """,
-        [
-            lk.TemporaryVariable(
-                "part", "float32", shape=threads, address_space=lk.AddressSpace.LOCAL
-            ),
-            lk.GlobalArg("x", "float32", shape="n, m"),
-            lk.GlobalArg("y", "float32", shape="n, m"),
-            lk.TemporaryVariable("carried", "float32"),
-            lk.TemporaryVariable("ahead", "float32"),
-            ...,
-        ],
-        name="scan_rows_in_pieces",
-        assumptions="n, m >= 1",
-    ).realize_reduction("id:run*", force_scan=True)
-
-
-def by_blocks(threads: int = 128, items: int = 8) -> lk.Kernel:
-    """A block for each row.
-
-    Chunks pass through shared memory, there and back; a swizzle puts what threads touch at
-    the same time into different banks.
-    """
-    knl = (
-        in_pieces(threads, items)
-        .tag_inames("r: g.0, t: l.0, s: l.0")
-        .add_prefetch("x", ["t", "k"], default_tag="l.auto")
-        .buffer_array("y", ["t", "k"], default_tag="l.auto")
-    )
-    return knl.swizzle_array("x_s", bits=3, skip=5).swizzle_array("y_buf", bits=3, skip=5)
-
-
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {
-        "plain": plain(),
-        "a thread a row": by_threads(),
-        "a block a row": by_blocks(),
-    }
+    return {"plain": plain(), "a thread a row": by_threads()}
 
 
 def inputs(n: int = 256, m: int = 3000, seed: int = 0) -> dict[str, Any]:

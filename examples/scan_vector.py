@@ -13,23 +13,7 @@ import numpy as np
 import loopkit as lk
 
 
-def plain() -> lk.Kernel:
-    """``y[i]`` is the sum of all numbers up to ``i``."""
-    return lk.make_kernel(
-        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
-        "y[i] = sum(j, x[j])",
-        name="scan",
-        dtypes={"x, y": "float32"},
-        assumptions="n >= 1",
-    )
-
-
-def running() -> lk.Kernel:
-    """One thread adds one number after the other."""
-    return plain().realize_reduction(force_scan=True)
-
-
-def in_pieces(threads: int, items: int) -> lk.Kernel:
+def plain(threads: int = 128, items: int = 16) -> lk.Kernel:
     """The text of the three launches: a piece holds so many numbers of each of so many threads."""
     piece = threads * items
     first = f"{piece}*d + {items}*t"
@@ -67,7 +51,7 @@ def in_pieces(threads: int, items: int) -> lk.Kernel:
             lk.TemporaryVariable("ahead", "float32"),
             ...,
         ],
-        name="scan_in_pieces",
+        name="scan",
         assumptions="n >= 1",
     )
 
@@ -79,7 +63,7 @@ def by_three_launches(threads: int = 128, items: int = 16) -> lk.Kernel:
     swizzles put what threads touch at the same time into different banks.
     """
     knl = (
-        in_pieces(threads, items)
+        plain(threads, items)
         .realize_reduction("id:run*", force_scan=True)
         .split_iname("h", threads, inner_tag="l.0")
         .tag_inames("b: g.0, d: g.0, t: l.0")
@@ -91,7 +75,7 @@ def by_three_launches(threads: int = 128, items: int = 16) -> lk.Kernel:
 
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {"plain": plain(), "one thread": running(), "three launches": by_three_launches()}
+    return {"plain": plain(), "three launches": by_three_launches()}
 
 
 def inputs(n: int = 10_000, seed: int = 0) -> dict[str, Any]:

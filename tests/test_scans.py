@@ -391,7 +391,7 @@ def test_claims_that_are_too_large_or_too_small_are_found():
 # }}}
 
 
-@pytest.mark.parametrize("name", ["scan_rows", "scan_vector"])
+@pytest.mark.parametrize("name", ["scan_rows", "scan_rows_blocks", "scan_vector"])
 def test_examples(name, golden):
     for label, knl in load(name).make().items():
         proof = knl.prove()
@@ -427,3 +427,14 @@ def test_any_range_is_right_or_refused(first, last, low, high):
     except lk.IllegalTransformError:
         return
     agrees(done, knl, sizes=(0, 1, 5))
+
+
+@pytest.mark.parametrize("bounds", ["0 <= j <= i", "0 <= j < i", "0 <= j <= i + 2", "0 <= j < 2*i"])
+def test_verify_finds_what_one_update_stands_for(bounds):
+    knl = scan(bounds)
+    done = forced(knl).split_iname("i", 4)
+    forgotten = done.with_(lineage=None, history=())
+    assert lk.verify(knl, forgotten).answer == "equal"
+    assert lk.verify(forgotten, knl).answer == "equal"
+    other = scan(bounds, "y[i] = sum(j, x[j]) + 1")
+    assert lk.verify(other, forgotten).answer == "different"

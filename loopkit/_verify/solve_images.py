@@ -2,7 +2,7 @@
 
 Where nothing that is read or written tells them, names may, or the order in which instances
 run: a statement that writes one cell again and again, as in a loop over time, says by its
-subscripts nothing about the loop.
+subscripts nothing about the loop.  Or one instance stands for many, as in a running sum.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from loopkit._hidden import NEW, OLD, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance
+from loopkit._poly.pairs import Instance, Undecided, equal
 from loopkit._verify.search_state import SearchContext, State
 from loopkit._verify.solver import Solver
 
 
 def solve_images(context: SearchContext, state: State) -> Iterator[tuple[Image, ...]]:
     """The pairs with the inames of each origin as expressions, in some ways."""
-    for guess in (by_name, by_digits, by_time):
+    for guess in (for_all, by_name, by_digits, by_time):
         found = []
         guessed = False
+        every: dict[str, list[str]] = {}
         for statement in context.new.kernel.statements:
             origin = state.origin.get(statement.id)
             if origin is None:
@@ -41,7 +42,12 @@ def solve_images(context: SearchContext, state: State) -> Iterator[tuple[Image, 
                 guessed = True
                 with suppress(_sets.UnboundedError):
                     pair = replace(pair, where=guess(pair, free))
-                image, _ = pair.image()
+                image, free = pair.image()
+            if guess is for_all:
+                own = pair.context.root.model.statement[origin]
+                every.setdefault(own.written, []).extend(free)
+                # What starts for all of them is updated for all.
+                image, _ = pair.image(every[own.written] if own.kind != "user" else free)
             if image is None:
                 return
             found.append(image)
@@ -65,14 +71,19 @@ class Pair:
         root, new = self.context.root.model, self.context.new.model
         return root.domain(Instance(self.origin, OLD)), new.domain(Instance(self.statement.id, NEW))
 
-    def image(self) -> tuple[Image | None, list[str]]:
-        """The inames of the origin as expressions of the statement's; and those that are open."""
+    def image(self, without: Sequence[str] = ()) -> tuple[Image | None, list[str]]:
+        """The inames of the origin as expressions of the statement's; and those that are open.
+
+        ``without`` names some for all whose values the statement is to stand.
+        """
         inames = sorted(self.context.root.model.statement[self.origin].inames)
         wanted = [instance(i, OLD) for i in inames]
         known = {instance(i, NEW): i for i in self.statement.inames}
         solver = Solver(self.where, wanted, known, self.context.sizes)
         values, free = {}, []
         for iname in inames:
+            if iname in without:
+                continue
             value = solver.value(instance(iname, OLD))
             if value is None:
                 why = f"no '{iname}' of '{self.origin}' was found for '{self.statement.id}'"
@@ -154,6 +165,24 @@ def by_time(pair: Pair, free: Sequence[str]) -> isl.Set:
         first, second = _as_one_number(old_domain, olds), _as_one_number(new_domain, news)
         if first is not None and second is not None:
             where = where & first.eq_set(second)
+    return where
+
+
+def for_all(pair: Pair, free: Sequence[str]) -> isl.Set:
+    """Names tell, of arrays, too: these are read in one place.
+
+    For all values of what is open then, one instance of the statement stands.
+    """
+    where, (root, new) = by_name(pair, free), (pair.context.root.model, pair.context.new.model)
+    reads = dict(root.statement[pair.origin].reads)
+    for array, its in pair.statement.reads:
+        for mine, index in zip(reads.get(array, ()), its, strict=False):
+            try:
+                alike = equal(root.named(mine, OLD), new.named(index, NEW))
+            except Undecided:  # data decide where
+                continue
+            same = where & alike
+            where = where if same.is_empty() else same
     return where
 
 

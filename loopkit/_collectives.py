@@ -284,9 +284,15 @@ class _Placement:
     def amid(self, iname: str | None) -> IllegalTransformError:
         """An accumulator is read where threads still hold partial results."""
         where = "between its updates" if iname is None else f"inside the loop over '{iname}'"
+        update = self.kernel.statement_by_id[min(self.updates)]
+        if reduction_text(self.kernel, update).startswith("running"):
+            instead = "a running reduction is one thread's: keep its loops sequential, and give "
+            instead += "threads the loops around it, or pieces with sums of their own"
+        else:
+            instead = "keep what reads it behind all of its updates, or the thread axis a "
+            instead += "sequential loop"
         return IllegalTransformError(
             f"threads hold partial results of '{self.name}', which is read {where}, in the midst "
             "of its updates",
-            instead="keep what reads it behind all of its updates, or the thread axis a "
-            "sequential loop",
+            instead=instead,
         )

@@ -336,7 +336,7 @@ def test_a_scan_tagged_as_a_plain_loop_of_threads_is_refused():
     with pytest.raises(lk.IllegalTransformError, match="would overwrite acc before") as caught:
         done.tag_inames("i: l.0")
     assert caught.value.witness is not None
-    with pytest.raises(lk.IllegalTransformError, match="in the midst of its updates"):
+    with pytest.raises(lk.IllegalTransformError, match="a running reduction is one thread's"):
         done.split_iname("i", 4, inner_tag="l.0")
 
 

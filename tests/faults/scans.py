@@ -101,6 +101,29 @@ IN_UPDATES: dict[str, Callable[[Any], Any]] = {
 for name, update in IN_UPDATES.items():
     fault(f"scans: {name}", growing("0 <= j <= i"), STEP, updated(update), sizes={"n": 5})
 
+
+def segments() -> Any:
+    """A sum that starts anew."""
+    return make(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "y[i] = reduce(segmented(sum), j, x[j], j % 2 == 1)",
+        "x, y",
+        assumptions="n >= 1",
+    )
+
+
+IN_SEGMENTS: dict[str, Callable[[Any], Any]] = {
+    "no segment starts anew": lambda s: dataclasses.replace(s, rhs=s.rhs.else_),
+    "a segment starts with nothing": lambda s: dataclasses.replace(
+        s, rhs=dataclasses.replace(s.rhs, then=0)
+    ),
+    "segments start where they do not": lambda s: dataclasses.replace(
+        s, rhs=prim.If(s.rhs.condition, s.rhs.else_, s.rhs.then)
+    ),
+}
+for name, update in IN_SEGMENTS.items():
+    fault(f"scans: {name}", segments, STEP, updated(update), sizes={"n": 5})
+
 fault(
     "scans: all rows have one accumulator",
     rows,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import loopkit as lk
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
+import _gpu_together
 import batched_4x4
 import dg_gradient
 import matmul_registers
@@ -22,6 +22,7 @@ import segmented_sum
 import stencil_25
 import transpose
 import vector_add
+from _gpu_case import Case, Rival, Run, Target, error, untuned
 
 try:
     import _triton_kernels as tr
@@ -32,51 +33,6 @@ try:
 except ImportError:
     texts = None  # type: ignore[assignment]
 
-Run = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Rival:
-    """Somebody else's way: what is run, and ``how`` it was tuned, if it was, asked after a run."""
-
-    run: Run
-    how: Callable[[], str]
-
-
-@dataclass(frozen=True)
-class Target:
-    """At least ``share`` of what the reference reaches in the same run; ``origin`` says why."""
-
-    share: float
-    origin: str
-
-
-@dataclass
-class Case:
-    """One problem and those who solve it.
-
-    ``kernels`` are loopkit's schedules; those whose names ``counts`` holds are always timed,
-    the others with ``--variants``.  A name says for which sizes a schedule is right.  ``arrays``
-    are their arguments, the one called ``output`` the result.  ``rivals`` write into ``output``
-    too.  ``work`` is in ``unit`` times seconds.  ``against`` are the references, the first that
-    is there counts: a limit of the hardware that is measured in the same run (``copy``, ``read``),
-    or a rival.  ``targets`` are of the kernels of these names.
-    """
-
-    name: str
-    size: str
-    work: float
-    unit: str
-    kernels: Mapping[str, lk.Kernel]
-    counts: tuple[str, ...]
-    arrays: Mapping[str, Any]
-    output: str
-    check: Callable[[Any], float]
-    tolerance: float
-    against: tuple[str, ...]
-    rivals: Mapping[str, Rival] = field(default_factory=dict)
-    targets: Mapping[str, Target] = field(default_factory=dict)
-
 
 def random(*shape: int) -> Any:
     return torch.rand(shape, device="cuda") * 2 - 1
@@ -84,16 +40,6 @@ def random(*shape: int) -> Any:
 
 def blank(*shape: int) -> Any:
     return torch.full(shape, float("nan"), device="cuda")
-
-
-def error(result: Any, expected: Any) -> float:
-    """The largest difference, relative to the largest value; not finite where anything is not."""
-    difference = (result.double() - expected.double()).abs().max() / expected.double().abs().max()
-    return float(difference)
-
-
-def untuned(run: Run, what: str) -> Rival:
-    return Rival(run, lambda: f"untuned: {what}")
 
 
 def by_triton(run: Run, kernel: str) -> dict[str, Rival]:
@@ -411,6 +357,7 @@ CASES: dict[str, Callable[[bool], Case]] = {
     "dg": gradient,
     "segments": segments,
     "batched": batched,
+    **_gpu_together.CASES,
 }
 
 

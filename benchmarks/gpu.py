@@ -10,6 +10,7 @@ reference; below each table stands where they come from.
 
     python benchmarks/gpu.py
     python benchmarks/gpu.py --only sgemm stencil --variants
+    python benchmarks/gpu.py --only softmax layernorm sum argmin histogram scatter spmv-short
     python benchmarks/gpu.py --rest 0.06     # the card idles before each slot: clocks stay high
 """
 
@@ -53,30 +54,29 @@ def limits(quick: bool) -> dict[str, Any]:
     return {"copy": copy, "read": read}
 
 
-def check(case: Any, output: Any) -> None:
-    """Raise where what stands in the output is wrong."""
-    error = float(case.check(output))
+def check(case: Any, result: Any) -> None:
+    """Raise where a result is wrong."""
+    error = float(case.check(result))
     if not error <= case.tolerance:
         raise ValueError(f"the result is wrong: error {error:.3g}, not {case.tolerance:g} at most")
 
 
 def right(case: Any, variants: bool, wrong: list[str]) -> dict[str, tuple[str, Any]]:
     """Who computes what is wanted: the row's text and what to run, by name; others in ``wrong``."""
-    output = case.arrays[case.output]
-    prepared: dict[str, tuple[Callable[[], Any], Callable[[], str]]] = {
-        f"loopkit: {label}": (functools.partial(kernel.bind, **case.arrays), str)
+    prepared: dict[str, tuple[Callable[[], Any], Callable[[], str], bool]] = {
+        f"loopkit: {label}": (functools.partial(kernel.bind, **case.arrays), str, False)
         for label, kernel in case.kernels.items()
         if variants or label in case.counts
     }
     for name, rival in case.rivals.items():
-        prepared[name] = (functools.partial(lambda run: run, rival.run), rival.how)
+        prepared[name] = (functools.partial(lambda run: run, rival.run), rival.how, rival.returns)
     found = {}
-    for name, (prepare, how) in prepared.items():
-        output.fill_(float("nan"))
+    for name, (prepare, how, returns) in prepared.items():
+        case.reset()
         try:
             run = prepare()
-            run()
-            check(case, output)
+            returned = run()
+            check(case, case.result(returned if returns else None))
             text = how()
         except Exception as error:
             wrong.append(f"{case.name}, {name}: {type(error).__name__}: {error}")
@@ -123,19 +123,24 @@ def measure(
             "clocks after": state,
         }
         if label != name:
-            used = case.kernels[label].resources()
-            row["registers"], row["spilled"] = used.registers, used.spill_stores
-            row["shared"] = used.shared
+            found_of = case.kernels[label].resources()
+            # Of several launches the one that needs most.
+            used = found_of if isinstance(found_of, tuple) else (found_of,)
+            row["registers"] = max(one.registers for one in used)
+            row["spilled"] = max(one.spill_stores for one in used)
+            row["shared"] = max(one.shared for one in used)
         rows.append(row)
     return rows
 
 
 def main() -> None:
     arguments = parse()
-    import torch
-
+    try:
+        import torch
+    except ImportError:
+        sys.exit("this benchmark needs torch, and a GPU: pip install torch")
     if not torch.cuda.is_available():
-        sys.exit("this benchmark needs a GPU and torch")
+        sys.exit("this benchmark needs a GPU, and torch finds none")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(2026)
     import _gpu_cases

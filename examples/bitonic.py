@@ -65,9 +65,46 @@ def by_blocks(size: int = SIZE) -> lk.Kernel:
     return knl.tag_inames({i: "g.0" if i == "b" else "l.0" for i in sorted(knl.all_inames)})
 
 
+def with_launches(size: int = SIZE) -> lk.Kernel:
+    """The same in place, each stage a launch: pair ``p`` of a stage puts its two in order."""
+    lines = []
+    for number, (span, step) in enumerate(stages(size)):
+        low = f"p + p // {step} * {step}"
+        mine, its = f"a{number}", f"b{number}"
+        both, rises = f"{mine}, {its}", f"p & {span // 2} == 0"
+        lines += [
+            "... gbarrier" if number else "",
+            f"<> {mine} = {'y' if number else 'x'}[b, {low}]",
+            f"<> {its} = {'y' if number else 'x'}[b, {low} + {step}]",
+            f"y[b, {low}] = min({both}) if {rises} else max({both})",
+            f"y[b, {low} + {step}] = max({both}) if {rises} else min({both})",
+        ]
+    return lk.make_kernel(
+        f"{{ [b, p]: 0 <= b < n and 0 <= p < {size // 2} }}",
+        "\n".join(lines),
+        [
+            lk.GlobalArg("x", shape=f"n, {size}"),
+            lk.GlobalArg("y", shape=f"n, {size}", is_input=False),
+            ...,
+        ],
+        name="bitonic",
+        dtypes={"x, y": "float32"},
+    )
+
+
+def by_launches(size: int = SIZE, threads: int = 256) -> lk.Kernel:
+    """A thread for each pair: rows may be longer than a block, and lie in global memory."""
+    knl = with_launches(size).split_iname("p", threads, outer_tag="g.0", inner_tag="l.0")
+    return knl.tag_inames("b: g.1")
+
+
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {"plain": plain(), "a block a row": by_blocks()}
+    return {
+        "plain": plain(),
+        "a block a row": by_blocks(),
+        "a launch a stage": by_launches(threads=16),
+    }
 
 
 def inputs(n: int = 5, seed: int = 0) -> dict[str, Any]:

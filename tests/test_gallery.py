@@ -196,6 +196,16 @@ def test_a_sort_of_any_power_of_two(size: int) -> None:
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("size", [2, 32])
+def test_a_sort_in_launches(size: int) -> None:
+    knl = load("bitonic").by_launches(size, threads=4)
+    assert knl.prove().ok
+    x = load("bitonic").inputs(n=6)["x"].reshape(-1, size)
+    for order in ORDERS:
+        assert_same(knl.executor("host", order=order, seed=7)(x=x), np.sort(x, axis=1))
+
+
+@pytest.mark.host
 def test_table_of_sums() -> None:
     numbers = [int(w) for line in load("vector_add").table().splitlines() for w in line.split()[1:]]
     assert numbers == [2 * i for i in range(512)]

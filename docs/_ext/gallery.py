@@ -26,10 +26,14 @@ class Gallery(Directive):
     """One example: its script, and for each schedule the nest, the source and the costs.
 
     Its content has a line for each picture: a title of ``make()``, and what to call on its kernel.
+    With ``:data:``, costs are counted with the arrays that ``inputs()`` makes for the sizes.
     """
 
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Any]] = {"sizes": directives.unchanged}
+    option_spec: ClassVar[dict[str, Any]] = {
+        "sizes": directives.unchanged,
+        "data": directives.flag,
+    }
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -45,9 +49,10 @@ class Gallery(Directive):
             _folded(f"examples/{name}.py", _code(path.read_text(encoding="utf-8"), "python")),
         ]
         kernels = module.make()
+        given = module.inputs(**sizes) if "data" in self.options else sizes
         calls = [line.partition(": ") for line in self.content]
         for title, kernel in kernels.items():
-            made += _schedule(title, kernel, sizes)
+            made += _schedule(title, kernel, sizes, given)
             made += (_drawn(kernel, call) for owner, _, call in calls if owner == title)
         return made
 
@@ -57,7 +62,9 @@ def _drawn(kernel: Kernel, call: str) -> nodes.Node:
     return with_call(eval(f"knl.{call}", {"knl": kernel}), f"knl.{call}")
 
 
-def _schedule(title: str, kernel: Kernel, sizes: dict[str, int]) -> Iterator[nodes.Node]:
+def _schedule(
+    title: str, kernel: Kernel, sizes: dict[str, int], data: dict[str, Any]
+) -> Iterator[nodes.Node]:
     yield nodes.rubric(text=title)
     yield shown(kernel)
     yield from _folded_all({"CUDA C": shown(kernel.cuda())})
@@ -65,7 +72,7 @@ def _schedule(title: str, kernel: Kernel, sizes: dict[str, int]) -> Iterator[nod
         yield from _folded_all({"the steps": _code(kernel.script(), "python")})
     if sizes:
         given = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
-        yield from _folded_all({f"what it costs for {given}": shown(kernel.costs(**sizes))})
+        yield from _folded_all({f"what it costs for {given}": shown(kernel.costs(**data))})
 
 
 def _folded_all(parts: dict[str, nodes.Node]) -> Iterator[nodes.Node]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from loopkit._expression import to_text
-from loopkit._program import Launches, Program, SourceLine
+from loopkit._program import Launches, Program, ProgramIf, SourceLine
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import needs_of
 from loopkit.codegen.preamble import preamble
@@ -38,6 +38,10 @@ def _listed(launches: Launches, pad: str) -> Iterator[str]:
         if isinstance(one, Program):
             grid, block = _extents(one.grid), _extents(one.block)
             yield f"{pad}{one.name}<<<{grid}, {block}>>>"
+            continue
+        if isinstance(one, ProgramIf):
+            yield f"{pad}if {to_text(one.condition)}"
+            yield from _listed(one.body, pad + "  ")
             continue
         step = f" step {one.step}" if one.step != 1 else ""
         yield f"{pad}for {one.iname} in [{to_text(one.lower)}, {to_text(one.upper)}){step}"

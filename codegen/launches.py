@@ -32,10 +32,12 @@ from loopkit._history import History
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._launches import Launch, Launches, LaunchLoop, launch_of, launches_in, launches_of
 from loopkit._make.type_inference import infer_types
+from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._poly.in_bounds import between
 from loopkit._relations import reachable
 from loopkit._rules import expand_rules
+from loopkit._same import key_of
 from loopkit._sets import UnboundedError
 from loopkit._tree import statements_in
 from loopkit.codegen.bounds import Bounds, loop_bounds
@@ -64,7 +66,15 @@ class PartLoop:
     body: Parts
 
 
-Parts = tuple[Part | PartLoop, ...]
+@dataclass(frozen=True, eq=False)
+class PartIf:
+    """What the call runs where a condition on sizes and the loops around it holds."""
+
+    condition: Expression
+    body: Parts
+
+
+Parts = tuple[Part | PartLoop | PartIf, ...]
 
 
 def parts_in(parts: Parts) -> Iterator[Part]:
@@ -96,6 +106,27 @@ def parted(kernel: Kernel) -> Parts:
     return _Parting(kernel).parts(launches_of(kernel), kernel.assumptions.set)
 
 
+def guarded(body: Parts, where: isl.Set, context: isl.Set) -> Parts:
+    """What runs in a part of the context, with a condition around it unless that is all of it."""
+    if context.is_subset(where):
+        return body
+    return (PartIf(_sets.conditions(where.gist(context)), body),)
+
+
+def _append(found: list[Part | PartLoop | PartIf], more: Parts) -> None:
+    """Add what runs next; under one condition with what is before, if it has the same."""
+    for node in more:
+        last = found[-1] if found else None
+        if (
+            isinstance(node, PartIf)
+            and isinstance(last, PartIf)
+            and key_of(node.condition) == key_of(last.condition)
+        ):
+            found[-1] = PartIf(node.condition, (*last.body, *node.body))
+        else:
+            found.append(node)
+
+
 class _Parting:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -109,13 +140,30 @@ class _Parting:
 
     def parts(self, launches: Launches, context: isl.Set, outer: tuple[str, ...] = ()) -> Parts:
         """Some launches inside ``outer`` loops; ``context`` holds of these and of sizes."""
-        found: list[Part | PartLoop] = []
+        found: list[Part | PartLoop | PartIf] = []
         for node in launches:
             if isinstance(node, Launch):
-                found.append(Part(node, self.part(node, context), context))
+                tested = self.tested(node)
+                where = reduce(isl.Set.intersect, map(_sets.condition_set, tested), context)
+                part = Part(node, self.part(node, where, tested), where)
+                _append(found, guarded((part,), where, context))
             elif (loop := self.loop(node, context, outer)) is not None:
                 found.append(loop)
         return tuple(found)
+
+    def tested(self, launch: Launch) -> tuple[Expression, ...]:
+        """The conditions of all statements of a launch that the call can test.
+
+        They are about sizes and inames around the launch alone, and sets can say them.
+        """
+        own = [self.kernel.statement_by_id[s] for s in statements_in(launch.body)]
+        known = {*self.kernel.sizes, *launch.loops}
+        common = frozenset.intersection(*(frozenset(map(key_of, s.predicates)) for s in own))
+        return tuple(
+            p
+            for p in own[0].predicates
+            if key_of(p) in common and variable_names(p) <= known and _sets.is_condition(p)
+        )
 
     def loop(self, node: LaunchLoop, context: isl.Set, outer: tuple[str, ...]) -> PartLoop | None:
         """A loop around launches; None where it never runs."""
@@ -131,9 +179,17 @@ class _Parting:
                 instead="give the iname a lower and an upper bound in its domain",
             ) from None
         inner = context & bounds.enforced
+        where = self.domain(inames)
         self.loops[node.iname] = dtype = self.dtype_of(node.iname, inner)
-        body = self.parts(node.body, inner, inames)
-        return PartLoop(node.iname, dtype, bounds, body)
+        body = self.parts(node.body, inner & where, inames)
+        return PartLoop(node.iname, dtype, bounds, guarded(body, where, inner))
+
+    def domain(self, loops: tuple[str, ...]) -> isl.Set:
+        """``{ inames of loops, sizes : what their own domains say }``, of no other inames."""
+        kernel = self.kernel
+        homes = (kernel.domains[n] for n in sorted({kernel.home_domain[i] for i in loops}))
+        own = (domain.set for domain in homes if {*loops}.issuperset(domain.inames))
+        return reduce(isl.Set.intersect, own, _sets.universe())
 
     def reach(self, node: LaunchLoop, inames: set[str]) -> isl.Set:
         """``{ inames of loops around launches, sizes : something runs }``."""
@@ -157,25 +213,23 @@ class _Parting:
         narrow = (_intervals.of_dtype(INT32)[0], largest_size(INT32))
         return INT32 if _intervals.contains(narrow, values) else INT64
 
-    def part(self, launch: Launch, context: isl.Set) -> Kernel:
-        """The kernel of one launch."""
+    def part(self, launch: Launch, context: isl.Set, tested: tuple[Expression, ...]) -> Kernel:
+        """The kernel of one launch, whose statements need not test what the call does."""
         kernel, outer = self.kernel, frozenset(launch.loops)
+        done = {*map(key_of, tested)}
         ids = {*statements_in(launch.body)}
         statements = tuple(
-            replace(s, inames=s.inames - outer, depends_on=s.depends_on & ids)
+            replace(
+                s,
+                inames=s.inames - outer,
+                depends_on=s.depends_on & ids,
+                predicates=tuple(p for p in s.predicates if key_of(p) not in done),
+            )
             for s in kernel.statements
             if s.id in ids
         )
         inames = reachable(frozenset().union(*(s.inames for s in statements)), kernel.parents_of)
         homes = {kernel.home_domain[i] for i in inames}
-        for number in sorted({kernel.home_domain[i] for i in launch.loops}):
-            domain = kernel.domains[number]
-            if outer.issuperset(domain.inames) and not context.is_subset(domain.set):
-                raise IllegalTransformError(
-                    f"the loop over '{domain.inames[0]}' stands around launches, and its bounds "
-                    "do not say all that its domain does",
-                    instead="assume what the sizes must fulfil for it to run",
-                )
         domains = tuple(
             Domain(own, domain.set)
             for number, domain in enumerate(kernel.domains)

@@ -25,6 +25,7 @@ from loopkit._program import (
     Check,
     Launches,
     Program,
+    ProgramIf,
     ProgramLoop,
     SourceLine,
     ValueParam,
@@ -37,7 +38,7 @@ from loopkit.codegen.combinations import scratch_bytes
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.joined import joined
 from loopkit.codegen.joins import joins_of
-from loopkit.codegen.launches import Part, Parts, parts_of
+from loopkit.codegen.launches import Part, PartIf, Parts, parts_of
 from loopkit.codegen.nest import Nest, in_time, nest_of
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
@@ -137,13 +138,17 @@ def _sequence(kernel: Kernel, strided: frozenset[str], notes: Iterable[str]) -> 
 
 def _launches(parts: Parts, strided: frozenset[str]) -> Launches:
     """The programs of some launches, and the loops that a call runs around them."""
-    found: list[Program | ProgramLoop] = []
+    found: list[Program | ProgramLoop | ProgramIf] = []
     for part in parts:
         if isinstance(part, Part):
             own = strided & part.kernel.arg_by_name.keys()
             found.append(_lowered(part.kernel, own))
             continue
-        bounds, body = part.bounds, _launches(part.body, strided)
+        body = _launches(part.body, strided)
+        if isinstance(part, PartIf):
+            found.append(ProgramIf(part.condition, body))
+            continue
+        bounds = part.bounds
         ends = bounds.lower, bounds.upper
         found.append(ProgramLoop(part.iname, part.dtype, *ends, bounds.step, body))
     return tuple(found)

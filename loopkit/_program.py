@@ -93,6 +93,14 @@ class ProgramLoop:
 
 
 @dataclass(frozen=True)
+class ProgramIf:
+    """Launches that the call runs where ``condition`` holds, of sizes and the loops around it."""
+
+    condition: Expression
+    body: Launches
+
+
+@dataclass(frozen=True)
 class Program:
     """CUDA C source and all that a launch needs to know about it.
 
@@ -105,9 +113,9 @@ class Program:
     ``lines[i]`` describes source line ``i + 1``.  ``tree`` is what ``source`` was printed from.
 
     A program of several ``launches`` holds a program for each, in the order in which one call
-    runs them, perhaps in loops.  Its source holds the functions of all, its parameters are those
-    of all, arrays that launches hand to each other among them; grid, block and shared memory
-    are those of the launches, and it has no tree of its own.
+    runs them, perhaps in loops, or where conditions hold.  Its source holds the functions of all,
+    its parameters are those of all, arrays that launches hand to each other among them; grid, block
+    and shared memory are those of the launches, and it has no tree of its own.
     """
 
     name: str
@@ -131,12 +139,12 @@ class Program:
 
     @cached_property
     def extents(self) -> tuple[Expression, ...]:
-        """What sizes must be known for: all grids, and the bounds of loops around launches."""
-        ends = (end for loop in _loops_in(self.launches) for end in (loop.lower, loop.upper))
-        return (*(extent for part in self.parts for extent in part.grid), *ends)
+        """What sizes must be known for: all grids, and the loops and conditions around launches."""
+        grids = (extent for part in self.parts for extent in part.grid)
+        return (*grids, *_around(self.launches))
 
 
-Launches = tuple[Program | ProgramLoop, ...]
+Launches = tuple[Program | ProgramLoop | ProgramIf, ...]
 
 
 def _programs_in(launches: Launches) -> Iterator[Program]:
@@ -147,11 +155,15 @@ def _programs_in(launches: Launches) -> Iterator[Program]:
             yield from _programs_in(one.body)
 
 
-def _loops_in(launches: Launches) -> Iterator[ProgramLoop]:
+def _around(launches: Launches) -> Iterator[Expression]:
+    """What decides which launches run: bounds of loops, and conditions."""
     for one in launches:
         if isinstance(one, ProgramLoop):
-            yield one
-            yield from _loops_in(one.body)
+            yield from (one.lower, one.upper)
+        elif isinstance(one, ProgramIf):
+            yield one.condition
+        if not isinstance(one, Program):
+            yield from _around(one.body)
 
 
 def check_resources(program: Program, target: Target, where: str) -> None:

@@ -30,7 +30,7 @@ from loopkit._tree import LaunchBarrier, Loop, Tree
 from loopkit.codegen.bounds import Bounds
 from loopkit.codegen.combinations import combination_note
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
-from loopkit.codegen.launches import PartLoop, Parts, parted, parts_of
+from loopkit.codegen.launches import PartIf, PartLoop, Parts, parted, parts_of
 from loopkit.codegen.nest import nest_of
 from loopkit.codegen.prepare import prepare
 
@@ -185,14 +185,23 @@ def _prepared(kernel: Kernel) -> Kernel:
         return with_combinations(decide_address_spaces(kernel))
 
 
-def _launches(parts: Parts, whole: Kernel, places: Mapping[str, int]) -> Iterator[Line]:
-    """Launches, one under the other, in the loops that a call runs around them."""
+def _launches(
+    parts: Parts, whole: Kernel, places: Mapping[str, int], conditions: tuple[str, ...] = ()
+) -> Iterator[Line]:
+    """Launches, one under the other, in the loops that a call runs around them.
+
+    ``conditions`` are tested by the call.
+    """
     for part in parts:
         if isinstance(part, PartLoop):
             inside = tuple(_launches(part.body, whole, places))
-            yield _loop(part.iname, part.bounds, "launches", inside)
+            yield _loop(part.iname, part.bounds, _if(conditions, "launches"), inside)
             continue
-        yield Line("launch", f"==== launch {part.launch.number + 1}: {part.kernel.name}")
+        if isinstance(part, PartIf):
+            yield from _launches(part.body, whole, places, (*conditions, to_text(part.condition)))
+            continue
+        about = f"launch {part.launch.number + 1}: {part.kernel.name}"
+        yield Line("launch", f"==== {_if(conditions, about)}")
         yield from _launch(_prepared(part.kernel), whole, places)
 
 

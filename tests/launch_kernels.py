@@ -127,3 +127,57 @@ def through_scalar() -> lk.Kernel:
         dtypes={"x": "int32"},
         assumptions="n >= 1",
     )
+
+
+def now_and_then() -> lk.Kernel:
+    """A loop around launches, some of which run in every third iteration, and of enough cells."""
+    return lk.make_kernel(
+        "{ [t, i, j, k]: 0 <= t < steps and 0 <= i, j, k < n }",
+        """
+        for t
+            u[i] = u[i] + t {id=always}
+            if t % 3 == 1 and n > 4
+                ... gbarrier
+                v[j] = v[j] + u[n - 1 - j] {id=take}
+                ... gbarrier
+                u[k] = u[k] + v[n - 1 - k] {id=give}
+            end
+        end
+        """,
+        name="now_and_then",
+        dtypes={"u, v": "int32"},
+        assumptions="n >= 1 and steps >= 0",
+    )
+
+
+def now_and_then_in_blocks() -> lk.Kernel:
+    """A thread for each cell."""
+    knl = now_and_then()
+    for iname, length in (("i", 8), ("j", 16), ("k", 8)):
+        knl = knl.split_iname(iname, length, outer_tag="g.0", inner_tag="l.0")
+    return knl
+
+
+def every_third_or_fifth() -> lk.Kernel:
+    """A loop around launches whose domain is no range."""
+    return lk.make_kernel(
+        ["{ [t]: 0 <= t < steps and (t mod 3 = 0 or t mod 5 = 0) }", "{ [i, j]: 0 <= i, j < n }"],
+        """
+        for t
+            u[i] = 2*v[n - 1 - i] + t {id=there}
+            ... gbarrier
+            v[j] = u[n - 1 - j] - t {id=back}
+        end
+        """,
+        name="every_third_or_fifth",
+        dtypes={"u, v": "int32"},
+        assumptions="n >= 0 and steps >= 0",
+    )
+
+
+def every_third_or_fifth_in_blocks() -> lk.Kernel:
+    """A thread for each cell."""
+    knl = every_third_or_fifth()
+    for iname in "ij":
+        knl = knl.split_iname(iname, 8, outer_tag="g.0", inner_tag="l.0")
+    return knl

@@ -8,7 +8,14 @@ from itertools import product
 
 import pytest
 from html_page import Page
-from launch_kernels import eliminated, normalised, summed, swept
+from launch_kernels import (
+    eliminated,
+    every_third_or_fifth_in_blocks,
+    normalised,
+    now_and_then_in_blocks,
+    summed,
+    swept,
+)
 
 import loopkit as lk
 from loopkit._costs.sequence import LaunchCosts, SequenceCosts
@@ -21,6 +28,8 @@ CASES = [
     (swept, {"n": 101, "steps": 0}),
     (eliminated, {"n": 19}),
     (eliminated, {"n": 1}),
+    (now_and_then_in_blocks, {"n": 9, "steps": 8}),
+    (every_third_or_fifth_in_blocks, {"n": 13, "steps": 8}),
 ]
 
 
@@ -54,7 +63,8 @@ def every_turn(knl: lk.Kernel, sizes: dict[str, int], number: int) -> list[tuple
     if not loops:
         return [(own, known)] * len(calls)
     found = []
-    for values in product(range(len(calls) + 1), repeat=len(loops)):
+    most = sizes.get("steps", len(calls) + 1)
+    for values in product(range(most), repeat=len(loops)):
         at = {**known, **dict(zip(loops, values, strict=True))}
         try:
             grid = own.launch_config(**at).grid

@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 from launch_kernels import (
     eliminate,
     eliminated,
+    every_third_or_fifth,
+    every_third_or_fifth_in_blocks,
     full_sum,
     in_turn,
     jacobi,
     normalise,
     normalised,
+    now_and_then,
+    now_and_then_in_blocks,
     summed,
     swept,
     through_scalar,
@@ -91,8 +95,10 @@ def test_barriers_within_a_block_are_read_and_change_nothing():
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("if n > 3\n... gbarrier\nend\nx[i] = 1", "a launch ends under no condition"),
-        ("... gbarrier {if=n > 3}\nx[i] = 1", "a launch ends under no condition"),
+        ("if x[0] > 3\n... gbarrier\nend\nx[i] = 1", "it cannot know 'x', which is neither a"),
+        ("... gbarrier {if=i > 3}\nx[i] = 1", "it cannot know 'i'"),
+        ("<> s = x[0]\nif s > n\n... gbarrier\nend\nx[i] = 1", "it cannot know 's'"),
+        ("for t\nif n > 3 and x[t] > 0\n... gbarrier\nend\nend\nx[i] = 1", "cannot know 'x'"),
         ("... gbarriers\nx[i] = 1", "expected 'gbarrier', 'lbarrier' or 'nop'"),
         ("... gbarrier now\nx[i] = 1", "nothing but options stands behind '... gbarrier'"),
         ("x[i] = 1 {id=a}\n... gbarrier {id=a}", "there are two instructions 'a'"),
@@ -129,7 +135,13 @@ def test_kernels_with_barriers_are_values():
 # {{{ what is shown
 
 
-@pytest.mark.parametrize("make", [summed, normalised, swept, eliminated])
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(summed, normalised, swept, eliminated),
+        *(now_and_then_in_blocks, every_third_or_fifth_in_blocks),
+    ],
+)
 def test_nest_and_source(golden, make):
     knl = make()
     golden(f"launches_{knl.name}.txt", f"{knl}\n\n{knl.cuda()}")
@@ -143,6 +155,27 @@ def test_launch_config_shows_all():
     assert [c.grid[0] for c in swept().launch_config(steps=2, n=100)] == [4, 2, 4, 2]
     assert [c.grid for c in eliminated().launch_config(n=4)] == [(1, 3, 1)] * 3
     assert [c.name for c in summed().launch_config(m=0)] == ["full_sum_2"]
+
+
+def test_the_call_tests_conditions_around_launches():
+    """What all of a launch has as a condition, no thread asks again."""
+    knl = now_and_then_in_blocks()
+    names = ["now_and_then", *(f"now_and_then_{n}" for n in (2, 3))]
+    at = [c.name for c in knl.launch_config(n=9, steps=5)]
+    assert at == [names[0], *names, *names[:1] * 2, *names]
+    assert {c.name for c in knl.launch_config(n=4, steps=9)} == {names[0]}
+    assert "%" not in knl.cuda().split('extern "C"', 1)[1]
+    (always, take, give) = knl.launches()
+    assert "t" in always.sizes and "t" not in take.sizes and not give.statements[0].predicates
+    other = every_third_or_fifth_in_blocks().launch_config(n=9, steps=11)
+    assert len(other) == 2 * 6
+
+
+def test_a_condition_of_some_statements_stays_with_them():
+    knl = made("y[i] = 1\n... gbarrier\nif m > 3\nx[i] = 1\nend\nx[j] = x[j] + 1")
+    assert len(knl.launch_config(n=3, m=0)) == 2 and knl.prove().ok
+    (condition,) = knl.launches()[1].statements[0].predicates
+    assert str(condition) == "m > 3"
 
 
 def test_launches_are_kernels_of_their_own():
@@ -327,6 +360,16 @@ CASES = {
     "normalise": (normalise, normalised, [{"n": n, "m": m} for n, m in ((1, 1), (33, 17), (0, 5))]),
     "jacobi": (jacobi, swept, [{"n": n, "steps": s} for n, s in ((3, 0), (3, 1), (70, 3))]),
     "eliminate": (eliminate, eliminated, [{"n": n} for n in (1, 2, 9, 12)]),
+    "now_and_then": (
+        now_and_then,
+        now_and_then_in_blocks,
+        [{"n": n, "steps": s} for n, s in ((1, 5), (4, 3), (5, 2), (37, 8), (9, 0))],
+    ),
+    "every_third_or_fifth": (
+        every_third_or_fifth,
+        every_third_or_fifth_in_blocks,
+        [{"n": n, "steps": s} for n, s in ((0, 4), (1, 1), (21, 11))],
+    ),
 }
 
 

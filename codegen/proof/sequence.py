@@ -24,9 +24,17 @@ from loopkit._linear import NotAffineError
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
-from loopkit._program import ArrayParam, Check, Launches, Program, ProgramLoop, ValueParam
+from loopkit._program import (
+    ArrayParam,
+    Check,
+    Launches,
+    Program,
+    ProgramIf,
+    ProgramLoop,
+    ValueParam,
+)
 from loopkit._rules import expand_rules
-from loopkit._same import same
+from loopkit._same import key_of, same
 from loopkit._tree import statements_in
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.joined import joined
@@ -70,7 +78,7 @@ class SequenceCheck:
             if not _executed(own) <= part.kernel.statement_by_id.keys():
                 self.wrong("order", f"'{own.name}' runs what belongs to another launch")
                 continue
-            self.same_part(part)
+            self.same_part(part, known)
             self.handed(part, own)
             checks = self.checks(known, part.kernel)
             if source != own.source:
@@ -101,13 +109,16 @@ class SequenceCheck:
     ) -> Iterator[tuple[Part, Program, isl.Set]]:
         """Launches of the kernel and the program, side by side, and what holds around them."""
         due = [node for node in due if self.ever_runs(node)]
-        if len(due) != len(given):
+        found = [*self.tested(given, known)]
+        if len(due) != len(found):
             self.wrong(
-                "order", f"the kernel has {len(due)} launches here, but a call runs {len(given)}"
+                "order", f"the kernel has {len(due)} launches here, but a call runs {len(found)}"
             )
-        for one, other in zip(due, given, strict=False):
+        for one, (other, here) in zip(due, found, strict=False):
             if isinstance(one, Launch) and isinstance(other, Program):
-                yield self.parts[one.number], other, known
+                if here is not known:
+                    self.runs(one, one.loops, known, here)
+                yield self.parts[one.number], other, here
             elif isinstance(one, LaunchLoop) and isinstance(other, ProgramLoop):
                 if one.iname != other.iname or other.step < 1:
                     self.wrong(
@@ -115,29 +126,47 @@ class SequenceCheck:
                         f"launches run in a loop over '{other.iname}', "
                         f"which is '{one.iname}' in the kernel",
                     )
-                inside = self.iterations(other) & known
-                self.loop(one, inside)
+                inside = self.iterations(other) & here
+                self.runs(one, self.loops_of(one), self.called(), inside)
                 yield from self.paired(one.body, other.body, inside)
             else:
                 self.wrong("order", "a launch and a loop around launches have changed places")
 
+    def tested(
+        self, given: Launches, known: isl.Set
+    ) -> Iterator[tuple[Program | ProgramLoop, isl.Set]]:
+        """What a call runs, in order, and what holds where it runs it; conditions taken apart."""
+        for one in given:
+            if not isinstance(one, ProgramIf):
+                yield one, known
+                continue
+            if not _sets.is_condition(one.condition):
+                text = to_text(one.condition)
+                self.wrong("instances", f"which launches run where {text} is not known")
+            yield from self.tested(one.body, known & self.where([one.condition]))
+
     def ever_runs(self, node: Launch | LaunchLoop) -> bool:
         """Whether there is anything to do in a loop around launches for some sizes."""
-        return isinstance(node, Launch) or not self.reach(node).is_empty()
+        return isinstance(node, Launch) or not self.reach(node, self.loops_of(node)).is_empty()
 
-    def reach(self, node: LaunchLoop) -> isl.Set:
-        """``{ inames of loops around, sizes : a statement inside has an instance }``."""
+    def loops_of(self, node: LaunchLoop) -> tuple[str, ...]:
+        """A loop around launches, and those around it, outermost first."""
         inner = next(launches_in(node.body))
-        loops = {*inner.loops[: inner.loops.index(node.iname) + 1]}
+        return inner.loops[: inner.loops.index(node.iname) + 1]
+
+    def reach(self, node: Launch | LaunchLoop, loops: Sequence[str]) -> isl.Set:
+        """``{ inames of loops around, sizes : a statement inside may have an instance }``."""
         result = _sets.universe() - _sets.universe()
-        seen: set[frozenset[str]] = set()
-        for launch in launches_in(node.body):
+        seen: set[object] = set()
+        for launch in launches_in((node,)):
             for name in statements_in(launch.body):
-                inames = self.kernel.statement_by_id[name].inames
-                if inames not in seen:
-                    seen.add(inames)
+                statement = self.kernel.statement_by_id[name]
+                inames, key = statement.inames, (statement.inames, key_of(statement.predicates))
+                if key not in seen:
+                    seen.add(key)
                     domain = self.kernel.domain_around(inames) & self.sizes
-                    result = result | _sets.project_out(domain, sorted(inames - loops))
+                    domain = domain & self.where(statement.predicates)
+                    result = result | _sets.project_out(domain, sorted(inames - {*loops}))
         return result
 
     def iterations(self, loop: ProgramLoop) -> isl.Set:
@@ -152,14 +181,18 @@ class SequenceCheck:
             conditions.append(prim.Comparison(prim.Remainder(past, loop.step), "==", 0))
         return self.where(conditions)
 
-    def loop(self, node: LaunchLoop, inside: isl.Set) -> None:
-        """A loop runs each iteration in which a launch has something to do."""
-        with self.recorder.question("instances", f"which launches '{node.iname}' runs"):
-            missing = (self.reach(node) & self.called()) - inside
+    def runs(
+        self, node: Launch | LaunchLoop, loops: Sequence[str], known: isl.Set, inside: isl.Set
+    ) -> None:
+        """A launch runs, or a loop an iteration, wherever there is something to do."""
+        of = f"launch {node.number + 1}" if isinstance(node, Launch) else f"'{node.iname}'"
+        with self.recorder.question("instances", f"which launches {of} runs"):
+            missing = (self.reach(node, loops) & known) - inside
             if not missing.is_empty():
                 point = self.recorder.point(missing, sorted(_sets.involved_names(missing)))
                 at = ", ".join(f"{name}={value}" for name, value in point.items())
-                self.wrong("instances", f"no launch runs in the iteration {at} of '{node.iname}'")
+                said = "" if isinstance(node, Launch) else "the iteration "
+                self.wrong("instances", f"no launch runs in {said}{at} of {of}")
 
     def covered(self) -> None:
         """Each statement of the kernel is in one launch, in the order of the tree."""
@@ -167,11 +200,17 @@ class SequenceCheck:
         if found != [s.id for s in self.kernel.statements]:
             self.wrong("instances", "the launches run other statements than the kernel has")
 
-    def same_part(self, part: Part) -> None:
-        """The statements of a launch are the kernel's, with the same instances."""
+    def same_part(self, part: Part, here: isl.Set) -> None:
+        """The statements of a launch are the kernel's, with the same instances.
+
+        They need no conditions that hold wherever the call runs the launch.
+        """
         loops = frozenset(part.launch.loops)
         for statement in part.kernel.statements:
             own = self.kernel.statement_by_id[statement.id]
+            kept = {*map(key_of, statement.predicates)}
+            left = tuple(p for p in own.predicates if key_of(p) in kept or not _holds(p, here))
+            own = replace(own, predicates=left)
             if not same(_said(own), _said(statement)) or own.inames - loops != statement.inames:
                 self.wrong("value", f"a launch runs another '{own.id}' than the kernel has")
             known = part.kernel.assumptions.set
@@ -255,6 +294,11 @@ class SequenceCheck:
             found.append((above + _HEAD + function, line))
             line += function.count("\n")
         return tuple(found)
+
+
+def _holds(condition: Expression, where: isl.Set) -> bool:
+    """Whether a condition holds everywhere in a set."""
+    return _sets.is_condition(condition) and where.is_subset(_sets.condition_set(condition))
 
 
 def _executed(program: Program) -> frozenset[str]:

@@ -34,6 +34,7 @@ from loopkit._make.drafts import Draft, Drafting, Nop, check_names, targets_of
 from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inames
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import Given, as_expression, read_kernel_data
+from loopkit._make.launch_conditions import check_launch_conditions
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.reduction_operations import operations_of
 from loopkit._make.shapes import Shapes
@@ -233,6 +234,7 @@ class _Maker:
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
+        check_launch_conditions(drafts, kernel)
         if broken := broken_launches(kernel):
             raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
         declared = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}

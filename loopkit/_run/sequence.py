@@ -11,6 +11,7 @@ from loopkit._program import (
     ArrayParam,
     Launches,
     Program,
+    ProgramIf,
     ProgramLoop,
     ValueParam,
     check_grid,
@@ -43,6 +44,10 @@ def _turns(launches: Launches, known: dict[str, Any], loops: tuple[str, ...]) ->
             x, y, z = (max(int(extent), 0) for extent in _grid(one)(known))
             yield Turn(one, (x, y, z), {iname: known[iname] for iname in loops})
             continue
+        if isinstance(one, ProgramIf):
+            if _holds(one)(known)[0]:
+                yield from _turns(one.body, known, loops)
+            continue
         lower, upper = map(int, _ends(one)(known))
         for value in range(lower, upper, one.step):
             yield from _turns(one.body, {**known, one.iname: value}, (*loops, one.iname))
@@ -56,6 +61,11 @@ def _grid(program: Program) -> Callable[[Mapping[str, int]], Any]:
 @memoised
 def _ends(loop: ProgramLoop) -> Callable[[Mapping[str, int]], Any]:
     return compile_tuple((loop.lower, loop.upper))
+
+
+@memoised
+def _holds(guard: ProgramIf) -> Callable[[Mapping[str, int]], Any]:
+    return compile_tuple((guard.condition,))
 
 
 def own_arguments(program: Program, turn: Turn, arguments: Sequence[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, NoReturn
 
@@ -280,7 +280,7 @@ class _Reader:
             **self.place(line),
         }
         if words[0] == "...":
-            return RawNop(word=self.special(parser, shared), **shared)
+            return RawNop(word=self.special(parser), **shared)
         targets = [self.target(parser)]
         while parser.took(","):
             targets.append(self.target(parser))
@@ -389,9 +389,7 @@ class _Reader:
             parser.fail_expecting("'='")
         parser.fail_at_leftover()
 
-    def special(
-        self, parser: ExpressionParser, shared: Mapping[str, Any]
-    ) -> Literal["nop", "lbarrier", "gbarrier"]:
+    def special(self, parser: ExpressionParser) -> Literal["nop", "lbarrier", "gbarrier"]:
         """The word of an instruction without work."""
         words = parser.words
         word = next((word for word in _SPECIAL if word == words[1]), None)
@@ -400,12 +398,6 @@ class _Reader:
             parser.fail_expecting("'gbarrier', 'lbarrier' or 'nop'", instead, at=1)
         if words[2] != END:
             parser.fail(2, f"nothing but options stands behind '... {word}'")
-        if word == "gbarrier" and shared["predicates"]:
-            parser.fail(
-                1,
-                "a launch ends under no condition",
-                instead="put '... gbarrier' outside of 'if' blocks, and leave out its option 'if'",
-            )
         return word
 
     def substitution(self, parser: ExpressionParser, line: str) -> RawSubstitution:

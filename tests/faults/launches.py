@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import launch_kernels as k
+import pymbolic.primitives as prim
 from refusals.case import do
 
 from faults.planting import Patch, fault
 from loopkit._arrays import AddressSpace
 from loopkit._launches import Launch
-from loopkit._program import Program, ProgramLoop
+from loopkit._program import Program, ProgramIf, ProgramLoop
 from loopkit._tree import LaunchBarrier
 
 SUM = (do("split_iname", "b", 4, outer_tag="g.0", inner_tag="l.0"),)
@@ -48,6 +49,13 @@ def _first_like_second(found: Any) -> Any:
 
 def _looped(change: Callable[[ProgramLoop], ProgramLoop]) -> Callable[[Any], Any]:
     return lambda found: tuple(change(o) if isinstance(o, ProgramLoop) else o for o in found)
+
+
+def _tested(change: Callable[[ProgramIf], Any]) -> Callable[[Any], Any]:
+    """Conditions under which a call runs launches end up otherwise."""
+    return lambda found: tuple(
+        new for one in found for new in (change(one) if isinstance(one, ProgramIf) else (one,))
+    )
 
 
 def _private(original: Any) -> Any:
@@ -116,6 +124,27 @@ fault(
     launched(_looped(lambda loop: dataclasses.replace(loop, step=2))),
     chain=SWEEPS,
     sizes=LONG,
+)
+fault(
+    "launches: they run whatever the condition around them says",
+    k.now_and_then,
+    None,
+    launched(_tested(lambda guard: guard.body)),
+    sizes={"n": 6, "steps": 3},
+)
+fault(
+    "launches: they run where the condition around them does not hold",
+    k.every_third_or_fifth,
+    None,
+    launched(_tested(lambda g: [dataclasses.replace(g, condition=prim.LogicalNot(g.condition))])),
+    sizes={"n": 6, "steps": 3},
+)
+fault(
+    "launches: a condition around them forgets a part",
+    k.every_third_or_fifth,
+    None,
+    launched(_tested(lambda g: [dataclasses.replace(g, condition=g.condition.children[0])])),
+    sizes={"n": 6, "steps": 11},
 )
 fault(
     "launches: they keep in registers what they hand to each other",

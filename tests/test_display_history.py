@@ -16,7 +16,8 @@ from html_page import Page
 import loopkit as lk
 from loopkit._cached import ANSWERS
 from loopkit._changes import Diff, changes
-from loopkit._display.diff import diff_html
+from loopkit._display.diff import beside, diff_html
+from loopkit._display.markup import html_text
 from loopkit._history import History, Step, step_from_json
 from loopkit._kernel import Kernel
 
@@ -243,3 +244,24 @@ def test_the_table_is_quick() -> None:
     knl.history._repr_mimebundle_()
     assert time.perf_counter() - start < 0.3
     assert diff_html(Diff("nest", "", "")).tag == "div"
+
+
+def test_a_step_opens_before_and_after_beside_each_other() -> None:
+    """Rows of the table: lines that stay on both sides, those that are alike together."""
+    step = tiled().history[-1]
+    diff = step.diff()
+    page = Page(html_text(beside(diff)))
+    assert page.tags.count("th") == 2 and page.tags.count("td") % 2 == 0
+    shown = "".join(page.texts)
+    for _, old, new in (part for hunk in diff.hunks() for part in hunk):
+        for line in (*old, *new):
+            assert all(part in shown for part in line.split("    "))
+    cells = html_text(beside(Diff("nest", "a = 1\nb = x + 1\nc", "a = 1\nb = y + 1\nd\nc")))
+    rows = cells.split("<tr>")[2:]
+    assert ["lk-removed" in row for row in rows] == [False, True, False, False]
+    assert ["lk-added" in row for row in rows] == [False, True, True, False]
+    assert "<del>x</del>" in rows[1] and "<ins>y</ins>" in rows[1]
+    assert "stays as it is" in html_text(beside(Diff("nest", "a", "a")))
+    opened = step._repr_mimebundle_()["text/html"]
+    assert opened.count('class="lk-beside"') == 2
+    assert "nest, before and after" in opened and "source, before and after" in opened

@@ -5,16 +5,18 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
-from loopkit._display.markup import Part, element, output
+from loopkit._display.markup import Part, element, inline, output, table
 from loopkit._display.style import ROLES
 
 if TYPE_CHECKING:
     from loopkit._changes import Diff
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_COLUMNS = re.compile(r"(?<=\S) {4,}")
 _NEAR = 12
 """Lines among which the one that a line has become is looked for."""
 _LIKE = 0.4
@@ -42,20 +44,69 @@ def diff_part(diff: Diff) -> Element:
     return element("pre", rows, class_="lk-diff")
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[Element]:
-    """Lines that went and lines that came; of two that are alike, the words that differ."""
+def beside(diff: Diff) -> Element:
+    """The two texts beside each other, a line to a row: what changed, with some lines around it."""
+    if not diff:
+        return element("div", str(diff), class_="lk-comment")
+    narrow = replace(diff, before=_narrow(diff.before), after=_narrow(diff.after))
+    rows: list[Sequence[Part]] = []
+    for hunk in narrow.hunks():
+        if rows:
+            rows.append((inline("comment", "⋯"), inline("comment", "⋯")))
+        for tag, old, new in hunk:
+            if tag == "equal":
+                rows += ((_cell(line), _cell(line)) for line in old)
+            else:
+                rows += _in_rows(old, new)
+    return element("div", table(diff.names, rows), class_="lk-beside")
+
+
+def _narrow(text: str) -> str:
+    """A text whose remarks stand near what they are about: there is half the room for it."""
+    return _COLUMNS.sub("   ", text)
+
+
+def _in_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[Sequence[Part]]:
+    """Lines that went at the left, lines that came at the right; those that are alike together."""
+    for gone, came in _matched(old, new):
+        left = right = None
+        if gone is not None:
+            left = gone if came is None else _words(gone, came, "del")
+        if came is not None:
+            right = came if gone is None else _words(came, gone, "ins")
+        yield _cell(left, "removed"), _cell(right, "added")
+
+
+def _cell(words: Part, role: str = "") -> Part:
+    """A line of one side; without words there is none."""
+    if words is None:
+        return None
+    mark = f"{ROLES[role].mark} " if role else "  "
+    return element("pre", mark, words, class_=f"lk-{role}" if role else None)
+
+
+def _matched(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
+    """Lines that went and lines that came, in order; those that are alike in one pair."""
     done = 0
     for line in old:
         near = range(done, min(done + _NEAR, len(new)))
         other = next((n for n in near if _are_alike(line, new[n])), None)
         if other is None:
-            yield _line("removed", line)
+            yield line, None
             continue
-        yield from (_line("added", came) for came in new[done:other])
-        yield _line("removed", _words(line, new[other], "del"))
-        yield _line("added", _words(new[other], line, "ins"))
+        yield from ((None, came) for came in new[done:other])
+        yield line, new[other]
         done = other + 1
-    yield from (_line("added", came) for came in new[done:])
+    yield from ((None, came) for came in new[done:])
+
+
+def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[Element]:
+    """Lines that went and lines that came; of two that are alike, the words that differ."""
+    for gone, came in _matched(old, new):
+        if gone is not None:
+            yield _line("removed", gone if came is None else _words(gone, came, "del"))
+        if came is not None:
+            yield _line("added", came if gone is None else _words(came, gone, "ins"))
 
 
 def _line(role: str, words: Part) -> Element:

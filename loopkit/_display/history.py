@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from loopkit._changes import SIGNS, Change, Diff, in_words, kind_word
-from loopkit._display.diff import diff_part
+from loopkit._display.diff import beside, diff_part
 from loopkit._display.markup import Part, element, fold, inline, output, table
 from loopkit._display.style import ROLES
 from loopkit._display.words import coloured, roles_of
@@ -80,7 +80,8 @@ def step_html(step: Step) -> Element:
     head = element("div", call(step), "  ", verdict(step), "  ", milliseconds(step))
     if step.kernels is None:
         return output(head)
-    return output(head, changed(step), diff_part(step.diff()))
+    beside_each_other = element("div", diffs(step), class_="lk-opened")
+    return output(head, changed(step), diff_part(step.diff()), beside_each_other)
 
 
 def step_text(step: Step) -> str:
@@ -106,11 +107,11 @@ def history_costs_html(costs: HistoryCosts) -> Element:
 
 
 def diffs(step: Step) -> Iterator[Element]:
-    """The diffs of a step, folded."""
-    yield fold("nest", diff_part(step.diff()), is_open=False)
+    """Nest and source before and after a step, beside each other, folded."""
+    yield fold("nest, before and after", beside(step.diff()), is_open=False)
     try:
         source: Diff = step.source_diff()
     except LoopkitError as error:
         yield inline("comment", f"no source: {error.why}")
     else:
-        yield fold("source", diff_part(source), is_open=False)
+        yield fold("source, before and after", beside(source), is_open=False)

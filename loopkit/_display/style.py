@@ -184,6 +184,12 @@ overflow-wrap:anywhere}}
 .lk .lk-diff{{overflow-x:auto}}
 .lk .lk-diff>.lk-added{{background:var(--lk-added-tint);color:var(--lk-text)}}
 .lk .lk-diff>.lk-removed{{background:var(--lk-removed-tint);color:var(--lk-text)}}
+.lk.lk.lk .lk-beside{{overflow-x:auto}}
+.lk.lk.lk .lk-beside td{{padding:0 1em 0 0;border:0;width:50%}}
+.lk.lk.lk .lk-beside pre{{white-space:pre-wrap;overflow-wrap:anywhere;padding-left:6em;
+text-indent:-6em}}
+.lk.lk.lk .lk-beside .lk-added{{background:var(--lk-added-tint)}}
+.lk.lk.lk .lk-beside .lk-removed{{background:var(--lk-removed-tint)}}
 .lk ins{{color:var(--lk-added);font-weight:650;text-decoration:underline}}
 .lk del{{color:var(--lk-removed);font-weight:650;text-decoration:line-through}}
 .lk .lk-axes{{display:flex;flex-wrap:wrap;column-gap:2.5em}}

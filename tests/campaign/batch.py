@@ -12,6 +12,7 @@ from math import prod
 
 import loopkit as lk
 from loopkit._arrays import Strided
+from loopkit._expression import variable_names
 from loopkit._program import Program
 from loopkit.codegen.proof import prove
 
@@ -211,8 +212,10 @@ class Batches:
             sizes = dict(witness.parameters) if witness else None
             fixed = fixed_by(calls)
             cases = truth.cases(kernel, 2 * self.limits.sizes, fixed, sizes)
-            if isinstance(error, lk.UndecidedError):
-                cases += truth.cases(kernel, self.limits.sizes, fixed, sizes, collide=True)
+            conditions = [p for s in kernel.statements for p in s.predicates]
+            by_data = any(not variable_names(p) <= kernel.integers for p in conditions)
+            if by_data or isinstance(error, lk.UndecidedError):
+                cases += truth.cases(kernel, self.limits.sizes, fixed, sizes, adverse=True)
             lineage = error.refused[0] if getattr(error, "refused", None) else None
             broken = try_to_break(kernel, cases, 1, text=truth.kernel, lineage=lineage)
         except UnsupportedError:

@@ -126,7 +126,7 @@ class Schedule:
         self.sizes = {n: case.sizes[n] for n in kernel.sizes}
         # Where no iname has a value along an axis, there still is one block and one thread.
         axes = find_axes(kernel, self.sizes)
-        self.axes = {key: replace(a, extent=max(1, a.extent)) for key, a in axes.items()}
+        self.axes = {key: self._on_hardware(a) for key, a in axes.items()}
         copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
         self.copies = copies
         self.memories = {m.name: m for m in self._make_memories(copies)}
@@ -191,6 +191,12 @@ class Schedule:
             held[where] = stored
 
         return store
+
+    def _on_hardware(self, axis: Axis) -> Axis:
+        """An axis that index 0 begins, which is the smallest value for all sizes."""
+        first = {i: self.kernel.range_around(i)[0] or 0 for i in axis.first}
+        more = max((axis.first[i] - first[i] for i in first), default=0)
+        return replace(axis, first=first, extent=max(1, axis.extent + more))
 
     def _make_memories(self, copies: Mapping[str, tuple[Axis, ...]]) -> Iterator[_Watched]:
         for argument in self.kernel.args:

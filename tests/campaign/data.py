@@ -77,13 +77,13 @@ def holds(kernel: lk.Kernel, sizes: Mapping[str, int]) -> bool:
 
 
 def arguments(
-    kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool, collide: bool = False
+    kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool, adverse: bool = False
 ) -> Arrays:
     """Contents for every array argument, outputs included.
 
     Index arrays are what assertions in `steps` may say of them where ``friendly``:
-    permutations, and ranges that do not overlap.  Otherwise they collide, all of their
-    entries where asked to.  Integers
+    permutations, and ranges that do not overlap.  Otherwise they collide.  With ``adverse``
+    data all of their entries do, and other numbers are so large that conditions hold.  Integers
     are small, or some of them as large as they get, by sizes.
     """
     rng = np.random.default_rng(seed)
@@ -100,11 +100,11 @@ def arguments(
             continue
         name, shape = argument.name, shapes[argument.name]
         values = small_numbers(argument.dtype, rng, shape)
-        if name == "perm" and friendly and not collide:
+        if name == "perm" and friendly and not adverse:
             values = rng.permutation(shape[0])
         elif name in ("col", "perm"):
             values = rng.integers(0, reach, shape)
-            if collide or sum(sizes.values()) % 3 == 0:
+            if adverse or sum(sizes.values()) % 3 == 0:
                 values[...] = rng.integers(0, reach)
         elif name == "ptr":
             values = rng.integers(0, reach + 1, shape)
@@ -119,6 +119,8 @@ def arguments(
                 endpoint=True,
             )
             values = np.where(values % 4 == 0, far, values.astype(argument.dtype))
+        if adverse and name not in ("col", "perm", "ptr") and values.dtype.kind != "b":
+            values = np.abs(values.real) + 4
         found[name] = values.astype(argument.dtype)
     return found
 
@@ -140,17 +142,17 @@ class Truth:
         self.seed = seed
         self._cases: dict[tuple[int, ...], Case | None] = {}
 
-    def case(self, sizes: Sizes, friendly: bool = False, collide: bool = False) -> Case | None:
+    def case(self, sizes: Sizes, friendly: bool = False, adverse: bool = False) -> Case | None:
         """The case for ``sizes``; None where the text itself has no meaning or rounds."""
-        key = (int(friendly), int(collide), *sizes.values())
+        key = (int(friendly), int(adverse), *sizes.values())
         if key not in self._cases:
-            self._cases[key] = self._run(sizes, friendly, collide)
+            self._cases[key] = self._run(sizes, friendly, adverse)
         return self._cases[key]
 
-    def _run(self, sizes: Sizes, friendly: bool, collide: bool) -> Case | None:
+    def _run(self, sizes: Sizes, friendly: bool, adverse: bool) -> Case | None:
         for attempt in range(_ATTEMPTS):
             seed = self.seed + attempt
-            given = arguments(self.kernel, sizes, seed, friendly=friendly, collide=collide)
+            given = arguments(self.kernel, sizes, seed, friendly=friendly, adverse=adverse)
             try:
                 expected = run_reference(self.kernel, {**sizes, **given})
             except lk.LoopkitError:
@@ -166,23 +168,23 @@ class Truth:
         fixed: Mapping[str, int],
         first: Mapping[str, int] | None = None,
         *,
-        collide: bool = False,
+        adverse: bool = False,
     ) -> list[Case]:
         """Up to ``count`` cases that what is assumed and asserted of ``last`` allows too.
 
-        ``first`` are sizes that somebody says are interesting.  With ``collide``, index arrays
-        hold one number, if nothing is asserted but bounds.
+        ``first`` are sizes that somebody says are interesting.  With ``adverse``, index arrays
+        hold one number, if nothing is asserted but bounds, and conditions hold.
         """
         friendly = bool(last.assertions)
         apart = any(isinstance(a, (Injective, Disjoint, Increasing)) for a in last.assertions)
-        collide = collide and not apart
+        adverse = adverse and not apart
         found: list[Case] = []
         for sizes in candidates(self.kernel, fixed, first):
             if len(found) == count:
                 break
             if not holds(last, {n: v for n, v in sizes.items() if n not in fixed}):
                 continue
-            case = self.case(sizes, friendly, collide)
+            case = self.case(sizes, friendly, adverse)
             if case is not None:
                 found.append(case)
         return found

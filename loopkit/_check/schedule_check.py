@@ -18,7 +18,7 @@ from loopkit._check.partial_sums import Carried, PartialSums
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import Access, substitute
 from loopkit._frozen import dataclass
-from loopkit._hidden import READER, WRITER, plain, variable
+from loopkit._hidden import READER, SURE, WRITER, plain, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Sources, dataflow_of, is_update
@@ -167,9 +167,11 @@ class Check:
     def not_equal(self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance) -> isl.Set:
         """The cases of ``bad`` in which ``at`` is not known to write what the event is to see.
 
-        A superset: what the event is to see must surely be there, and have been computed alike.
+        A superset: what the event is to see must surely be there, and have been computed alike by
+        another thread at the same time.
         At the end all writes have been made; which of them data decide, their order is asked for.
         """
+        array = self.new.statement[at.statement or ""].written
         writers = [self.root.statement[w] for w in sources.writes]
         at_end = event.time.statement is None and not all(map(self.root.is_exact, writers))
         if not (at_end or all(map(sources.is_sure, sources.writes))):
@@ -179,7 +181,11 @@ class Check:
                 continue
             values = {i: variable(i, WRITER) for i in self.root.statement[origin].inames}
             tied = without(bad & event.bound & relation, READER)
-            bad = bad - self.onto(self.equal_to(Computed(origin, values), at, tied), bad)
+            alike = self.equal_to(Computed(origin, values), at, tied)
+            for image in self.images_writing(origin, array):
+                both = alike & self.instances(image, SURE, WRITER)
+                for race in self.new.unordered(at, Instance(image.statement, SURE), array):
+                    bad = bad - self.onto(both & race[1], bad)
         return bad
 
     def equal_writes(self, a: Instance, b: Instance, where: isl.Set) -> isl.Set:

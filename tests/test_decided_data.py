@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit._change import Change
+from loopkit._check.checker import check_change
 
 
 def scatter(text: str) -> lk.Kernel:
@@ -189,6 +191,80 @@ def test_what_can_be_seen_needs_one(name: str) -> None:
     with pytest.raises(lk.UndecidedError) as caught:
         step(replacing(text))
     assert caught.value.witness is not None
+
+
+# }}}
+# {{{ subscripts of data and inames
+
+
+@pytest.mark.parametrize(
+    ("index", "length"),
+    [("c[i] + i", 7), ("(c[i] + i) % 7", 7), ("(c[i] + i) % 7", 14), ("i + c[i] + c[i + 1]", 5)],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_a_gather_beside_an_iname_is_split(index: str, length: int, dtype: str) -> None:
+    """Subscripts are whole numbers: their terms are added in any order."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = x[{index}]",
+        [lk.GlobalArg("x", shape="n + 400"), lk.GlobalArg("c", shape="n + 1"), ...],
+        dtypes={"x, y": "int32", "c": dtype},
+        assumptions="n >= 1",
+    )
+    split = knl.split_iname("i", length)
+    fast = split.tag_inames("i_outer: g.0, i_inner: l.0")
+    assert {step.verdict for step in fast.history} == {"proven"} and fast.prove().ok
+    x, c = np.arange(460, dtype="int32"), (np.arange(61) * 7 % 200).astype(dtype)
+    np.testing.assert_array_equal(
+        fast.executor("host", order="random")(x=x, c=c, n=60),
+        knl.executor("reference")(x=x, c=c, n=60),
+    )
+
+
+@pytest.mark.parametrize(
+    "index", ["c[i] + i + 1", "i - c[i]", "(c[i] + i) % 8", "c[i]", "c[i + 1] + i"]
+)
+def test_another_subscript_beside_data_is_refuted(index: str) -> None:
+    """What a step makes of a subscript is looked at, whatever data stand in it."""
+
+    def gather(index: str) -> lk.Kernel:
+        return lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            f"y[i] = x[{index}]",
+            [lk.GlobalArg("x", shape="n + 400"), lk.GlobalArg("c", shape="n + 1"), ...],
+            dtypes={"x, y, c": "int32"},
+            assumptions="n >= 1",
+        )
+
+    knl = gather("c[i] + i")
+    with pytest.raises(lk.IllegalTransformError, match="would compute something else"):
+        check_change(knl, Change(knl.with_(statements=gather(index).statements)))
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "is_inside"),
+    [
+        ("c[i] % 8", 8, True),
+        ("c[i] % 8", 7, False),
+        ("c[i] % 8 + 3", 11, True),
+        ("c[i] % 8 + 3", 10, False),
+        ("7 - c[i] % 8", 8, True),
+        ("8*(c[i] % 4) + c[i] % 8", 32, True),
+        ("c[i] // 8", 8, False),
+        ("c[i] & 7", 8, True),
+    ],
+)
+def test_a_remainder_of_data_lies_in_its_array(index: str, shape: int, is_inside: bool) -> None:
+    """Without any assertion: in a buffer, too, of which the text says nothing."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"h[{index}] = h[{index}] + 1 {{atomic}}",
+        [lk.GlobalArg("h", shape=shape), ...],
+        dtypes={"h, c": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("i", 16).buffer_array("h", ["i_inner"], partial=True)
+    assert knl.tag_inames("i_outer: g.0").prove().ok == is_inside
 
 
 # }}}

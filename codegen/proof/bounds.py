@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import islpy as isl
 
+from loopkit import _intervals
 from loopkit._cached import memoised
 from loopkit._expression import accesses, to_text
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.data import DataFacts
-from loopkit.codegen.proof.forms import Form, values_of
+from loopkit.codegen.proof.forms import Floor, Form, values_of
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -45,7 +46,8 @@ class BoundsCheck(Check):
             if extent is None:
                 continue
             if not index.is_affine:
-                self.by_assertions(touch, axis)
+                if not _is_remainder(touch.scope, index, extent):
+                    self.by_assertions(touch, axis)
                 continue
             outside = self.outside(touch.scope, index, extent)
             if outside is not None:
@@ -126,3 +128,17 @@ class BoundsCheck(Check):
         point = self.point(outside, *self.subject.kernel.all_inames)
         cell = values_of(touch.cell, point)
         self.found("bounds", what, touch.leaf, point, array=touch.array, cell=cell)
+
+
+def _is_remainder(scope: Scope, index: Form, extent: Form) -> bool:
+    """Whether an index is in range since it is a remainder, of whatever data."""
+    rests: list[_intervals.Interval] = []
+    for atom in [m[0] for m in index.terms if len(m) == 1]:
+        if isinstance(atom, Floor):
+            factor, left = divmod(index.terms.get((atom,), 0), atom.by)
+            if factor and not left:
+                # factor*by*floor(of / by) is factor*of less factor*(of % by).
+                index = index.plus(Form({(atom,): 1}), -factor * atom.by).plus(atom.of, factor)
+                rests.append(_intervals.multiply((-factor, -factor), (0, atom.by - 1)))
+    low, high = _intervals.add(scope.range_of(index), *rests)
+    return low >= 0 and high < scope.range_of(extent)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 import pymbolic.primitives as prim
@@ -16,6 +16,7 @@ from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
+from loopkit._promotion import INTEGERS
 from loopkit._same import same
 
 
@@ -147,6 +148,8 @@ class StatementComparison:
             mine, its = access_of(old, self.new.data), access_of(new, self.new.data)
             if mine is not None and its is not None:
                 return self.reads(mine, its)
+            if self.same_sums(old, new):
+                return True
             found = couples(old, new)
             return found is not None and all(self.same_index(a, b) for a, b in found)
         try:
@@ -160,3 +163,44 @@ class StatementComparison:
         except _sets.NotAffineError:
             return False
         return bool((differ & self.new.domain(self.at)).is_empty())
+
+    def same_sums(self, old: Expression, new: Expression) -> bool:
+        """Whether two sums have the same terms of data and, besides, the same value.
+
+        Or both leave the same remainder.
+        """
+        if isinstance(old, prim.Remainder) and isinstance(new, prim.Remainder):
+            by = old.denominator
+            if type(by) is not int or by <= 0 or not same(by, new.denominator):
+                return False
+            old, new = old.numerator, new.numerator
+        else:
+            by = 0
+        one, two = (with_rest(expr, self.new) for expr in (old, new))
+        if one is None or two is None or len(one[0]) != len(two[0]):
+            return False
+        rests = [prim.Remainder(rest, by) if by else rest for rest in (one[1], two[1])]
+        return self.same_index(*rests) and all(map(self.same_index, one[0], two[0]))
+
+
+def with_rest(expr: Expression, model: Model) -> tuple[tuple[Expression, ...], Expression] | None:
+    """What a sum reads of arrays of integers, and all its other terms; None for any other sum.
+
+    In a subscript these are whole numbers, in whatever order they are added.
+    """
+    terms = [*_terms(expr)]
+    data = tuple(term for term in terms if not is_integer(term, model.integers))
+    reads = [access_of(term, model.data) for term in data]
+    if not data or any(
+        read is None or model.array(read[0]).dtype not in INTEGERS for read in reads
+    ):
+        return None
+    return data, prim.Sum((0, *(term for term in terms if is_integer(term, model.integers))))
+
+
+def _terms(expr: Expression) -> Iterator[Expression]:
+    if isinstance(expr, prim.Sum):
+        for child in expr.children:
+            yield from _terms(child)
+    else:
+        yield expr

@@ -15,7 +15,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._check.compare_statements import couples, is_integer
+from loopkit._check.compare_statements import couples, is_integer, with_rest
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
 from loopkit._check.read_check import ReadCheck
@@ -143,9 +143,22 @@ class ExpressionCheck:
             return
         for a, b in zip(mine[1], its[1], strict=True):
             if not isinstance(old, Untouched):
-                self.same(a, b, event)
+                self.same_index(a, b, event)
             elif not self.same_integers(a, self.new.named(b, event.time.label), event):
                 raise Undecided(f"which cell of '{its[0]}' a copy holds is beyond sets")
+
+    def same_index(self, old: Expression, new: Expression, event: ReadEvent) -> None:
+        """Like :meth:`same`, of a subscript: its terms are whole numbers, added in any order."""
+        one = with_rest(old, self.root)
+        two = with_rest(new, self.new)
+        if one is None or two is None or len(one[0]) != len(two[0]):
+            self.same(old, new, event)
+            return
+        for a, b in zip(one[0], two[0], strict=True):
+            self.same(a, b, event)
+        mine, its = substitute(one[1], event.values), self.new.named(two[1], event.time.label)
+        if not self.same_integers(mine, its, event):
+            self.different(event)
 
     def same_parts(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         if is_constant(old) and same(old, new):

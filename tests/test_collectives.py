@@ -458,4 +458,18 @@ def test_cells_that_data_choose_are_not_combined(tags):
     assert "atomicAdd(&h_buf" in shared.cuda()
 
 
+def test_lines_that_run_for_more_than_they_must_need_no_combination_there():
+    """Rows beyond the last one, of which nothing is read."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
+        """
+        <> t, <>_ = argmin(j, x[i, j], j)
+        y[i] = max(j, t + j)
+        """,
+        dtypes={"x, y": "float64"},
+    )
+    knl = knl.tag_inames("j: l.0").split_iname("i", 2, inner_tag="ilp", outer_tag="g.0")
+    assert knl.prove().ok
+
+
 # }}}

@@ -511,3 +511,24 @@ def test_peeled_iterations_stay_in_their_launches():
         found = other.executor("host", order=order)(x=x.copy(), y=y.copy(), m=3)
         for one, two in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+def test_a_value_that_was_loaded_again_does_not_pass_on_to_a_further_launch() -> None:
+    """A temporary that several launches have, each its own, is one more with one launch more."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            <> t = x[i]  {id=load}
+            z[i] = 1     {id=other}
+            y[i] = t     {id=store}
+        end
+        """,
+        dtypes={"x, y, z": "float32"},
+        assumptions="n >= 1",
+    ).save_and_reload_temporaries("id:load", "id:other")
+    with pytest.raises(lk.IllegalTransformError, match="each launch has its own 't'") as caught:
+        knl.add_barrier("id:reload_t", "id:store")
+    assert caught.value.witness is not None and caught.value.witness.array == "t"
+    assert not knl.add_barrier("id:reload_t", "id:store", unchecked=True).prove().ok
+    assert knl.add_barrier("id:other", "id:reload_t").prove().ok

@@ -16,6 +16,7 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._collectives import COMBINE, combined_axes
 from loopkit._hidden import hidden
@@ -161,6 +162,14 @@ class CombinationCheck(Check):
             met = any(both is None or not both.is_empty() for both in found)
         return met
 
+    def due(self, leaf: Leaf) -> isl.Set:
+        """Where the kernel has the instances of a line, which may run for more."""
+        space, statement = self.subject.space, self.subject.statement_of(leaf)
+        assert statement is not None
+        domain = self.subject.kernel.statement_domain(statement)
+        known = {*_sets.involved_names(domain)} <= space.position.keys()
+        return space.aligned(domain) if known else space.everything
+
     def covered(self, name: str, update: Leaf, combinations: list[Leaf]) -> None:
         """Each cell that a line updates is combined behind it."""
         space, subject = self.space, self.subject
@@ -168,7 +177,7 @@ class CombinationCheck(Check):
         what = f"whether threads combine all of '{name}' that the line updates"
         with self.recorder.question("combination", what, update):
             for touch in _writes(update, name):
-                left = touch.scope.set
+                left = touch.scope.set & self.due(update)
                 for one in combinations:
                     if not {*one.scope.unknown} <= {*touch.scope.unknown}:
                         continue

@@ -215,9 +215,25 @@ class StepOrder:
         olds = [pair.old.id for pair in self.pairs.values()]
         return self.old.order.nest(olds) == self.new.order.nest(self.pairs)
 
+    @cached_property
+    def parts_launches(self) -> bool:
+        """Whether statements that one launch ran are in different ones from now on."""
+        old, new = self.old.order, self.new.order
+        now: dict[int, int] = {}
+        return any(
+            now.setdefault(old.launch(p.old.id).number, launch) != launch
+            for p in self.pairs.values()
+            for launch in [new.launch(p.new.id).number]
+        )
+
     def new_copy_axes(self, name: str) -> frozenset[Axis] | None:
-        """The axes along which an array exists several times from now on; None if fewer."""
+        """The axes along which an array exists several times from now on; None if fewer.
+
+        Or where each of more launches than before has its own.
+        """
         before, after = set(self.old.copy_axes(name)), set(self.new.copy_axes(name))
+        if self.parts_launches and any(axis[0] == "launch" for axis in after):
+            return None
         fresh = after - before
         if not before <= after or not fresh <= set(self.new_axes):
             return None

@@ -233,7 +233,7 @@ class _Placement:
     def is_of_all(self, statement: Statement, updated: str) -> bool:
         """Whether a combination like one update is of the cells of all that are open."""
         others = (self.kernel.statement_by_id[s] for s in self.open - {updated})
-        return not statement.write[1] or all(
+        return all(
             other.lhs == statement.lhs
             and other.inames - self.reduced(other.id) == statement.inames
             and not (other.predicates or statement.predicates)

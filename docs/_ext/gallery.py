@@ -45,7 +45,7 @@ class Gallery(Directive):
         words = self.options.get("sizes", "").split()
         sizes = {key: int(value) for key, _, value in (word.partition("=") for word in words)}
         made: list[nodes.Node] = [
-            nodes.paragraph(text=(module.__doc__ or "").strip()),
+            _paragraph((module.__doc__ or "").strip()),
             _folded(f"examples/{name}.py", _code(path.read_text(encoding="utf-8"), "python")),
         ]
         kernels = module.make()
@@ -55,6 +55,13 @@ class Gallery(Directive):
             made += _schedule(title, kernel, sizes, given)
             made += (_drawn(kernel, call) for owner, _, call in calls if owner == title)
         return made
+
+
+def _paragraph(text: str) -> nodes.Node:
+    """A docstring, in which double backquotes are code."""
+    parts = enumerate(text.split("``"))
+    kinds = (nodes.Text, lambda code: nodes.literal(text=code))
+    return nodes.paragraph("", "", *(kinds[n % 2](part) for n, part in parts))
 
 
 def _drawn(kernel: Kernel, call: str) -> nodes.Node:

@@ -178,7 +178,8 @@ text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(-
 .lk.lk.lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
 overflow-wrap:anywhere}}
 .lk .lk-title{{display:flex;flex-wrap:wrap;gap:0 1em;margin-bottom:.2em}}
-.lk.lk.lk .lk-title code,.lk.lk.lk .lk-wrapped{{white-space:pre-wrap;overflow-wrap:anywhere}}
+.lk.lk.lk .lk-title code,.lk.lk.lk .lk-wrapped{{white-space:pre-wrap;word-break:normal;
+overflow-wrap:anywhere}}
 .lk td>.lk-ok,.lk td>.lk-refused,.lk td>.lk-undecided{{white-space:nowrap}}
 .lk .lk-opened{{padding-left:3.5em}}
 .lk .lk-diff{{overflow-x:auto}}

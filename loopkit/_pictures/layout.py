@@ -33,6 +33,7 @@ class Panel:
     x: tuple[float, ...]
     y: tuple[float, ...]
     font: float
+    aside: float
 
     @property
     def width(self) -> float:
@@ -120,7 +121,7 @@ def _panel(grid: Grid) -> Panel:
     top = (LINE if grid.title else 0) + (LINE if grid.column_name else 0) + heads
     x = _places(len(grid.columns), wide, GAP, grid.column_gaps)
     y = _places(len(grid.rows), high, ROW_GAP, grid.row_gaps)
-    return Panel(grid, wide, high, left, top, x, y, font)
+    return Panel(grid, wide, high, left, top, x, y, font, _aside(grid) if font else 0.0)
 
 
 def _places(count: int, size: float, gap: float, gaps: frozenset[int]) -> tuple[float, ...]:
@@ -197,11 +198,20 @@ def _label(panel: Panel, cell: Cell, left: float, top: float) -> Label:
 def _centre(panel: Panel, place: Place, left: float, top: float) -> Point:
     """Where arrows go through a cell: beside its label."""
     row, column = place
-    aside = 0.2 if panel.font else 0.0
     return (
-        left + panel.x[column] + panel.wide * (0.5 + aside),
-        top + panel.y[row] + panel.high * (0.5 + aside),
+        left + panel.x[column] + panel.wide * (0.5 + panel.aside),
+        top + panel.y[row] + panel.high * (0.5 + panel.aside),
     )
+
+
+def _aside(grid: Grid) -> float:
+    """How far beside the middle of cells arrows go: away from labels, which stand at the left.
+
+    On their way along a diagonal, arrows pass the corner of the label in the cell beside, and
+    only in the middle they do not touch it.
+    """
+    steps = (step for arrow in grid.arrows for step in pairwise(arrow.through))
+    return 0.05 if any(a[0] - b[0] == b[1] - a[1] != 0 for a, b in steps) else 0.2
 
 
 def _arrow(panel: Panel, arrow: Arrow, left: float, top: float) -> Stroke:

@@ -82,8 +82,8 @@ class System:
         """Columns that constraints link."""
         numbers = [str(n) for n in range(len(self.names))]
         links = [
-            [numbers[n] for n in np.flatnonzero(row[:-1])]
-            for row in (*self.equalities, *self.inequalities)
+            [number for number, c in zip(numbers, row, strict=False) if c]
+            for row in (*self.equalities.tolist(), *self.inequalities.tolist())
         ]
         return [sorted(map(int, group)) for group in _sets.linked(numbers, links)]
 
@@ -284,10 +284,6 @@ def _linked_points(system: System) -> int:
 
 def enumerated(system: System) -> Rows:
     """All points of a system, a row each, in the order of its names."""
-    if len(system.names) == 1 and not len(system.equalities) and system.box is not None:
-        low, high = map(list, system.box)
-        is_any = _narrowed(system.inequalities.tolist(), low, high)
-        return np.arange(low[0], high[0] + 1 if is_any else low[0])[:, None]
     walk = Walk(system)
     if walk.box is None:
         return np.zeros((0, len(system.names)), np.int64)

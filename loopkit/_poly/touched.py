@@ -117,7 +117,7 @@ def instances_of(
             for where, end in ((whole, least), (around, most))
         )
     *columns, first, last = listed.T
-    values = dict(zip(filter(None, inner.names), columns, strict=True))
+    values = {name: column for name, column in zip(inner.names, columns, strict=True) if name}
     return Instances(values, first, last, around, whole)
 
 
@@ -158,30 +158,42 @@ def _listed(
     one of its points is enough, and its least and its greatest number.  With them the least and
     the greatest value of each of some ``links``.
     """
-    names = [name for name in system.names if name]
-    found: Rows = np.zeros((1, len(names) + 2), np.int64)
+    assert system.box is not None
+    found: list[tuple[list[int], Rows, Rows]] = []
     ends = np.zeros((len(links), 2), np.int64)
-    for columns, part in zip(system.groups, system.parts, strict=True):
-        if points_of(part) > MOST:
-            raise TooManyPointsError
-        rows = enumerated(part)
+    by = np.array([words.get(name, 0) for name in system.names], np.int64)
+    for columns in system.groups:
+        if len(columns) == 1:
+            low, high = (box[columns[0]] for box in system.box)
+            if high - low >= MOST:
+                raise TooManyPointsError
+            rows = np.arange(low, high + 1)[:, None]
+        else:
+            part = system.within(columns)
+            if points_of(part) > MOST:
+                raise TooManyPointsError
+            rows = enumerated(part)
         if not len(rows):
-            return found[:0], ends
-        linked = rows @ links[:, columns].T
-        ends += np.column_stack([linked.min(axis=0), linked.max(axis=0)])
-        thread = rows @ np.array([words.get(name, 0) for name in part.names], np.int64)
-        by = np.column_stack([thread, thread])
-        if used.isdisjoint(part.names):
-            rows, by = rows[:1], np.array([[thread.min(), thread.max()]])
-        if len(found) * len(rows) > MOST:
-            raise TooManyPointsError
-        times = len(found)
-        found = np.repeat(found, len(rows), axis=0)
-        for column, name in enumerate(part.names):
-            if name:
-                found[:, names.index(name)] = np.tile(rows[:, column], times)
-        found[:, -2:] += np.tile(by, (times, 1))
-    return found, ends
+            return np.zeros((0, len(system.names) + 2), np.int64), ends
+        if len(links):
+            linked = rows @ links[:, columns].T
+            ends += np.column_stack([linked.min(axis=0), linked.max(axis=0)])
+        thread = rows @ by[columns]
+        if used.isdisjoint(system.names[column] for column in columns):
+            found.append((columns, rows[:1], np.array([[thread.min(), thread.max()]])))
+        else:
+            found.append((columns, rows, thread[:, None]))
+    length = prod(len(rows) for _, rows, _ in found)
+    if length > MOST:
+        raise TooManyPointsError
+    listed = np.zeros((length, len(system.names) + 2), np.int64)
+    place, inner = np.arange(length), length
+    for columns, rows, threads in found:
+        inner //= len(rows)
+        at = place // inner % len(rows)
+        listed[:, columns] = rows[at]
+        listed[:, -2:] += threads[at]
+    return listed, ends
 
 
 def touched_by(

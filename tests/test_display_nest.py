@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import pickle
 import re
 import subprocess
@@ -189,30 +190,28 @@ def test_the_first_cell_is_quick() -> None:
     assert min(float(d.stdout) for d in done) < 0.3
 
 
+PROMISED = 0.1
+"""Seconds of a processor in which a cell shows a kernel of which nothing is known yet."""
+
+
 @pytest.mark.parametrize("example", NAMES)
 def test_showing_a_kernel_is_quick(example: str) -> None:
-    """A tenth of a second is the promise, for a kernel of which nothing is known yet.
-
-    It is time of a processor, and of one that nobody else uses: how slow this one is now, an
-    amount of work says of which is known what it takes on the core of a desktop computer.
-    """
     for name, kernel in gallery(example).items():
         stored = pickle.dumps(kernel)
-        assert any(is_shown_in_time(pickle.loads(stored)) for _ in range(8)), name
+        best = PROMISED * 100
+        for _ in range(8):
+            best = min(best, seconds(pickle.loads(stored)._repr_mimebundle_))
+            if best < PROMISED:
+                break
+        assert best < PROMISED * (4 if is_busy() else 1), f"{name}: {best * 1e3:.0f} ms"
 
 
-def is_shown_in_time(kernel: Kernel) -> bool:
-    before = counting()
-    shown = seconds(kernel._repr_mimebundle_)
-    return shown < 0.1 * max(1.0, (before + counting()) / 2 / COUNTING)
+def is_busy() -> bool:
+    """Whether so many work on this machine that each processor is slower than it is alone.
 
-
-COUNTING = 0.008
-"""Seconds that :func:`counting` takes there."""
-
-
-def counting() -> float:
-    return seconds(lambda: sum(i * i for i in range(200_000)))
+    Caches, the clock, and the halves of a core are shared: time of a processor grows, too.
+    """
+    return os.getloadavg()[0] > (os.cpu_count() or 1) / 4
 
 
 def seconds(work: Callable[[], object]) -> float:

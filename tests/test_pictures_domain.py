@@ -268,3 +268,13 @@ def test_a_copy_in_many_loops_is_shown_where_it_runs_first() -> None:
     last = knl.plot_domain("fetch_a", n=20, at={"k_outer": 2, "i_outer": 2})
     assert last.axes == ("a_dim_0", "a_dim_1", "j_outer")
     assert {p.place for p in last.points} == set(itertools.product(range(4), range(4), range(3)))
+
+
+def test_sizes_and_ranges_of_any_length() -> None:
+    """A size that no integer of a machine has is refused; a long range is not gone through."""
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = a[i]", dtypes={"a, b": "float32"})
+    with pytest.raises(lk.InvalidArgumentError, match="does not fit int64"):
+        knl.plot_domain(n=2**70)
+    with pytest.raises(lk.InvalidArgumentError, match="does not fit int64"):
+        knl.plot_footprint("a", n=-(2**70))
+    assert len(knl.plot_domain(n=8, at={"i": range(0, 10**12, 2)}).points) == 4

@@ -49,6 +49,9 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, Any], what: str) -> dict[str
         raise InvalidArgumentError(
             f"{what} needs the sizes {', '.join(missing)}", instead=f"{what}({text})"
         )
+    for name, value in found.items():
+        if not -(2**63) <= value < 2**63:
+            raise InvalidArgumentError(f"{name} = {value} is no size: it does not fit int64")
     if _sets.at_values(kernel.assumptions.set, found).is_empty():
         these = ", ".join(f"{n} = {v}" for n, v in found.items())
         raise InvalidArgumentError(

@@ -64,7 +64,7 @@ def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.
         if isinstance(known, range):
             if not known:
                 raise InvalidArgumentError(f"there are no values of '{name}' in {known!r}")
-            low, high = min(known), max(known)
+            low, high = _ends(known)
             where = where & _sets.condition_set(
                 prim.LogicalAnd(
                     (
@@ -88,8 +88,15 @@ def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.
 def at_texts(at: At) -> tuple[tuple[str, str], ...]:
     """What is known of inames, as text."""
     return tuple(
-        (name, f"{min(v)}..{max(v)}" if isinstance(v, range) else str(v)) for name, v in at.items()
+        (name, "{}..{}".format(*_ends(v)) if isinstance(v, range) else str(v))
+        for name, v in at.items()
     )
+
+
+def _ends(values: range) -> tuple[int, int]:
+    """The least and the greatest value, of however many."""
+    low, high = sorted((values[0], values[-1]))
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)

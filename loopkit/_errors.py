@@ -155,7 +155,7 @@ class UnknownNameError(LoopkitError):
         asked: str = "",
     ) -> None:
         self.kind = kind
-        self.name = name
+        self.name = name = str(name)  # what is no name at all is none that exists
         self.known = tuple(sorted(known))
         self.near = tuple(difflib.get_close_matches(name, self.known, n=3))
         instead = f"this kernel has no {kind} at all"

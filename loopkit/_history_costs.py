@@ -8,6 +8,7 @@ from typing import ClassVar
 from loopkit._costs.costs import in_all
 from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.quantities import bytes_text, number_text
+from loopkit._costs.sizes import whole
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
@@ -125,6 +126,7 @@ def history_costs(steps: History, sizes: Mapping[str, int]) -> HistoryCosts:
     for name in sizes:
         if name not in known:
             raise UnknownNameError("size", name, known)
+    sizes = {name: whole(name, value) for name, value in sizes.items()}
     if missing := [name for name in kernels[0].sizes if name not in sizes]:
         raise InvalidArgumentError(
             f"the costs of steps need the sizes {', '.join(missing)}",

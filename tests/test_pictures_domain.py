@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -278,3 +279,22 @@ def test_sizes_and_ranges_of_any_length() -> None:
     with pytest.raises(lk.InvalidArgumentError, match="does not fit int64"):
         knl.plot_footprint("a", n=-(2**70))
     assert len(knl.plot_domain(n=8, at={"i": range(0, 10**12, 2)}).points) == 4
+
+
+def test_arguments_of_other_types_are_refused(tmp_path: Path) -> None:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = a[i]", dtypes={"a, b": "float32"})
+    wrong: Any = 3
+    picture = knl.plot_domain(n=8)
+    for call, said in (
+        (lambda: knl.plot_domain(n=8, at=wrong), "at is a mapping of inames"),
+        (lambda: knl.plot_domain(n=8, tiles=wrong), "tiles are a sequence of inames"),
+        (lambda: knl.plot_access(wrong, n=8), "no array '3'"),
+        (lambda: knl.plot_loop(wrong, n=8), "there is no .*'3'"),
+        (lambda: knl.split_iname("i", 4).history.at(n="<b>"), "whole number"),
+        (lambda: picture.save(wrong), "saved in a file"),
+        (lambda: picture.save(tmp_path / "x.pdfx"), "ends in '.pdfx'"),
+        (lambda: picture.plot(ax=wrong), "ax is matplotlib's"),
+    ):
+        with pytest.raises(lk.LoopkitError, match=said):
+            call()
+    assert not [*tmp_path.iterdir()]

@@ -44,6 +44,10 @@ def domain_picture(
     sizes = check_sizes(kernel, sizes, "plot_domain")
     name = check_statement(kernel, statement)
     at = {} if at is None else at
+    if not isinstance(at, Mapping):
+        raise InvalidArgumentError(
+            f"at is a mapping of inames to values, not {shown(at)}", instead="at={'i': 0}"
+        )
     if inames is None:
         at = {**at, **first_values(kernel, name, sizes, at, keep=2)}
     found = instances_of(kernel, name, sizes, at)
@@ -119,7 +123,8 @@ def _axes(found: Instances, inames: Sequence[str] | None, at: At) -> tuple[str, 
 
 def _known(found: Instances, names: Sequence[str], what: str) -> tuple[str, ...]:
     """Names of inames; raises for others."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    is_sequence = isinstance(names, Sequence) and not isinstance(names, str)
+    if not is_sequence or not all(isinstance(name, str) for name in names):
         raise InvalidArgumentError(f"{what} are a sequence of inames, not {shown(names)}")
     for name in names:
         if name not in found.values:

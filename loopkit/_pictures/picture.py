@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from loopkit._pictures.grid import Figure
 from loopkit._pictures.layout import scene_of
 from loopkit._pictures.scene import Scene
 from loopkit._pictures.svg import as_part, as_svg
+from loopkit._spelling import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,10 +74,16 @@ class Picture:
         """
         from loopkit._pictures.axes import draw
 
+        if ax is not None and not hasattr(ax, "set_xlim"):
+            raise InvalidArgumentError(
+                f"ax is matplotlib's, not {shown(ax)}", instead="matplotlib.pyplot.subplots()[1]"
+            )
         return draw(self.scene(), ax, dark=dark)
 
     def save(self, path: str | Path, theme: str = "auto") -> None:
         """Write a file: ``.svg`` or ``.html``, or what matplotlib writes, ``.pdf`` and ``.png``."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise InvalidArgumentError(f"a picture is saved in a file, not in {shown(path)}")
         path = Path(path)
         if path.suffix == ".svg":
             path.write_text(self.svg(theme), encoding="utf-8")
@@ -85,6 +93,12 @@ class Picture:
         else:
             axes = self.plot(dark=theme == "dark")
             figure: Any = axes.get_figure(root=True)
+            kinds = figure.canvas.get_supported_filetypes()
+            if path.suffix[1:] not in kinds:
+                raise InvalidArgumentError(
+                    f"matplotlib writes no file that ends in '{path.suffix}'",
+                    instead=f"there are .html, {', '.join(f'.{kind}' for kind in sorted(kinds))}",
+                )
             figure.savefig(path)
 
     def _repr_svg_(self) -> str:

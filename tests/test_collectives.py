@@ -420,7 +420,7 @@ CELLS = {
     "two lines, other cells": lambda: buffered(more=AGAIN),
     "two lines, one for some": lambda: buffered(more=f"if i > 3\n{AGAIN}\nend"),
     "one cell, and a line for some blocks": lambda: buffered(
-        "0", "if b > 1\nh[0] = h[0] + 3*x[b, i, k] {atomic, id=again}\nend"
+        "0", "if b > 1\nh[0] = h[0] + 3*x[b, i, k] {atomic, id=upon}\nend"
     ),
     "cells are unrolled": lambda: buffered("i // 2").split_iname("i", 4, inner_tag="unr"),
 }

@@ -9,11 +9,11 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace
 from loopkit._cached import cached_property, memoised
 from loopkit._frozen import dataclass
 from loopkit._poly.in_bounds import inside
 from loopkit._tree import Loop, Tree, statements_in
+from loopkit._uniform import data_bounds, divergent_bounds
 from loopkit.codegen.conflicts import Conflicts, thread_word
 
 
@@ -147,38 +147,8 @@ class Bodies:
 
     def data_names(self, body: Body) -> frozenset[str]:
         """The values that were computed or loaded and that decide how often the body runs."""
-        kernel = self.conflicts.kernel
-        domains = (kernel.domains[kernel.home_domain[iname]] for iname in body.loops)
-        return frozenset[str]().union(*(d.parameters for d in domains)) - kernel.integers
+        return data_bounds(self.conflicts.kernel, body.loops)
 
     def divergent_names(self, body: Body) -> tuple[str, ...]:
         """Those of :meth:`data_names` that may differ between the threads of a block."""
-        return tuple(sorted(n for n in self.data_names(body) if not self._is_uniform(n, ())))
-
-    def varying(self, names: frozenset[str]) -> tuple[str, ...]:
-        """Those of some names, in order, that may hold different values for threads of a block."""
-        return tuple(sorted(n for n in names if not self._is_fixed(n, ())))
-
-    def _is_uniform(self, name: str, users: tuple[str, ...]) -> bool:
-        """Whether all threads of a block compute ``name``, and from the same data."""
-        kernel = self.conflicts.kernel
-        temporary = kernel.temporary_by_name.get(name)
-        if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
-            return False
-        if name in users:
-            return True
-        threads = self.conflicts.hardware.local_inames
-        for writer in kernel.writers.get(name, ()):
-            if writer.inames & threads:
-                return False
-            bounds = (kernel.domains[kernel.home_domain[i]].parameters for i in writer.inames)
-            for read in {*(name for name, _ in writer.reads), *frozenset().union(*bounds)}:
-                if not self._is_fixed(read, (*users, name)):
-                    return False
-        return True
-
-    def _is_fixed(self, name: str, users: tuple[str, ...]) -> bool:
-        """Whether a name is none of a thread's: nothing writes it, or all threads do alike."""
-        kernel, threads = self.conflicts.kernel, self.conflicts.hardware.local_inames
-        unwritten = name not in kernel.writers and name not in threads
-        return unwritten or self._is_uniform(name, users)
+        return divergent_bounds(self.conflicts.kernel, body.loops)

@@ -84,7 +84,7 @@ def make_nest(kernel: Kernel) -> Nest:
     instances = executed_instances(kernel, hardware)
     conflicts = Conflicts(kernel, hardware, instances)
     check_races(conflicts)
-    check_meetings(conflicts)
+    check_meetings(conflicts.kernel)
     placed = place_barriers(conflicts)
     walker = _Walker(kernel, hardware, instances)
     code = walker.sequence(placed, walker.launch_context(), frozenset(hardware.by_iname))

@@ -189,22 +189,88 @@ def test_blocks_do_not_add_to_one_sum():
     assert "would both add to acc" in str(caught.value)
 
 
-def test_no_combination_where_data_of_some_threads_decide():
-    knl = lk.make_kernel(
+def chosen(condition):
+    return lk.make_kernel(
         ROWS,
-        """
+        f"""
         for i
-            if x[i, 0] > 0
+            if {condition}
                 y[i] = sum(j, x[i, j])
+                z[i] = max(j, x[i, j]) - y[i]
             end
         end
         """,
-        dtypes={"x, y": "float32"},
+        dtypes={"x, c" if "c[" in condition else "x": "int32"},
         assumptions="n, m >= 1",
     )
-    knl = knl.split_iname("j", 32, inner_tag="l.0").split_iname("i", 4, inner_tag="l.1")
+
+
+BLOCK = ("split_iname", ("j", 32), {"inner_tag": "l.0"})
+ROW = ("split_iname", ("i", 4), {"inner_tag": "l.1"})
+
+
+@pytest.mark.parametrize("steps", [(BLOCK, ROW), (ROW, BLOCK)])
+def test_no_combination_where_data_of_some_threads_decide(steps):
+    knl = chosen("c[i] > 0")
+    first, (name, arguments, options) = steps
+    knl = getattr(knl, first[0])(*first[1], **first[2])
+    assert knl.prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="one may wait for the other") as caught:
+        getattr(knl, name)(*arguments, **options)
+    witness = caught.value.witness
+    assert witness.kind == "divergent" and witness.array == "acc"
+    assert (witness.source.inames["i"], witness.sink.inames["i"]) == (0, 1)
+    knl = getattr(knl, name)(*arguments, **options, unchecked=True)
     with pytest.raises(lk.IllegalTransformError, match="some would wait for others"):
         knl.cuda()
+
+
+def test_the_tree_of_c_holds_no_combination_to_which_some_threads_do_not_come(monkeypatch):
+    knl = chosen("c[i] > 0").split_iname("j", 32, inner_tag="l.0")
+    knl = knl.split_iname("i", 4, inner_tag="l.1", unchecked=True)
+    monkeypatch.setattr("loopkit.codegen.meetings.partings", lambda kernel: iter(()))
+    with pytest.raises(lk.CompileError, match="no CUDA C"):
+        knl.cuda()
+
+
+def test_no_combination_in_a_loop_as_long_as_data_of_a_thread_say():
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < count }", "{ [j]: 0 <= j < m }"],
+        """
+        for i
+            <> count = c[i]
+            for k
+                y[i, k] = sum(j, x[i, j])
+            end
+        end
+        """,
+        [lk.GlobalArg("y", shape="n, n"), ...],
+        dtypes={"x": "float32", "c": "int32"},
+        assumptions="n, m >= 1",
+    ).split_iname("j", 32, inner_tag="l.0")
+    assert knl.prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="the loop over 'k' that 'count' decides"):
+        knl.split_iname("i", 2, inner_tag="l.1")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("condition", ["i > 2", "i % 2 == 0", "n > 3", "i + m > 7", "c[0] > 0"])
+@pytest.mark.parametrize("length", [1, 5, 32, 113])
+def test_conditions_that_keep_no_thread_away(condition, length):
+    knl = chosen(condition).split_iname("j", length, inner_tag="l.0")
+    rng = np.random.default_rng(2)
+    x, c = rng.integers(-9, 9, (7, 130)), rng.integers(1, 3, 7)
+    given = {"x": x.astype("int32"), "c": c.astype("int32")}
+    start = {"y": np.zeros(7, "int64"), "z": np.zeros(7, "int64")}
+    for one in (knl, knl.split_iname("i", 3, inner_tag="l.1"), knl.tag_inames("i: g.0")):
+        given = {a.name: given[a.name] for a in one.args if a.name in given}
+        due = one.executor("reference")(**given, **{k: v.copy() for k, v in start.items()})
+        for order in ("ascending", "random"):
+            run = one.executor("host", order=order, seed=5)
+            found = run(**given, **{k: v.copy() for k, v in start.items()})
+            for mine, its in zip(due, found, strict=True):
+                np.testing.assert_array_equal(mine, its)
+        assert one.prove().ok
 
 
 def test_shuffles_that_do_not_reach():

@@ -14,7 +14,7 @@ from loopkit._check.declarations import broken_declaration, broken_structure
 from loopkit._check.instance_maps import Lineage, descend, lineage_of
 from loopkit._check.step_proof import Obligations, StepProof
 from loopkit._check.violation import Violation
-from loopkit._collectives import with_combinations
+from loopkit._collectives import combined_axes, with_combinations
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
@@ -81,6 +81,11 @@ def _examined(
 ) -> tuple[Lineage, list[Violation]]:
     known = lineage_of(before)
     lineage = descend(known, before, change)
+    if combined_axes(change.kernel):
+        from loopkit._check.meeting_check import missed_meetings
+
+        if missed := missed_meetings(lineage, change.kernel):
+            return lineage, missed
     obligations = obligations_of(before, change, lineage)
     if obligations is not None and obligations.is_empty and not shared_storage(change.kernel):
         return lineage, []

@@ -60,6 +60,7 @@ class Violation:
     - ``"expression"``: ``sink`` computes something else;
     - ``"bounds"``: ``sink`` leaves the array;
     - ``"overlap"``: two cells have one place in memory; ``"outside"``: one has none;
+    - ``"divergent"``: ``detail`` may keep ``source``, or ``sink``, from where their threads meet;
     - ``"aliased"``: ``other`` writes a cell of the array ``detail`` over what ``sink`` reads.
 
     ``how`` is ``"after"``, ``"together"`` or ``"blocks"``: the other order, none

@@ -37,6 +37,8 @@ _SENTENCES = {
     ("expression", ""): "{sink} would compute something else{why}",
     ("overlap", ""): "{here} and {there} would lie in the same place",
     ("outside", ""): "{here} would have no place: {detail}",
+    ("divergent", ""): "{source} and {sink} would combine their parts of {array} {detail}: one may "
+    "wait for the other, which never comes",
     ("aliased", ""): "{other} {would} write {there}, which lies in the place of {here}, before "
     "{sink} has read that",
     ("order", "at end"): "what {source} leaves in {cell} {would} not be there at the end",
@@ -235,7 +237,8 @@ class _Words:
     def _scheduled(self) -> str:
         kind, how, sink = self.violation.kind, self.violation.how, self.sink
         first = self.case.source or self.case.other
-        if kind == "place" and self.has_copies and first is not None:
+        apart = kind == "divergent" or (kind == "place" and self.has_copies)
+        if apart and first is not None:
             return self._on_different(first, sink)
         if kind not in _ORDERED or sink.place is None or first is None:
             return self.said(_SCHEDULED)

@@ -1,0 +1,32 @@
+"""Whether all threads come to where they combine their partial results."""
+
+from __future__ import annotations
+
+from loopkit._check.instance_maps import Lineage
+from loopkit._check.schedule_check import Check
+from loopkit._check.violation import Violation
+from loopkit._collectives import with_combinations
+from loopkit._hidden import OTHER, SOURCE
+from loopkit._kernel import Kernel
+from loopkit._poly.model import model_of
+from loopkit._poly.pairs import Instance, differ, equal_inames, within_any
+from loopkit._uniform import partings, thread_inames
+
+
+def missed_meetings(lineage: Lineage, schedule: Kernel) -> list[Violation]:
+    """Combinations that data of some threads may keep from running, each with two threads."""
+    check = Check(lineage, model_of(schedule))
+    kernel, missed = check.new.kernel, []
+    for found in partings(with_combinations(kernel)):
+        array = found.combination.written
+        update = next(s for s in kernel.writers[array] if s.operation is not None)
+        threads = update.inames & thread_inames(kernel)
+        one, two = Instance(update.id, SOURCE), Instance(update.id, OTHER)
+        apart = threads & {*found.names} or threads
+        where = check.new.domain(one) & check.new.domain(two) & check.lineage.sizes
+        where = where & equal_inames(sorted(update.inames - apart), SOURCE, OTHER)
+        where = within_any(where, [differ(i, SOURCE, OTHER) for i in sorted(apart)])
+        if not where.is_empty():
+            sides = check.side_of(two), check.side_of(one)
+            missed.append(Violation("divergent", where, *sides, array=array, detail=found.why))
+    return missed

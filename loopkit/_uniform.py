@@ -1,0 +1,96 @@
+"""What all threads of a block compute alike: values that keep none of them from where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from loopkit._arrays import AddressSpace
+from loopkit._cached import memoised
+from loopkit._collectives import COMBINE
+from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel, Statement
+from loopkit._tags import LocalAuto, LocalAxis
+from loopkit._tree import path_inames
+
+
+@memoised
+def thread_inames(kernel: Kernel) -> frozenset[str]:
+    """The inames that are threads of a block, or are to be."""
+    kinds = (LocalAxis, LocalAuto)
+    return frozenset(i for i, tag in kernel.iname_tags.items() if isinstance(tag, kinds))
+
+
+def data_bounds(kernel: Kernel, loops: Iterable[str]) -> frozenset[str]:
+    """The values that were computed or loaded and that decide how often some loops run."""
+    domains = (kernel.domains[kernel.home_domain[iname]] for iname in loops)
+    return frozenset[str]().union(*(d.parameters for d in domains)) - kernel.integers
+
+
+def divergent_bounds(kernel: Kernel, loops: Iterable[str]) -> tuple[str, ...]:
+    """Those of :func:`data_bounds` that may differ between the threads of a block."""
+    names = data_bounds(kernel, loops)
+    return tuple(sorted(n for n in names if not _is_uniform(kernel, n, ())))
+
+
+def varying(kernel: Kernel, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of some names, in order, that may hold different values for threads of a block."""
+    return tuple(sorted(n for n in names if not _is_fixed(kernel, n, ())))
+
+
+def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
+    """Whether all threads of a block compute ``name``, and from the same data."""
+    temporary = kernel.temporary_by_name.get(name)
+    if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
+        return False
+    if name in users:
+        return True
+    for writer in kernel.writers.get(name, ()):
+        if writer.inames & thread_inames(kernel):
+            return False
+        bounds = (kernel.domains[kernel.home_domain[i]].parameters for i in writer.inames)
+        for read in {*(name for name, _ in writer.reads), *frozenset().union(*bounds)}:
+            if not _is_fixed(kernel, read, (*users, name)):
+                return False
+    return True
+
+
+def _is_fixed(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
+    """Whether a name is none of a thread's: nothing writes it, or all threads do alike."""
+    unwritten = name not in kernel.writers and name not in thread_inames(kernel)
+    return unwritten or _is_uniform(kernel, name, users)
+
+
+@dataclass(frozen=True)
+class Parting:
+    """What may keep some threads from a combination: a place in the nest, and who decides there."""
+
+    combination: Statement
+    where: str
+    names: tuple[str, ...]
+
+    @property
+    def why(self) -> str:
+        """The place and the names, in words."""
+        listed = ", ".join(f"'{name}'" for name in self.names)
+        verb = "decides" if len(self.names) == 1 else "decide"
+        return f"inside of {self.where} that {listed} {verb}, which may differ between threads"
+
+
+def partings(kernel: Kernel) -> Iterator[Parting]:
+    """The combinations that data of some threads may keep from running.
+
+    Inames and sizes do not: where those decide, all threads combine, and what comes of it is
+    used where they say.  Address spaces must have been decided, combinations have been placed.
+    """
+    for statement in kernel.statements:
+        if statement.kind != COMBINE:
+            continue
+        data = (p for p in statement.predicates if not variable_names(p) <= kernel.integers)
+        own = varying(kernel, frozenset().union(*map(variable_names, data)))
+        if own:
+            yield Parting(statement, "a condition on data", own)
+        loops = path_inames(kernel.paths[statement.id])
+        names = divergent_bounds(kernel, loops)
+        if names:
+            yield Parting(statement, f"the loop over '{loops[-1]}'", names)

@@ -259,11 +259,12 @@ def test_no_combination_in_a_loop_as_long_as_data_of_a_thread_say():
 def test_conditions_that_keep_no_thread_away(condition, length):
     knl = chosen(condition).split_iname("j", length, inner_tag="l.0")
     rng = np.random.default_rng(2)
-    x, c = rng.integers(-9, 9, (7, 130)), rng.integers(1, 3, 7)
-    given = {"x": x.astype("int32"), "c": c.astype("int32")}
+    x, c = rng.integers(-9, 9, (7, 130)), rng.integers(1, 3, 1)
+    arrays = {"x": x.astype("int32"), "c": c.astype("int32")}
     start = {"y": np.zeros(7, "int64"), "z": np.zeros(7, "int64")}
     for one in (knl, knl.split_iname("i", 3, inner_tag="l.1"), knl.tag_inames("i: g.0")):
-        given = {a.name: given[a.name] for a in one.args if a.name in given}
+        given = {a.name: arrays[a.name] for a in one.args if a.name in arrays}
+        given |= {"n": 7, "m": 130}
         due = one.executor("reference")(**given, **{k: v.copy() for k, v in start.items()})
         for order in ("ascending", "random"):
             run = one.executor("host", order=order, seed=5)

@@ -229,3 +229,56 @@ def test_a_helper_that_does_something_else() -> None:
 
 
 # }}}
+
+
+# {{{ what a mark would make possible
+
+
+def of_scatter(text: str) -> str:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        text,
+        [lk.GlobalArg("y", shape="n"), ...],
+        dtypes={"x, y": "float32", "p": "int32"},
+    )
+    with pytest.raises((lk.RaceError, lk.UndecidedError)) as caught:
+        knl.tag_inames("i: g.0")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("y[p[i]] = y[p[i]] + x[i]", "y[p[i]] = y[p[i]] + x[i] {atomic}"),
+        ("y[p[i]] += x[i]", "y[p[i]] = y[p[i]] + x[i] {atomic}"),
+        ("y[p[i]] = max(x[i], y[p[i]])", "y[p[i]] = max(y[p[i]], x[i]) {atomic}"),
+        ("y[p[i]] = y[p[i]] + x[i] + x[i]*x[i]", "y[p[i]] = y[p[i]] + (x[i] + x[i]*x[i]) {atomic}"),
+    ],
+)
+def test_a_refused_scatter_names_the_mark_and_the_assertion(text: str, marked: str) -> None:
+    message = of_scatter(text)
+    assert f"is marked: {marked}" in message and "assume_injective('p')" in message
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        marked,
+        [lk.GlobalArg("y", shape="n"), ...],
+        dtypes={"x, y": "float32", "p": "int32"},
+    )
+    assert knl.tag_inames("i: g.0").prove().ok
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["y[p[i]] = x[i]", "y[p[i]] = x[i] - y[p[i]]", "y[p[i]] = y[p[i]] + x[i]*y[p[i]]"],
+)
+def test_what_is_no_update_is_not_told_to_be_marked(text: str) -> None:
+    assert "atomic" not in of_scatter(text)
+
+
+def test_a_sum_into_one_cell_names_the_mark() -> None:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "s[0] = s[0] + x[i]", dtypes={"s, x": "float32"})
+    with pytest.raises(lk.RaceError, match=r"is marked: s\[0\] = s\[0\] \+ x\[i\] {atomic}"):
+        knl.tag_inames("i: g.0")
+
+
+# }}}

@@ -17,6 +17,7 @@ from loopkit._errors import (
 )
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
+from loopkit._make.atomic_updates import as_update
 from loopkit._poly.model import Model
 from loopkit._poly.smallest_case import cell_text
 
@@ -116,9 +117,11 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
         parameters=dict(case.sizes),
     )
     if not violation.exact:
-        return UndecidedError(why, witness=witness, instead=words.assertion())
+        instead = "\n".join(filter(None, (words.assertion(), words.marked())))
+        return UndecidedError(why, witness=witness, instead=instead)
     kinds: dict[str, type[WitnessError]] = {"race": RaceError, "bounds": OutOfBoundsError}
-    return kinds.get(witness.kind, IllegalTransformError)(why, witness=witness)
+    kind = kinds.get(witness.kind, IllegalTransformError)
+    return kind(why, witness=witness, instead=words.marked() if is_race else "")
 
 
 def _without_case(violation: Violation) -> WitnessError:
@@ -265,6 +268,18 @@ class _Words:
             if statement is not None:
                 rows.append((f"'{name}'", statement_text(statement)))
         return rows
+
+    def marked(self) -> str:
+        """The mark with which the updates of two sides would need no order; empty for others."""
+        if self.violation.how not in _ON_DIFFERENT:
+            return ""
+        actors = (self.case.source, self.case.other, self.sink)
+        names = dict.fromkeys(a.instance.statement for a in actors if a is not None)
+        found = [s and as_update(s) for s in map(self.root.statement.get, names)]
+        updates = [one for one in found if one]
+        if len(updates) < len(names) or len({operation for operation, _ in updates}) > 1:
+            return ""
+        return f"an update that any may make at any time is marked: {updates[0][1]}"
 
     def assertion(self) -> str:
         """What would settle an open question."""

@@ -60,6 +60,38 @@ def atomic_update(
     return operation, value
 
 
+_SIGNS = {
+    "sum": "+",
+    "product": "*",
+    "any": "or",
+    "all": "and",
+    "bit_and": "&",
+    "bit_or": "|",
+    "bit_xor": "^",
+}
+
+
+def as_update(statement: Statement) -> tuple[str, str] | None:
+    """The operation of an assignment that could be an atomic update, and the text of that.
+
+    Several operands are made one.  None for other statements.
+    """
+    lhs, rhs = statement.lhs, statement.rhs
+    if statement.kind != "user" or statement.operation is not None:
+        return None
+    if type(rhs) in OPERATIONS and len(rhs.children) > 2 and same(rhs.children[0], lhs):
+        rhs = type(rhs)((lhs, type(rhs)(rhs.children[1:])))
+    try:
+        operation, value = atomic_update(lhs, rhs, None)
+    except ParseError:
+        return None
+    cell, more = to_text(lhs), to_text(value)
+    if operation not in _SIGNS:
+        return operation, f"{cell} = {operation}({cell}, {more}) {{atomic}}"
+    more = more if isinstance(value, (prim.Variable, prim.Subscript)) else f"({more})"
+    return operation, f"{cell} = {cell} {_SIGNS[operation]} {more} {{atomic}}"
+
+
 def check_update(statement: Statement, typer: Callable[[Expression], Typed], cell: DType) -> None:
     """Raise :class:`TypeInferenceError` where an update is not made in the type of its cell.
 

@@ -12,7 +12,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition, TypeInferenceError
-from loopkit._expression import accesses, to_text
+from loopkit._expression import accesses, is_constant, to_text
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import ScalarOperation, operations_of
 from loopkit._nodes import Expression
@@ -88,7 +88,8 @@ def as_update(statement: Statement) -> tuple[str, str] | None:
     cell, more = to_text(lhs), to_text(value)
     if operation not in _SIGNS:
         return operation, f"{cell} = {operation}({cell}, {more}) {{atomic}}"
-    more = more if isinstance(value, (prim.Variable, prim.Subscript)) else f"({more})"
+    is_plain = is_constant(value) or isinstance(value, (prim.Variable, prim.Subscript))
+    more = more if is_plain else f"({more})"
     return operation, f"{cell} = {cell} {_SIGNS[operation]} {more} {{atomic}}"
 
 

@@ -117,7 +117,30 @@ def test_gallery_is_fast() -> None:
     assert seconds[-2] < 2.0
 
 
+def in_parts(outward: bool = True) -> lk.Kernel:
+    """A sum, and that of its parts."""
+    knl = make("y[0] = sum(i, x[i])").split_iname("i", 8)
+    return (knl.split_reduction_outward if outward else knl.split_reduction_inward)("i_inner")
+
+
 EQUAL = {
+    "a sum of partial sums": lambda: (make("y[0] = sum(i, x[i])"), in_parts()),
+    "a sum of inner sums": lambda: (in_parts(outward=False), make("y[0] = sum(i, x[i])")),
+    "partial sums of threads in shared memory": lambda: (
+        in_parts()
+        .privatize_temporaries_with_inames("i_inner", "acc_part")
+        .set_temporary_address_space("acc_part", "shared")
+        .duplicate_inames("i_inner", "id:insn_update_part", new_inames="all")
+        .tag_inames("i_inner: l.0"),
+        make("y[0] = sum(i, x[i])"),
+    ),
+    "a sum over blocks": lambda: (
+        make("y[0] = sum(i, x[i])"),
+        make("y[0] = sum(i, x[i])")
+        .split_iname("i", 8)
+        .realize_reduction(by="atomic", inames="i_outer")
+        .tag_inames("i_outer: g.0, i_inner: l.0"),
+    ),
     "other tiles": lambda: (tiled(product()), tiled(product(), 8)),
     "tiles and other depths": lambda: (tiled(product()), tiled(product(), 16, depth=8)),
     "both with a last step apart": lambda: (
@@ -264,6 +287,15 @@ def sparse(operator: str = "*", last: str = "ptr[r + 1]") -> lk.Kernel:
 # {{{ different
 
 DIFFERENT: dict[str, Any] = {
+    "a term that is in no partial sum": (
+        lambda: (
+            make("y[0] = sum(i, x[i])"),
+            make(
+                "y[0] = sum(b, sum(k, x[4*b + k]))", "{ [b, k]: 0 <= 4*b < n - 3 and 0 <= k < 4 }"
+            ),
+        ),
+        ({"n": 1}, "y", (0,), "x[0]", "0"),
+    ),
     "an index shifted": (
         lambda: (make("y[i] = x[i]"), make("y[i] = x[i + 1]")),
         ({"n": 1}, "y", (0,), "x[0]", "x[1]"),

@@ -152,7 +152,7 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
 
 
 def _partial_sums(check: Check) -> tuple[dict[str, str], frozenset[str]]:
-    """The updates of temporaries that are flushed to arguments, with these; and the flushes.
+    """The updates of temporaries that are flushed to arguments, with these; and all flushes.
 
     What is flushed is proven to reach the cell that the text updates, once, from the neutral
     element; an update that itself reads its temporary is none of these.
@@ -165,9 +165,11 @@ def _partial_sums(check: Check) -> tuple[dict[str, str], frozenset[str]]:
         )
         carried = check.partial.carried(image, array)
         read = variable_names((its.rhs, *its.predicates, *its.write[1]))
-        if carried and array in check.root.kernel.arg_by_name and its.written not in read:
+        if not carried or its.written in read:
+            continue
+        flushes |= {c.statement for c in _along(carried)}
+        if array in check.root.kernel.arg_by_name:
             updates[its.id] = its.written
-            flushes |= {c.statement for c in _along(carried)}
     return updates, frozenset(flushes)
 
 

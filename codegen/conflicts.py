@@ -7,7 +7,7 @@ both, which keeps the sets small.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from math import prod
@@ -32,6 +32,7 @@ from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
 from loopkit._poly.touched import Touched, farthest, touched_by
 from loopkit._relations import grouped
+from loopkit._same import key_of
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances, split_predicates
@@ -106,6 +107,9 @@ class Conflicts:
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._tables: dict[tuple[object, ...], Touched | None] = {}
+        self._alike: dict[Hashable, list[tuple[isl.Set, Touched | None]]] = {}
+        self._conditions: dict[str, tuple[Expression, ...]] = {}
+        self._far: dict[tuple[int, int], int] = {}
         self._happens: dict[tuple[object, ...], bool] = {}
         self._arounds: dict[str, isl.Set] = {}
         self._pairs: dict[tuple[object, ...], isl.Set] = {}
@@ -165,6 +169,9 @@ class Conflicts:
         """Predicates that the statement's instances leave out although sets can hold them."""
         if not statement.predicates:
             return ()
+        return once(self._conditions, statement.id, self._find_conditions, statement)
+
+    def _find_conditions(self, statement: Statement) -> tuple[Expression, ...]:
         _, rest = split_predicates(self.kernel, statement)
         return tuple(
             p for p in rest if variable_names(p) <= self.kernel.integers and _sets.is_condition(p)
@@ -304,7 +311,7 @@ class Conflicts:
         fixed = order.shared if order.carried is None else order.shared | {order.carried}
         if any(plain(name) in fixed for name in one.names | two.names):
             return None
-        reach = Reach(farthest(one, two, CUDA.warp))
+        reach = Reach(once(self._far, (id(one), id(two)), farthest, one, two, CUDA.warp))
         if reach is Reach.NOWHERE or self._happen(one.whole, two.whole, order):
             return reach
         return None if self._happen(one.around, two.around, order) else Reach.NOWHERE
@@ -342,17 +349,23 @@ class Conflicts:
         if not self.is_plain_access(access):
             return None
         side = self.side(access, ONE, frozenset(), blocks=False)
-        cells = [[substitute(index, side.names) for index in cell] for cell in access.cells]
+        cells = tuple(tuple(substitute(i, side.names) for i in cell) for cell in access.cells)
         words = {
             thread_word("l", axis, ONE, False): prod(self.hardware.block[:axis])
             for axis in self.hardware.used_axes("l")
         }
-        own = labelled(_sets.names_of(side.domain), ONE)
+        own = tuple(labelled(_sets.names_of(side.domain), ONE))
+        # Statements that threads run alike touch the same: by threads, inames have one name.
+        alike = self._alike.setdefault((key_of(cells), own, declared.shape), [])
+        for domain, known in alike:
+            if domain.plain_is_equal(side.domain):
+                return known
         found = touched_by(side.domain, own, cells, words, declared.shape)
-        if found is None:
-            return None
-        around, whole = (self._arounds.setdefault(str(s), s) for s in (found.around, found.whole))
-        return replace(found, around=around, whole=whole)
+        if found is not None:
+            both = (self._arounds.setdefault(str(s), s) for s in (found.around, found.whole))
+            found = replace(found, **dict(zip(("around", "whole"), both, strict=True)))
+        alike.append((side.domain, found))
+        return found
 
     def _any(self, pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
         return any(not (pairs & condition).is_empty() for condition in conditions)

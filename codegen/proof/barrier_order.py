@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loopkit.codegen.c.tree import Block, For
+from loopkit.codegen.c.tree import For
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import constant, variable
 from loopkit.codegen.proof.spaces import copy_of, equal, less
-from loopkit.codegen.proof.tree import Group, Leaf
+from loopkit.codegen.proof.tree import Barriers, Group, Leaf
 
 Step = tuple[Group, int]
 
@@ -77,33 +77,35 @@ def orders(first: Leaf, second: Leaf) -> Iterator[Order]:
     for level, (group, _) in enumerate(one[: depth + 1]):
         if isinstance(group.node, For):
             cut = _strongest(_behind(one, level) + _ahead(two, level))
-            inside = _strongest(group.children)
+            inside = _strongest([group.barriers[-1]])
             yield Order(first, second, same, group.node, cut, inside == "block")
             same = (*same, group.node)
     if first is second:
         yield Order(first, second, same, None, None)
     elif one[depth][1] < two[depth][1]:
-        between = one[depth][0].children[one[depth][1] + 1 : two[depth][1]]
-        cut = _strongest(_behind(one, depth + 1) + between + _ahead(two, depth + 1))
+        begin, end = one[depth][1] + 1, two[depth][1]
+        between = _between(one[depth][0], begin, end)
+        cut = _strongest([*_behind(one, depth + 1), between, *_ahead(two, depth + 1)])
         yield Order(first, second, same, None, cut)
 
 
-def _behind(steps: list[Step], level: int) -> list[Group | Leaf]:
-    """The nodes that are passed after a leaf before a group at ``level`` is left."""
-    return [c for group, i in steps[level:] for c in group.children[i + 1 :]]
+def _between(group: Group, begin: int, end: int) -> Barriers:
+    """The barriers that whoever passes some of a group's nodes is certain to execute."""
+    before, after = group.barriers[begin], group.barriers[end]
+    return after[0] - before[0], after[1] - before[1]
 
 
-def _ahead(steps: list[Step], level: int) -> list[Group | Leaf]:
-    """The nodes that are passed before a leaf once a group at ``level`` is entered."""
-    return [c for group, i in steps[level:] for c in group.children[:i]]
+def _behind(steps: list[Step], level: int) -> list[Barriers]:
+    """Those that are passed after a leaf before a group at ``level`` is left."""
+    return [_between(group, i + 1, len(group.children)) for group, i in steps[level:]]
 
 
-def _strongest(nodes: list[Group | Leaf]) -> str | None:
-    """The barrier that whoever passes some nodes is certain to execute."""
-    found = set()
-    for node in nodes:
-        if isinstance(node, Leaf):
-            found.add(node.barrier)
-        elif isinstance(node.node, Block):
-            found.add(_strongest(node.children))
-    return next((scope for scope in ("block", "warp") if scope in found), None)
+def _ahead(steps: list[Step], level: int) -> list[Barriers]:
+    """Those that are passed before a leaf once a group at ``level`` is entered."""
+    return [group.barriers[i] for group, i in steps[level:]]
+
+
+def _strongest(passed: list[Barriers]) -> str | None:
+    if any(block for block, _ in passed):
+        return "block"
+    return "warp" if any(warp for _, warp in passed) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations, combinations_with_replacement, product
+from operator import itemgetter
 
 import islpy as isl
 
@@ -14,7 +15,7 @@ from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
 from loopkit.codegen.proof import conditions
-from loopkit.codegen.proof.barrier_order import Order, orders
+from loopkit.codegen.proof.barrier_order import Order, orders, route
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
@@ -27,6 +28,19 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
 _MANY = 4
+Way = tuple[Order, Touch, Touch]
+
+
+def _passed(touches: tuple[Touch, ...]) -> tuple[int, int]:
+    """How many barriers for a block stand above all of some accesses, and above their last end.
+
+    Those of the function's body count, which all threads execute once.
+    """
+    places = [route(touch.leaf)[0] for touch in touches]
+    return (
+        min(body.barriers[index][0] for body, index in places),
+        max(body.barriers[index + 1][0] for body, index in places),
+    )
 
 
 class ConflictCheck(Check):
@@ -49,8 +63,13 @@ class ConflictCheck(Check):
             if subject.place_of(array) != "private" and any(t.is_write for t in touches):
                 kind = self.equal_stores.kind
                 alike = grouped(((self._key(t), t.is_write, t.atomic, kind(t)), t) for t in touches)
-                for first, second in combinations_with_replacement(alike.values(), 2):
-                    self.groups(array, first, second)
+                is_shared = subject.place_of(array) == "shared"
+                ordered = sorted(((*_passed(t), t) for t in alike.values()), key=itemgetter(0))
+                for number, (_, end, first) in enumerate(ordered):
+                    for begin, _, second in ordered[number:]:
+                        if is_shared and begin > end:
+                            break  # all behind a barrier for all threads, here and further on
+                        self.groups(array, first, second)
         for names in dict.fromkeys(shared_storage(subject.kernel).values()):
             for one, two in combinations(names, 2):
                 self.storage(one, two)
@@ -87,23 +106,26 @@ class ConflictCheck(Check):
                     return
         same = combinations_with_replacement(first, 2)
         for a, b in same if first is second else product(first, second):
-            with self.recorder.question("barrier", what, a.leaf, b.leaf):
-                self.threads(array, a, b)
+            if ways := self.ways(a, b):
+                with self.recorder.question("barrier", what, a.leaf, b.leaf):
+                    self.threads(array, a, b, ways)
 
     @cached_property
     def near(self) -> Space:
         """Names of two threads of one block."""
         return self.subject.pair_space(self.subject.block_words)
 
-    def threads(self, array: str, first: Touch, second: Touch) -> None:
-        """Whether two threads of a block meet in no order."""
-        ways: list[tuple[Order, Touch, Touch]] = []
+    def ways(self, first: Touch, second: Touch) -> list[Way]:
+        """The orders of two accesses that no barrier for all threads cuts."""
+        found: list[Way] = []
         for one, two in ((first, second), (second, first)):
-            ways += [(o, one, two) for o in orders(one.leaf, two.leaf) if o.cut != "block"]
+            found += [(o, one, two) for o in orders(one.leaf, two.leaf) if o.cut != "block"]
             if first is second:
                 break
-        if not ways:
-            return
+        return found
+
+    def threads(self, array: str, first: Touch, second: Touch, ways: list[Way]) -> None:
+        """Whether two threads of a block meet in one of these orders."""
         reach = self.listed_reach(first, second)
         ways = [way for way in ways if reach > (way[0].cut == "warp")]
         if not ways or not self.base(self.near, first, second, same_block=True):

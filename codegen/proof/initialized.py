@@ -96,13 +96,13 @@ class ArrayReads:
         self._by_cell = grouped((write.cell, write) for write in self.writes)
         self._whole: dict[int, bool] = {}
         self._known: set[tuple[object, ...]] = set()
-        self._cells_read = grouped((read.scope, read.cell) for read in self.reads)
+        self._cells_read = grouped((read.scope.frame, read.cell) for read in self.reads)
 
     def run(self) -> None:
         """Check all reads, in the order of the text."""
         for read in self.reads:
             surplus = self.check.surplus.get(id(read.leaf))
-            key = (id(read.scope), read.cell, surplus and surplus.id)
+            key = (id(read.scope.frame), read.cell, surplus and surplus.id)
             # What was written before an earlier line of the same scope is still written.
             # All of the array may have been written before an earlier read.
             is_inside = any(self._whole.get(id(scope)) for scope in read.scope.chain())
@@ -121,14 +121,15 @@ class ArrayReads:
                 return False
             if around is None:
                 around = set(map(id, read.scope.chain()))
-            if id(write.scope) in around and self.fills.is_fixed(write, read):
+            if id(write.scope.frame) in around and self.fills.is_fixed(write, read):
                 return True
         return False
 
     def covered(self, read: Touch) -> bool:
         """Whether the cells of a read were written before; tells what is found otherwise."""
-        several = len(set(self._cells_read[read.scope])) >= _MANY
-        if several and id(read.scope) not in self._whole:
+        frame = read.scope.frame
+        several = len(set(self._cells_read[frame])) >= _MANY
+        if several and id(frame) not in self._whole:
             extents = read.extents
             if extents and None not in extents:
                 whole = self.space.all_of(
@@ -137,7 +138,7 @@ class ArrayReads:
                     if e is not None
                 )
                 rest = self.without_written(read, self.fills.aligned(read.scope) & whole)
-                self._whole[id(read.scope)] = rest is None
+                self._whole[id(frame)] = rest is None
                 if rest is None:
                     return True
         left = self.without_written(read, self.asked(read))
@@ -187,14 +188,16 @@ class ArrayReads:
         """What of ``asked`` was not written before (behind a line); None if all was."""
         if asked.is_empty():
             return None
-        left = asked
+        # Most names are free in all of these sets.
+        left = asked.drop_unused_params()
         for piece in self.fills.pieces(read, after):
-            if left.is_subset(piece):
+            written = piece.drop_unused_params()
+            if left.is_subset(written):
                 return None
-            left = left.subtract(piece)
+            left = left.subtract(written).coalesce()
             if left.is_empty():
                 return None
-        return left
+        return self.space.aligned(left)
 
     def hides(self, leaf: Leaf) -> bool:
         """Whether all that a line writes is overwritten before it is read."""

@@ -66,6 +66,13 @@ class Scope:
             scope = scope.parent
 
     @cached_property
+    def frame(self) -> Scope:
+        """The innermost loop, guard or body around, without the constants in it."""
+        if self.parent is None or not isinstance(self.node, Let):
+            return self
+        return self.parent.frame
+
+    @cached_property
     def set(self) -> isl.Set:
         """All values of all names for which the point is reached."""
         if self.parent is None:

@@ -57,7 +57,10 @@ class Subject:
             if not p.is_pointer and self.names.types[p.name] in WHOLE
         )
         self.space = Space(self._all_names())
-        builder = TreeBuilder(self.space, self.names, self.text)
+        inames = {s.id: s.inames for s in kernel.statements}
+        builder = TreeBuilder(
+            self.space, self.names, self.text, lambda name: inames.get(name, frozenset())
+        )
         builder.build(function.body, self.root)
         self.leaves = builder.leaves
         self.sites = builder.sites

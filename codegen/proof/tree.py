@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from loopkit._cached import cached_property
 from loopkit._nodes import Expression
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof import conditions
@@ -13,6 +14,9 @@ from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, at_most, equal, less
 from loopkit.codegen.proof.translate import TextTranslator
+
+Barriers = tuple[int, int]
+"""How many barriers there are for a block, and for a warp."""
 
 
 @dataclass(eq=False)
@@ -28,6 +32,19 @@ class Group:
     index: int
     children: list[Group | Leaf] = field(default_factory=list)
     span: tuple[int, int] = (0, -1)
+
+    @cached_property
+    def barriers(self) -> list[Barriers]:
+        """How many barriers are surely executed before each child, and before the end."""
+        found = [(0, 0)]
+        for child in self.children:
+            more = (0, 0)
+            if isinstance(child, Leaf):
+                more = int(child.barrier == "block"), int(child.barrier == "warp")
+            elif isinstance(child.node, c.Block):
+                more = child.barriers[-1]
+            found.append((found[-1][0] + more[0], found[-1][1] + more[1]))
+        return found
 
 
 @dataclass(eq=False)
@@ -118,10 +135,17 @@ class Site:
 class TreeBuilder:
     """Builds the tree of a function's body."""
 
-    def __init__(self, space: Space, names: Names, translator: TextTranslator) -> None:
+    def __init__(
+        self,
+        space: Space,
+        names: Names,
+        translator: TextTranslator,
+        inames_of: Callable[[str], frozenset[str]],
+    ) -> None:
         self.space = space
         self.names = names
         self.translate = translator
+        self.inames_of = inames_of
         self.leaves: list[Leaf] = []
         self.sites: list[Site] = []
         self.loops: list[tuple[c.For, Scope]] = []
@@ -131,10 +155,13 @@ class TreeBuilder:
         self._fill(Group(None, scope, None, 0), body, scope)
 
     def _fill(self, group: Group, nodes: tuple[c.Node, ...], scope: Scope) -> None:
+        lets = Constants(scope, self.names, nodes)
         for node in nodes:
             if isinstance(node, c.Let):
-                scope = self._let(group, node, scope)
-            elif isinstance(node, c.Block):
+                lets.add(self._let(group, node, lets.scope))
+                continue
+            scope = lets.scope_for(self._names_in(node)) if lets else lets.scope
+            if isinstance(node, c.Block):
                 self._fill(self._group(group, node, scope), node.body, scope)
             elif isinstance(node, c.For):
                 self._loop(group, node, scope)
@@ -148,6 +175,18 @@ class TreeBuilder:
                     self._touch(node.target, scope, leaf)
                     self._touch(node.target, scope, leaf, is_write=True)
         group.span = group.span[0], len(self.leaves) - 1
+
+    def _names_in(self, node: c.Node) -> frozenset[str] | None:
+        """The names that a node and those inside speak of; None where that may be any."""
+        found: set[str] = set()
+        for inner in c.statements((node,)):
+            if isinstance(inner, c.Combine):
+                return None
+            for expr in c.expressions(inner):
+                found |= self.names.used(expr)
+            if isinstance(inner, c.Assign) and inner.statement is not None:
+                found |= self.inames_of(inner.statement)
+        return frozenset(found)
 
     def _group(self, parent: Group, node: c.For | c.If | c.Block, scope: Scope) -> Group:
         made = Group(node, scope, parent, len(parent.children), span=(len(self.leaves), 0))
@@ -282,6 +321,71 @@ class TreeBuilder:
         key = (name, offset, is_write, id(scope), atomic)
         if key not in leaf.found:
             leaf.found[key] = Touch(leaf, name, indices, offset, scope, is_write, atomic)
+
+
+class Constants:
+    """The constants of one body, and the scopes of what stands behind them.
+
+    What a node does not speak of is left out of its scope: the sets then link fewer names.
+    Constants that are loaded stay, and what these are made of.
+    """
+
+    def __init__(self, outer: Scope, names: Names, body: tuple[c.Node, ...]) -> None:
+        self.names = names
+        self.scope = outer
+        if any(isinstance(node, c.Let) for node in body):
+            # One scope around all of the body: elsewhere, other constants may have these names.
+            self.scope = Scope(outer.space, outer, None, ())
+        self.found: list[Scope] = []
+        self._made: dict[tuple[int, ...], Scope] = {(): self.scope}
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def add(self, scope: Scope) -> None:
+        """One more constant, whose scope follows that of the last one."""
+        self.scope = scope
+        self.found.append(scope)
+
+    def scope_for(self, names: frozenset[str] | None) -> Scope:
+        """The scope of a node that speaks of some names; None for all."""
+        if names is None:
+            return self.scope
+        loaded = self._closed({n for n, s in enumerate(self.found) if self._is_loaded(s)})
+        wanted = {n for n, s in enumerate(self.found) if _let(s).name in names}
+        chosen = self._closed(wanted) - loaded
+        if len(loaded) + len(chosen) == len(self.found):
+            return self.scope
+        return self._chain((*sorted(loaded), *sorted(chosen)))
+
+    def _is_loaded(self, scope: Scope) -> bool:
+        return bool(scope.own_unknown) or self.names.reads_memory(_let(scope).value)
+
+    def _closed(self, wanted: set[int]) -> set[int]:
+        """Some constants, and those that their values are made of."""
+        names: set[str] = set()
+        found: set[int] = set()
+        for number in reversed(range(len(self.found))):
+            let = _let(self.found[number])
+            if number in wanted or let.name in names:
+                found.add(number)
+                names |= self.names.used(let.value)
+        return found
+
+    def _chain(self, numbers: tuple[int, ...]) -> Scope:
+        if numbers not in self._made:
+            last, outer = self.found[numbers[-1]], self._chain(numbers[:-1])
+            name = _let(last).name
+            own = {name: last.ranges[name]}
+            self._made[numbers] = Scope(
+                last.space, outer, last.node, last.conditions, last.own_unknown, own
+            )
+        return self._made[numbers]
+
+
+def _let(scope: Scope) -> c.Let:
+    assert isinstance(scope.node, c.Let)
+    return scope.node
 
 
 def and_parts(expr: c.CExpression) -> list[c.CExpression]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 WORK = Path(__file__).resolve().parent / "_work.py"
+CLASSIC = "classic: "
+"""What the task of a classic text begins with."""
 Result = dict[str, Any]
 
 

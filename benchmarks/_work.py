@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from _fresh import CLASSIC
 from _steps import import_everything
 
 CALLS, BATCHES = 100, 15
@@ -145,6 +146,31 @@ def chain(found: Found) -> None:
     found.numbers[f"{title}: a step on all, s"] = knl.history[-1].seconds
 
 
+def classic(found: Found, name: str, folder: str) -> None:
+    """A classic text: making it, each of its steps, its CUDA C, and the proof of that."""
+    sys.path.insert(0, folder)
+    import classics
+
+    import loopkit as lk
+
+    get_ready(lk)
+    start = time.process_time()
+    knl, steps = classics.CLASSICS[name]()
+    found.numbers["make"] = time.process_time() - start
+    for step in steps:
+        knl = step(knl)
+    for number, step in enumerate(knl.history, start=1):
+        found.steps[f"{name}, {number}: {step.call()}"] = step.seconds
+    start = time.process_time()
+    knl.cuda()
+    found.numbers["cuda"] = time.process_time() - start
+    start = time.process_time()
+    proof = knl.prove()
+    found.numbers["prove"] = time.process_time() - start
+    if not proof.ok:
+        found.missing[name] = str(proof).splitlines()[0]
+
+
 def warm_call(
     call: Callable[[], Any], clock: Callable[[], float], wait: Callable[[], Any]
 ) -> float:
@@ -196,6 +222,8 @@ def main() -> None:
             imports(found)
         elif task == "chain":
             chain(found)
+        elif task.startswith(CLASSIC):
+            classic(found, task.removeprefix(CLASSIC), folder)
         elif task in ("host", "cuda"):
             calls(found, task)
         else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._program import ArrayParam, Launches, Program, ProgramLoop
+from loopkit._program import ArrayParam, Launches, Program, ProgramIf, ProgramLoop
 
 
 def relaunched(r: random.Random, program: Program) -> Program:
@@ -30,8 +30,8 @@ def _reordered(r: random.Random, launches: Launches) -> Launches:
     if how == 2:
         return (*launches[:at], one, *launches[at:])
     if isinstance(one, Program):
-        changed: Program | ProgramLoop = _changed(r, one)
-    elif how == 3:
+        changed: Program | ProgramLoop | ProgramIf = _changed(r, one)
+    elif how == 3 or isinstance(one, ProgramIf):
         changed = replace(one, body=_reordered(r, one.body))
     else:
         lower, upper, step = one.lower, one.upper, one.step

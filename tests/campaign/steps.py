@@ -548,7 +548,7 @@ def add_barrier(r: random.Random, knl: Kernel) -> Arguments:
     if len(knl.statements) < 2:
         return None
     at = r.randrange(len(knl.statements) - 1)
-    found = {"insn_before": f"id:{knl.statements[at].id}"}
+    found: dict[str, Any] = {"insn_before": f"id:{knl.statements[at].id}"}
     kind = r.random()
     if kind < 0.7:
         found["insn_after"] = f"id:{knl.statements[at + 1].id}"

@@ -68,7 +68,8 @@ def reduction_text(kernel: Kernel, update: Statement) -> str:
     operation = update.operation
     if operation is None:
         operation = f"segmented {kernel.temporary_by_name[update.written].accumulates}"
-    return f"{'running ' if running else ''}{operation} over {', '.join(reduced)}"
+    over = f" over {', '.join(reduced)}" if reduced else ""
+    return f"{'running ' if running else ''}{operation}{over}"
 
 
 @memoised

@@ -98,6 +98,7 @@ class Methods:
         split_reduction_outward = transforms.split_reduction_outward
         tag_array_axes = transforms.tag_array_axes
         tag_inames = transforms.tag_inames
+        unroll = transforms.unroll
         untag_inames = transforms.untag_inames
 
 

@@ -80,6 +80,7 @@ def step(draw: st.DrawFn, kernel: Kernel) -> tuple[object, tuple[object, ...], d
                 "order",
                 "order",
                 "fission",
+                "unroll",
                 "fuse",
             ]
         )
@@ -95,6 +96,8 @@ def step(draw: st.DrawFn, kernel: Kernel) -> tuple[object, tuple[object, ...], d
         return tr.duplicate_inames, (iname, f"id:{draw(st.sampled_from(ids))}"), {}
     if kind == "fission":
         return tr.fission, (iname, f"id:{draw(st.sampled_from(ids))}"), {}
+    if kind == "unroll":
+        return tr.unroll, (iname,), {}
     if kind == "fuse":
         return tr.fuse_loops, (iname,), {}
     if kind == "map":

@@ -67,6 +67,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.tag import prioritize_loops as prioritize_loops
     from loopkit.transforms.tag import tag_inames as tag_inames
     from loopkit.transforms.tag import untag_inames as untag_inames
+    from loopkit.transforms.unrolling import unroll as unroll
 
 _FAMILIES = {
     "alias": "alias_temporaries",
@@ -89,6 +90,7 @@ _FAMILIES = {
     "storage": "add_padding pad_temporary set_temporary_address_space swizzle_array tag_array_axes",
     "subst": "assignment_to_subst expand_subst extract_subst",
     "tag": "prioritize_loops tag_inames untag_inames",
+    "unrolling": "unroll",
 }
 """The transforms of each file."""
 

@@ -25,24 +25,24 @@ from loopkit.transforms._loop_nests import ancestors_of, ordered_domains
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """Some iterations of the loop: ``suffix`` names copies, "" stands for the original."""
 
     suffix: str
     where: isl.Set
 
 
-def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -> list[_Part]:
+def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -> list[Part]:
     """The iterations at the start, in the middle and at the end, in this order."""
     value = _sets.pw_affine(prim.Variable(iname))
-    middle, at_start, at_end = _sets.universe(), list[_Part](), list[_Part]()
+    middle, at_start, at_end = _sets.universe(), list[Part](), list[Part]()
     if first:
         start = _sets.minimum(domain, iname).add(_sets.pw_affine(first))
-        at_start = [_Part("_first", value.lt_set(start))]
+        at_start = [Part("_first", value.lt_set(start))]
         middle = value.ge_set(start)
     if last:
         end = _sets.maximum(domain, iname).sub(_sets.pw_affine(last))
-        at_end = [_Part("_last", value.gt_set(end) & middle)]
+        at_end = [Part("_last", value.gt_set(end) & middle)]
         middle = middle & value.le_set(end)
     if (domain & kernel.assumptions.set & middle).is_empty():
         raise IllegalTransformError(
@@ -50,7 +50,7 @@ def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -
             f"iterations",
             instead="peel fewer iterations",
         )
-    return [*at_start, _Part("", middle), *at_end]
+    return [*at_start, Part("", middle), *at_end]
 
 
 def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
@@ -58,7 +58,9 @@ def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
     if _common.is_parallel(kernel, iname):
         parts = _parts(kernel, iname, kernel.domain_of([iname]), first, last)
         return _peeled_by_predicates(kernel, iname, parts)
-    return _peeled_loop(kernel, iname, first, last)
+    home, _, others = _around(kernel, iname)
+    parts = _parts(kernel, iname, home.without(others), first, last)
+    return in_parts(kernel, iname, parts)
 
 
 def _copied_tree(
@@ -102,7 +104,7 @@ def _barriers_in(node: Node | Tree) -> list[str]:
 
 
 def _with_copies(
-    kernel: Kernel, iname: str, parts: Sequence[_Part], parallel: bool
+    kernel: Kernel, iname: str, parts: Sequence[Part], parallel: bool
 ) -> tuple[Change, list[dict[str, str]]]:
     """A copy of what is inside ``iname`` for each part, and the ids of its statements by the old.
 
@@ -115,7 +117,7 @@ def _with_copies(
     temporaries, copied, taken = list(kernel.temporaries), list(outside), list[str]()
     copies: list[dict[str, str]] = []
 
-    def fresh(name: str, part: _Part) -> str:
+    def fresh(name: str, part: Part) -> str:
         taken.append(kernel.fresh_name(name + part.suffix, taken) if part.suffix else name)
         return taken[-1]
 
@@ -151,7 +153,7 @@ def _with_copies(
     return Change(new, maps), copies
 
 
-def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[_Part]) -> Change:
+def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[Part]) -> Change:
     """Copies under conditions: a parallel iname has the same range for all statements."""
     context = kernel.domain_of([iname]) & kernel.assumptions.set
     change, copies = _with_copies(kernel, iname, parts, parallel=True)
@@ -167,7 +169,8 @@ def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[_Part]) ->
 
 def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
     """``iname`` and those inames inside its loop whose values it limits."""
-    outside: set[str] = set()
+    around = frozenset.intersection(*(s.inames for s in kernel.statements if iname in s.inames))
+    outside = {i for i in around if _common.is_parallel(kernel, i)}
     for path in kernel.paths.values():
         names = [name for name, _ in path]
         if iname in names:
@@ -179,14 +182,20 @@ def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
     return tuple(i for i in kernel.all_inames if i in group)
 
 
-def _peeled_loop(kernel: Kernel, iname: str, first: int, last: int) -> Change:
+def _around(kernel: Kernel, iname: str) -> tuple[Domain, frozenset[str], frozenset[str]]:
+    """The domain of ``iname``, the inames around all that is inside, and the domain's others."""
+    inside = [s.inames for s in kernel.statements if iname in s.inames]
+    around = frozenset.intersection(*inside)
+    home = kernel.domains[kernel.home_domain[iname]]
+    kept = around - set(_inner_inames(kernel, iname))
+    return home, around, frozenset(home.inames) - kept - {iname}
+
+
+def in_parts(kernel: Kernel, iname: str, parts: Sequence[Part]) -> Change:
     """One loop per part, each over an iname of its own."""
     ids = [s.id for s in kernel.statements if iname in s.inames]
     group = _inner_inames(kernel, iname)
-    around = frozenset.intersection(*(kernel.statement_by_id[i].inames for i in ids))
-    home = kernel.domains[kernel.home_domain[iname]]
-    others = frozenset(home.inames) - (around - set(group)) - {iname}
-    parts = _parts(kernel, iname, home.without(others), first, last)
+    _, around, _ = _around(kernel, iname)
     # Inames of the group that other statements are inside, too, keep their values there.
     elsewhere = {i for s in kernel.statements if s.id not in ids for i in s.inames} & set(group)
     domains, homes = _without_group(kernel, group, elsewhere)

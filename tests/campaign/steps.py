@@ -19,6 +19,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._registry import transforms
 from loopkit._tree import LaunchBarrier, entries_of
+from loopkit.transforms._loop_nests import longest_run
 
 Arguments = dict[str, Any] | None
 
@@ -186,6 +187,11 @@ def fission(r: random.Random, knl: Kernel) -> Arguments:
     if not inames:
         return None
     return {"inames": _some(r, inames, 2), "within": f"id:{_statement(r, knl).id}"}
+
+
+def unroll(r: random.Random, knl: Kernel) -> Arguments:
+    short = [i for i in _loops(knl) if 1 <= (longest_run(knl, i) or 0) <= 6]
+    return {"iname": r.choice(short)} if short else None
 
 
 def fuse_loops(r: random.Random, knl: Kernel) -> Arguments:
@@ -590,6 +596,7 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "rename_inames": (rename_inames, 2),
     "rename_inames_in_batch": (rename_inames_in_batch, 2),
     "fission": (fission, 5),
+    "unroll": (unroll, 4),
     "fuse_loops": (fuse_loops, 6),
     "affine_map_inames": (affine_map_inames, 3),
     "peel_iname": (peel_iname, 4),

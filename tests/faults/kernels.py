@@ -120,6 +120,16 @@ def ahead() -> lk.Kernel:
     )
 
 
+def short_rows() -> lk.Kernel:
+    """Rows of at most four, the first ones shorter."""
+    return make(
+        ["{ [i, j]: 0 <= i < n and 0 <= j < 4 and j <= i }"],
+        "b[i, j] = b[i, j] + a[j] {id=s}",
+        "a, b",
+        assumptions="n >= 1",
+    )
+
+
 def ping_pong() -> lk.Kernel:
     """A step in time: all of one array, then all of the other."""
     return make(

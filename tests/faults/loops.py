@@ -252,6 +252,34 @@ fault(
 )
 
 
+def _last_value_twice(original: Any) -> Any:
+    """The last iteration is written out twice, and one before it never."""
+    return lambda kernel, iname: [*(v := original(kernel, iname))[:-2], v[-1], v[-1]]
+
+
+fault(
+    "unroll: an iteration too many, another one missing",
+    kernels.short_rows,
+    do("unroll", "j"),
+    Patch("transforms.unrolling:_values", _last_value_twice),
+    sizes={"n": 3},
+)
+
+
+def _unguarded(original: Any) -> Any:
+    """What an iteration of a ragged loop does is done always."""
+    return lambda old, new, id_, gone, fixed: new.statement_by_id[id_]
+
+
+fault(
+    "unroll: no guard where the loop was shorter",
+    kernels.short_rows,
+    do("unroll", "j"),
+    Patch("transforms.unrolling:_guarded", _unguarded),
+    sizes={"n": 3},
+)
+
+
 def _cut_backwards(original: Any) -> Any:
     """The parts of a loop stand in the wrong order."""
     return lambda node, ids: original(node, ids)[::-1]

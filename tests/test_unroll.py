@@ -1,0 +1,144 @@
+"""Loops written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import Golden
+
+import loopkit as lk
+from loopkit._tree import Loop
+
+ORDERS = ("ascending", "descending", "random")
+
+
+def product() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j, k]: 0 <= i, j < n and 0 <= k < 4 }",
+        "c[i, j] = sum(k, a[i, k]*b[k, j])",
+        dtypes={"a, b, c": "float64"},
+        name="product",
+    )
+
+
+def triangle() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < 4 and 0 <= j <= i and j < n }",
+        "c[i, j] = c[i, j] + 10*i + j",
+        dtypes={"c": "int64"},
+        name="triangle",
+    )
+
+
+def test_texts(golden: Golden) -> None:
+    """A sum's loop, a tile's loop inside of blocks and threads, and a ragged one."""
+    tiles = product().split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").unroll("k")
+    rows = product().split_iname("i", 2).unroll("i_inner").unroll("k")
+    ragged = triangle().unroll("j")
+    golden("unroll.txt", "\n\n".join(f"{k}\n\n{k.cuda()}" for k in (tiles, rows, ragged)))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 33])
+def test_written_out_loops_run(n: int) -> None:
+    rng = np.random.default_rng(n)
+    a, b = rng.uniform(size=(n, 4)), rng.uniform(size=(4, n))
+    for knl in (
+        product().unroll("k"),
+        product().split_iname("k", 2).unroll("k_outer").unroll("k_inner"),
+        product().split_iname("i", 3).unroll("i_inner"),
+        product()
+        .split_iname("j", 3, outer_tag="g.0")
+        .split_iname("i", 4, inner_tag="l.0")
+        .unroll("j_inner"),
+    ):
+        assert knl.prove().ok
+        for order in ORDERS:
+            found = knl.executor("host", order=order, seed=1)(a=a, b=b)
+            np.testing.assert_allclose(found, a @ b, rtol=1e-12)
+    i, j = np.ogrid[:4, : min(n, 4)]
+    want = np.where(j <= i, 10 * i + j, 0)
+    for knl in (triangle().unroll("i"), triangle().unroll("j"), triangle().unroll("j").unroll("i")):
+        c = np.zeros(want.shape, "int64")
+        knl.executor("host")(c=c, n=n)
+        np.testing.assert_array_equal(c, want)
+
+
+def test_loops_inside_and_scalars() -> None:
+    """Loops inside get inames of their own only where they depend on the one that is gone."""
+    knl = lk.make_kernel(
+        "{ [t, i]: 0 <= t < 3 and 0 <= i < n }",
+        """
+        for t
+            for i
+                <> v = 2*x[i] + t   {id=v}
+                y[t, i] = v         {id=y}
+            end
+            z[t] = t                {id=z}
+        end
+        """,
+        dtypes={"x, y, z": "float64"},
+    )
+    new = knl.unroll("t")
+    assert new.all_inames == ("i",)
+    assert [n.iname if isinstance(n, Loop) else n for n in new.tree] == [
+        "i",
+        "z",
+        "i",
+        "z_1",
+        "i",
+        "z_2",
+    ]
+    assert new.prove().ok
+
+
+def test_what_follows() -> None:
+    """The copies are statements, which a step may choose."""
+    knl = product().split_iname("k", 2).unroll("k_outer")
+    updates = [s.id for s in knl.statements if s.operation]
+    assert updates == ["insn_update", "insn_update_1"]
+    assert lk.replay(product(), knl.history) == knl
+
+
+def test_steps_of_time() -> None:
+    """A loop that carries values is written out in its order."""
+    heat = lk.make_kernel(
+        "{ [t, i]: 0 <= t < 2 and 0 < i < n - 1 }",
+        "for t, i\n u[t + 1, i] = u[t, i - 1] + u[t, i + 1]\nend",
+        [lk.GlobalArg("u", "float64", (3, "n")), ...],
+        assumptions="n >= 3",
+    )
+    assert heat.unroll("t").prove().ok
+
+
+@pytest.mark.parametrize(
+    ("iname", "why"),
+    [
+        ("i", "has no constant number of iterations but n"),
+        ("q", "there is no iname 'q'"),
+        ("far", "has 4,000 iterations"),
+        ("b", "is tagged g.0, and is no loop"),
+        ("unused", "no statement is inside 'unused'"),
+        ("open", "has no constant number of iterations"),
+    ],
+)
+def test_refusals(iname: str, why: str) -> None:
+    knl = lk.make_kernel(
+        [
+            "{ [i, b]: 0 <= i, b < n }",
+            "{ [far]: 0 <= far < 4000 }",
+            "{ [unused]: 0 <= unused < 4 }",
+            "{ [open]: 0 <= open < p0 and open < n }",
+        ],
+        """
+        <> p0 = p[0]
+        x[i] = 1
+        y[b] = 1
+        z[far] = 1
+        w[open] = 1
+        """,
+        dtypes={"x, y, z, w": "float64", "p": "int32"},
+    ).tag_inames("b: g.0")
+    with pytest.raises(lk.LoopkitError) as refused:
+        knl.unroll(iname)
+    assert why in str(refused.value)

@@ -90,7 +90,7 @@ def save_and_reload_temporaries(
     the launches are those that there are: temporaries that live in global memory because they
     outlive a launch, and for no other reason, become private or shared, as their subscripts say.
 
-    :arg insn_before, insn_after, id_based_on, tags, within_inames: those of :func:`add_barrier`.
+    :arg insn_before: as those that follow up to ``within_inames``, see :func:`add_barrier`.
     :arg only_var_names: the temporaries; without, all that outlive a launch and have constant
         lengths, but for accumulators that several launches update.
     :raises IllegalTransformError: where no such value outlives a launch, or a loop that tells the

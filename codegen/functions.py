@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, strides_of
+from loopkit._arrays import (
+    AddressSpace,
+    ArrayArg,
+    TemporaryVariable,
+    ValueArg,
+    storage_shape,
+    strides_of,
+)
 from loopkit._collectives import COMBINE, reduction_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -155,7 +162,7 @@ def _array_parameter(kernel: Kernel, array: ArrayArg | TemporaryVariable, role: 
     return ArrayParam(
         name=array.name,
         dtype=array.dtype or np.dtype(np.float32),
-        shape=array.shape or (),
+        shape=storage_shape(array),
         strides=strides_of(array),
         is_read=array.name in kernel.readers if is_input is None else is_input,
         is_written=array.name in kernel.writers,

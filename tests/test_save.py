@@ -225,3 +225,29 @@ def test_history_goes_to_text_and_back():
     knl = saved(threads(k.tiles()))
     assert lk.replay(k.tiles(), knl.history) == knl
     assert "save_and_reload_temporaries" in knl.script()
+
+
+@pytest.mark.host
+def test_what_is_saved_may_be_padded() -> None:
+    """The memory that a call allocates is as large as that which the launches take."""
+    knl = lk.make_kernel(
+        "{ [i, k, h]: 0 <= i < n and 0 <= k, h < 8 }",
+        """
+        for i
+            <> t[k] = b[i] + c[i, (k + 1) % 8]    {id=make}
+            x[i, h] = t[(h + 1) % 8]              {id=use}
+        end
+        """,
+        [lk.GlobalArg("c", "int32", shape="n, 8"), ...],
+        dtypes={"b, x": "int32"},
+    )
+    knl = (
+        knl.split_iname("i", 8, outer_tag="g.1", inner_tag="l.1")
+        .save_and_reload_temporaries("id:make", within_inames=[])
+        .pad_temporary("t_save", axis=2, elements=3)
+    )
+    assert knl.prove().ok
+    c, b = np.arange(104, dtype="int32").reshape(13, 8), np.arange(13, dtype="int32")
+    for order in ("ascending", "descending", "random"):
+        found = knl.executor("host", order=order, seed=1)(c=c, b=b)
+        np.testing.assert_array_equal(found, b[:, None] + np.roll(c, -2, axis=1))

@@ -15,7 +15,14 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, strides_of
+from loopkit._arrays import (
+    AddressSpace,
+    ArrayArg,
+    TemporaryVariable,
+    ValueArg,
+    storage_shape,
+    strides_of,
+)
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
@@ -334,7 +341,7 @@ def _fits(own: ValueParam | ArrayParam, given: ValueParam | ArrayParam) -> bool:
 
 def _lies(data: ArrayArg | TemporaryVariable, given: ArrayParam, is_strided: bool) -> bool:
     """Whether an array is passed with the type, the extents and the strides that it has."""
-    if (data.dtype is not None and data.dtype != given.dtype) or (data.shape or ()) != given.shape:
+    if (data.dtype is not None and data.dtype != given.dtype) or storage_shape(data) != given.shape:
         return False
     return is_strided or strides_of(data) == given.strides
 

@@ -168,3 +168,20 @@ def test_the_proof_compares_each_store() -> None:
         changed = replace(program, source=program.source.replace(old, new, 1))
         assert prove_program(knl, changed, text=True).findings
     assert not prove_program(knl, program, text=True).findings
+
+
+def test_what_threads_combined_may_be_one_value() -> None:
+    """Of a combined value is not known on what it depends: its stores are no race that is found."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 2 }",
+        """
+        for i
+            <> most = max(k, k)     {id=most}
+            u[i] = most             {id=use}
+        end
+        """,
+        dtypes={"u": "int64"},
+    )
+    knl = knl.tag_inames("k: l.2").add_barrier("id:most", "id:use").tag_inames("i: g.0")
+    proof = knl.prove()
+    assert not proof.findings, proof

@@ -303,6 +303,10 @@ class ConflictCheck(Check):
             what = f"two {who} may meet in a cell of '{array}': only data decides ({why})"
             self.recorder.open(kind, what, (first.leaf, second.leaf))
             return
+        if self.equal_stores.is_open(first, second):
+            what = f"two {who} meet in a cell of '{array}', where they may store one value"
+            self.recorder.open(kind, what, (first.leaf, second.leaf))
+            return
         inames = [i for touch in (first, second) for i in subject.inames_of(touch.leaf)]
         others = [copy_of(n, 1) for n in (*subject.words, *inames)]
         point = self.point(meeting, *inames, *others)

@@ -35,16 +35,11 @@ class EqualStores:
 
     def without(self, space: Space, first: Touch, second: Touch, meeting: isl.Set) -> isl.Set:
         """The pairs of executions in ``meeting`` that are not known to store one value."""
-        one, two = first.leaf.node, second.leaf.node
-        if not (isinstance(one, c.Assign) and isinstance(two, c.Assign)):
+        value = self.stored_by_both(first, second)
+        if value is None:
             return meeting
-        plain = first.is_write and second.is_write and one.operator == two.operator == "="
-        if not plain or one.value != two.value or first.array != second.array:
-            return meeting
-        if first.atomic or second.atomic:
-            return meeting
-        due = [*self.due(one.value, first.leaf)]
-        if first.leaf is not second.leaf and self.reads_what_changes(one.value):
+        due = [*self.due(value, first.leaf)]
+        if first.leaf is not second.leaf and self.reads_what_changes(value):
             return meeting
         conditions: list[Condition] = []
         for form in due:
@@ -53,6 +48,21 @@ class EqualStores:
             forms = [form] if form.is_affine else [variable(n) for n in sorted(form.names)]
             conditions += [equal(f, f.renamed(space.renaming(1))) for f in forms]
         return meeting - space.all_of(conditions)
+
+    def stored_by_both(self, first: Touch, second: Touch) -> c.CExpression | None:
+        """The expression that two lines store; None where they do something else."""
+        one, two = first.leaf.node, second.leaf.node
+        if not (isinstance(one, c.Assign) and isinstance(two, c.Assign)):
+            return None
+        plain = first.is_write and second.is_write and one.operator == two.operator == "="
+        atomic = first.atomic or second.atomic
+        is_one = one.value == two.value and first.array == second.array
+        return one.value if plain and is_one and not atomic else None
+
+    def is_open(self, first: Touch, second: Touch) -> bool:
+        """Whether what a line stores is made in a way of which is not known what it depends on."""
+        value = self.stored_by_both(first, second)
+        return value is not None and any(form is None for form in self.due(value, first.leaf))
 
     def due(self, expr: c.CExpression, leaf: Leaf) -> Iterator[Form | None]:
         """What must be equal for an expression to have one value; None for what is not known."""

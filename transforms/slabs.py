@@ -58,8 +58,7 @@ def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
     if _common.is_parallel(kernel, iname):
         parts = _parts(kernel, iname, kernel.domain_of([iname]), first, last)
         return _peeled_by_predicates(kernel, iname, parts)
-    home, _, others = _around(kernel, iname)
-    parts = _parts(kernel, iname, home.without(others), first, last)
+    parts = _parts(kernel, iname, _values_of(kernel, iname), first, last)
     return in_parts(kernel, iname, parts)
 
 
@@ -167,10 +166,9 @@ def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[Part]) -> 
     return replace(change, kernel=_common.with_statements(change.kernel, changed))
 
 
-def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
+def _inner_inames(kernel: Kernel, iname: str, axes: Collection[str] = ()) -> tuple[str, ...]:
     """``iname`` and those inames inside its loop whose values it limits."""
-    around = frozenset.intersection(*(s.inames for s in kernel.statements if iname in s.inames))
-    outside = {i for i in around if _common.is_parallel(kernel, i)}
+    outside = set(axes)
     for path in kernel.paths.values():
         names = [name for name, _ in path]
         if iname in names:
@@ -182,20 +180,28 @@ def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
     return tuple(i for i in kernel.all_inames if i in group)
 
 
-def _around(kernel: Kernel, iname: str) -> tuple[Domain, frozenset[str], frozenset[str]]:
-    """The domain of ``iname``, the inames around all that is inside, and the domain's others."""
-    inside = [s.inames for s in kernel.statements if iname in s.inames]
-    around = frozenset.intersection(*inside)
+def _values_of(kernel: Kernel, iname: str) -> isl.Set:
+    """The values of ``iname`` inside the loops around all that is inside of it."""
     home = kernel.domains[kernel.home_domain[iname]]
-    kept = around - set(_inner_inames(kernel, iname))
-    return home, around, frozenset(home.inames) - kept - {iname}
+    kept = _around(kernel, iname) - set(_inner_inames(kernel, iname))
+    return home.without(frozenset(home.inames) - kept - {iname})
 
 
-def in_parts(kernel: Kernel, iname: str, parts: Sequence[Part]) -> Change:
-    """One loop per part, each over an iname of its own."""
+def _around(kernel: Kernel, iname: str) -> frozenset[str]:
+    """The inames around all that is inside ``iname``, itself among them."""
+    return frozenset.intersection(*(s.inames for s in kernel.statements if iname in s.inames))
+
+
+def in_parts(
+    kernel: Kernel, iname: str, parts: Sequence[Part], axes: Collection[str] = ()
+) -> Change:
+    """One loop per part, each over an iname of its own.
+
+    Inames inside that depend on it get copies, too, but for the hardware ``axes``.
+    """
     ids = [s.id for s in kernel.statements if iname in s.inames]
-    group = _inner_inames(kernel, iname)
-    _, around, _ = _around(kernel, iname)
+    group = _inner_inames(kernel, iname, axes)
+    around = _around(kernel, iname)
     # Inames of the group that other statements are inside, too, keep their values there.
     elsewhere = {i for s in kernel.statements if s.id not in ids for i in s.inames} & set(group)
     domains, homes = _without_group(kernel, group, elsewhere)

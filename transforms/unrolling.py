@@ -44,10 +44,12 @@ def unroll(kernel: Kernel, iname: kind.Name, *, unchecked: bool = False) -> Chan
         raise IllegalTransformError(f"no statement is inside '{iname}'")
     values = _values(kernel, iname)
     parts = [Part(f"_{n}" if n else "", _sets.equality(iname, v)) for n, v in enumerate(values)]
-    change = in_parts(kernel, iname, parts)
+    inside = [s.inames for s in kernel.statements if iname in s.inames]
+    axes = [i for i in frozenset.intersection(*inside) if is_parallel(kernel, i)]
+    change = in_parts(kernel, iname, parts, axes)
     plain = prim.Variable(iname)
-    inside = {s.id for s in kernel.statements if iname in s.inames}
-    copies = {m.values.get(iname, plain).name for m in change.instances if m.old in inside}
+    old = {s.id for s in kernel.statements if iname in s.inames}
+    copies = {m.values.get(iname, plain).name for m in change.instances if m.old in old}
     constants = {i: change.kernel.range_around(i)[0] for i in sorted(copies)}
     return then(kernel, change, _without(change.kernel, constants))
 

@@ -47,9 +47,9 @@ def _replayed(number):
 
 def test_cases_are_the_same_in_each_process():
     """Also the order of a set of words."""
-    first = _replayed(682)
+    first = _replayed(58)
     assert "frozenset({" in first
-    assert _replayed(682) == first
+    assert _replayed(58) == first
 
 
 def _compute():

@@ -90,7 +90,11 @@ def save_and_reload_temporaries(
     the launches are those that there are: temporaries that live in global memory because they
     outlive a launch, and for no other reason, become private or shared, as their subscripts say.
 
-    :arg insn_before: as those that follow up to ``within_inames``, see :func:`add_barrier`.
+    :arg insn_before: what comes first, as in :func:`add_barrier`.
+    :arg insn_after: what comes then, as there.
+    :arg id_based_on: what the barrier's id begins with, as there.
+    :arg tags: tags of the barrier.
+    :arg within_inames: the loops that stay around the barrier, as there.
     :arg only_var_names: the temporaries; without, all that outlive a launch and have constant
         lengths, but for accumulators that several launches update.
     :raises IllegalTransformError: where no such value outlives a launch, or a loop that tells the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopkit import IllegalTransformError, RaceError
 from refusals import kernels as k
-from refusals.case import Case, do, pair
+from refusals.case import Case, do, message, pair
 
 N = ({"n": 1}, {"n": 2}, {"n": 7}, {"n": 45})
 IN_ONE = (do("rename_iname", "j", "i", existing_ok=True), do("tag_inames", "i:l.0"))
@@ -146,5 +146,53 @@ CASES = (
         pair("a", (0,), "use[i=0, j=0]", "make[i=1, j=0]", n=2),
         (do("duplicate_inames", "j", "id:use"), do("split_iname", "j", 4, inner_tag="l.0")),
         ({"n": 1}, {"n": 9}),
+    ),
+    Case(
+        "loops made one, the second reads ahead",
+        k.two_loops,
+        do("fuse_loops", "i"),
+        IllegalTransformError,
+        pair("a", (1,), "make[i=1]", "use[j=0]", n=2),
+        (
+            do("rename_iname", "j", "i", existing_ok=True),
+            do("fission", "i", "id:use"),
+            do("fuse_loops", "i"),
+        ),
+        N,
+        chain=(do("rename_iname", "j", "i", existing_ok=True),),
+        legal_kernel=k.two_loops_behind,
+    ),
+    Case(
+        "a loop cut around a scalar that an iteration hands on",
+        k.through_scalar,
+        do("fission", "i", "id:use"),
+        IllegalTransformError,
+        pair("s", (), "use[i=0]", "make[i=1]", n=2),
+        (
+            do("split_iname", "i", 16),
+            do("privatize_temporaries_with_inames", "i_inner", "s"),
+            do("fission", "i_inner", "id:use"),
+        ),
+        N,
+    ),
+    Case(
+        "two inames around one statement called alike",
+        k.through_scalar_in_rows,
+        do("rename_inames_in_batch", {"row": "i, j"}),
+        IllegalTransformError,
+        message("is inside both"),
+        (do("rename_inames_in_batch", {"row": "i", "column": "j"}),),
+        N,
+        is_wrong=False,
+    ),
+    Case(
+        "a loop of an open length written out",
+        k.through_scalar,
+        do("unroll", "i"),
+        IllegalTransformError,
+        message("'i' has no constant number of iterations"),
+        (do("split_iname", "i", 3), do("unroll", "i_inner")),
+        N,
+        is_wrong=False,
     ),
 )

@@ -65,4 +65,14 @@ CASES = (
         N,
         is_wrong=False,
     ),
+    Case(
+        "values saved for a launch that is not there",
+        k.through_scalar,
+        do("save_and_reload_temporaries"),
+        IllegalTransformError,
+        message("a call of the kernel is one launch"),
+        (do("save_and_reload_temporaries", "id:make", "id:use", within_inames=()),),
+        N,
+        is_wrong=False,
+    ),
 )

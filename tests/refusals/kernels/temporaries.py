@@ -284,3 +284,17 @@ def through_scalar() -> lk.Kernel:
         "n >= 1",
         "x, y",
     )
+
+
+@cache
+def through_scalar_in_rows() -> lk.Kernel:
+    """A value that each iteration of two loops makes and uses."""
+    return make(
+        "{ [i, j]: 0 <= i, j < n }",
+        """
+        <> s = 2*x[i, j] {id=make}
+        z[i, j] = s {id=use}
+        """,
+        "n >= 1",
+        "x, z",
+    )

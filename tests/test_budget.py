@@ -135,7 +135,7 @@ def tagged(kernel: lk.Kernel) -> object:
 
 
 def in_blocks(kernel: lk.Kernel) -> object:
-    return kernel.tag_inames("k: g.0")
+    return kernel.split_iname("i", 16, outer_tag="g.0")
 
 
 def split(kernel: lk.Kernel) -> object:

@@ -203,7 +203,9 @@ def test_showing_a_kernel_is_quick(example: str) -> None:
             best = min(best, seconds(pickle.loads(stored)._repr_mimebundle_))
             if best < PROMISED:
                 break
-        assert best < PROMISED * (4 if is_busy() else 1), f"{name}: {best * 1e3:.0f} ms"
+        # A launch is a nest of its own, each of them a quarter of what a kernel may take.
+        limit = PROMISED * max(1, len(kernel.launches()) / 4) * (4 if is_busy() else 1)
+        assert best < limit, f"{name}: {best * 1e3:.0f} ms"
 
 
 def is_busy() -> bool:

@@ -84,6 +84,7 @@ fault(
 
 def _of_one_warp(conflicts: Any) -> Any:
     conflicts.other_warp = ()
+    conflicts._listed_reach = lambda *_: None  # what is listed knows warps, too
     return conflicts
 
 

@@ -63,6 +63,13 @@ def is_parallel(kernel: Kernel, iname: str) -> bool:
     return tag is not None and tag.is_parallel
 
 
+def check_is_loop(kernel: Kernel, iname: str) -> None:
+    """An error if ``iname`` is a hardware coordinate."""
+    if is_parallel(kernel, iname):
+        tag = kernel.iname_tags[iname]
+        raise IllegalTransformError(f"iname '{iname}' is tagged {tag}, and is no loop")
+
+
 def then(kernel: Kernel, first: Change, second: Change) -> Change:
     """Two changes as one: the first of ``kernel``, the second of what the first made of it."""
     before = {m.new: m for m in first.instances}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -71,9 +71,9 @@ def fuse_kernels(
     text = _joined(texts, text_names, apart)
     if all(a is b for a, b in zip(texts, scheduled, strict=True)):
         return text
-    _fixed_sizes(scheduled)
+    fixed = _fixed_sizes(scheduled)
     names = free_names(scheduled, ends)
-    change = _as_change(_joined(scheduled, names, apart), scheduled, names, text_names)
+    change = _as_change(_joined(scheduled, names, apart), scheduled, names, text_names, fixed)
     try:
         lineage = check_change(text, change)
     except IllegalTransformError as error:
@@ -269,6 +269,7 @@ def _as_change(
     scheduled: Sequence[Kernel],
     names: Sequence[Renaming],
     text_names: Sequence[Renaming],
+    fixed: Mapping[str, int],
 ) -> Change:
     """The scheduled kernels together, as a change of their texts together."""
     maps: list[InstanceMap] = []
@@ -280,7 +281,7 @@ def _as_change(
             maps.append(InstanceMap(mine.id_of(image.statement), its.id_of(image.origin), values))
     mapped = {m.new for m in maps}
     moves = frozenset(s.id for s in kernel.statements if s.id not in mapped)
-    return Change(kernel, tuple(maps), moves, _fixed_sizes(scheduled))
+    return Change(kernel, tuple(maps), moves, fixed)
 
 
 def _fixed_sizes(kernels: Sequence[Kernel]) -> dict[str, int]:

@@ -10,13 +10,11 @@ from itertools import groupby
 from loopkit import _arguments as kind
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
-from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
-from loopkit._match import matching
-from loopkit._rules import expand_in
+from loopkit._match import matching, read_names
 from loopkit._transform import transform
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, statements_in
-from loopkit.transforms._common import inames_in, is_parallel
+from loopkit.transforms._common import check_is_loop, inames_in
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import loaded_parameters
 from loopkit.transforms.duplicate import chosen_statements
@@ -40,7 +38,7 @@ def fuse_loops(
     """
     new = kernel
     for iname in inames_in(kernel, inames):
-        _check_is_loop(kernel, iname)
+        check_is_loop(kernel, iname)
         fused = with_fused_loops(new, iname, chosen_statements(new, [iname], within))
         if fused is new:
             raise IllegalTransformError(
@@ -72,7 +70,7 @@ def fission(
     """
     names = inames_in(kernel, inames)
     for iname in names:
-        _check_is_loop(kernel, iname)
+        check_is_loop(kernel, iname)
     new = kernel.with_(tree=_parted(kernel.tree, frozenset(names), matching(kernel, within)))
     if new.tree == kernel.tree:
         shown = " or ".join(f"'{i}'" for i in names) or "no iname"
@@ -80,13 +78,6 @@ def fission(
             f"no loop over {shown} holds both statements that match '{within}' and others"
         )
     return settled(kernel, Change(new))
-
-
-def _check_is_loop(kernel: Kernel, iname: str) -> None:
-    if is_parallel(kernel, iname):
-        raise IllegalTransformError(
-            f"iname '{iname}' is tagged {kernel.iname_tags[iname]}, and is no loop"
-        )
 
 
 def _parted(nodes: Tree, inames: frozenset[str], ids: Collection[str]) -> Tree:
@@ -185,9 +176,7 @@ def _needs(kernel: Kernel, later: Sequence[Node], node: Node) -> bool:
 def _names(kernel: Kernel, nodes: Sequence[Node]) -> tuple[set[str], set[str]]:
     """What the statements in some nodes write, and all names that they and their bounds use."""
     statements = [kernel.statement_by_id[id_] for id_ in statements_in(tuple(nodes))]
-    used: set[str] = set()
-    for statement in statements:
-        for expression in statement.expressions:
-            used |= variable_names(expand_in(expression, kernel.rule_by_name))
-        used.update(*(loaded_parameters(kernel, iname) for iname in statement.inames))
-    return {s.written for s in statements}, used
+    written = {s.written for s in statements}
+    used = written.union(*(read_names(kernel, s) for s in statements))
+    inames = {iname for s in statements for iname in s.inames}
+    return written, used.union(*(loaded_parameters(kernel, iname) for iname in inames))

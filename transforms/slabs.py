@@ -183,11 +183,11 @@ def _inner_inames(kernel: Kernel, iname: str, axes: Collection[str] = ()) -> tup
 def _values_of(kernel: Kernel, iname: str) -> isl.Set:
     """The values of ``iname`` inside the loops around all that is inside of it."""
     home = kernel.domains[kernel.home_domain[iname]]
-    kept = _around(kernel, iname) - set(_inner_inames(kernel, iname))
+    kept = inames_around(kernel, iname) - set(_inner_inames(kernel, iname))
     return home.without(frozenset(home.inames) - kept - {iname})
 
 
-def _around(kernel: Kernel, iname: str) -> frozenset[str]:
+def inames_around(kernel: Kernel, iname: str) -> frozenset[str]:
     """The inames around all that is inside ``iname``, itself among them."""
     return frozenset.intersection(*(s.inames for s in kernel.statements if iname in s.inames))
 
@@ -201,7 +201,7 @@ def in_parts(
     """
     ids = [s.id for s in kernel.statements if iname in s.inames]
     group = _inner_inames(kernel, iname, axes)
-    around = _around(kernel, iname)
+    around = inames_around(kernel, iname)
     # Inames of the group that other statements are inside, too, keep their values there.
     elsewhere = {i for s in kernel.statements if s.id not in ids for i in s.inames} & set(group)
     domains, homes = _without_group(kernel, group, elsewhere)

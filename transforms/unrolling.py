@@ -17,9 +17,16 @@ from loopkit._guarded import conjuncts
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._transform import transform
 from loopkit._tree import Path
-from loopkit.transforms._common import is_parallel, simplified, then, with_inames, with_statements
+from loopkit.transforms._common import (
+    check_is_loop,
+    is_parallel,
+    simplified,
+    then,
+    with_inames,
+    with_statements,
+)
 from loopkit.transforms._loop_nests import extent, hull
-from loopkit.transforms.slabs import Part, in_parts
+from loopkit.transforms.slabs import Part, in_parts, inames_around
 
 MOST = 1024
 
@@ -37,15 +44,12 @@ def unroll(kernel: Kernel, iname: kind.Name, *, unchecked: bool = False) -> Chan
     :raises IllegalTransformError: where the values have no such bounds.
     """
     kernel.check_iname(iname)
-    if is_parallel(kernel, iname):
-        tag = kernel.iname_tags[iname]
-        raise IllegalTransformError(f"iname '{iname}' is tagged {tag}, and is no loop")
+    check_is_loop(kernel, iname)
     if not any(iname in s.inames for s in kernel.statements):
         raise IllegalTransformError(f"no statement is inside '{iname}'")
     values = _values(kernel, iname)
     parts = [Part(f"_{n}" if n else "", _sets.equality(iname, v)) for n, v in enumerate(values)]
-    inside = [s.inames for s in kernel.statements if iname in s.inames]
-    axes = [i for i in frozenset.intersection(*inside) if is_parallel(kernel, i)]
+    axes = [i for i in inames_around(kernel, iname) if is_parallel(kernel, i)]
     change = in_parts(kernel, iname, parts, axes)
     plain = prim.Variable(iname)
     old = {s.id for s in kernel.statements if iname in s.inames}

@@ -11,7 +11,8 @@ from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._make.create import make_kernel
-from loopkit._spelling import candidates, check_name, shown
+from loopkit._make.free_names import fresh_names
+from loopkit._spelling import check_name, shown
 
 _OPERANDS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)*(->[A-Za-z]*)?")
 
@@ -50,8 +51,10 @@ def make_einsum(spec: str, arg_names: str | Iterable[str], **knl_creation_kwargs
     letters = tuple(dict.fromkeys("".join(operands)))
     lengths = _lengths(names, operands, letters)
     taken = {"out", *map(check_name, names)}
-    inames = {letter: _free(letter, taken) for letter in letters}
-    sizes = {letter: _free(f"N{letter}", taken) for letter in dict.fromkeys(lengths.values())}
+    inames = {letter: next(fresh_names(letter, taken)) for letter in letters}
+    sizes = {
+        letter: next(fresh_names(f"N{letter}", taken)) for letter in dict.fromkeys(lengths.values())
+    }
     bounds = [f"0 <= {inames[i]} < {sizes[lengths[i]]}" for i in letters]
     domain = f"{{ [{', '.join(inames.values())}]: {' and '.join(bounds)} }}"
     factors = [_access(n, o, inames) for n, o in zip(names, operands, strict=True)]
@@ -104,13 +107,6 @@ def _lengths(
             first, second = sorted((root[one], root[other]), key=letters.index)
             root = {letter: first if r == second else r for letter, r in root.items()}
     return root
-
-
-def _free(wanted: str, taken: set[str]) -> str:
-    """A name that is not taken, and is from now on."""
-    name = next(name for name in candidates(wanted) if name not in taken)
-    taken.add(name)
-    return name
 
 
 def _access(name: str, letters: str, inames: dict[str, str]) -> str:

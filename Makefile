@@ -14,12 +14,13 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LAB_STAMP := $(VENV)/.installed-notebook
 
-.PHONY: help demo notebooks test check docs format goldens install clean
+.PHONY: help demo notebooks test slow check docs format goldens install clean
 
 help:
 	@echo 'make demo       show a kernel from text to result'
 	@echo 'make notebooks  open the notebooks in JupyterLab'
-	@echo 'make test       run the whole test suite'
+	@echo 'make test       run the tests, in less than ten minutes'
+	@echo 'make slow       run those that take longer: long walks, all pairs, every architecture'
 	@echo 'make check      formatting, lint and types'
 	@echo 'make docs       build the documentation into build/docs'
 	@echo 'make format     put the formatting right'
@@ -38,7 +39,10 @@ notebooks: $(LAB_STAMP)
 	    $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS) --durations=15 $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow' --durations=15 $(TESTS)
+
+slow: $(STAMP)
+	$(BIN)/python -m pytest -n $(JOBS) -m slow --durations=15 $(TESTS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

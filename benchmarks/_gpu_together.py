@@ -1,4 +1,4 @@
-"""The cases of `gpu.py` in which threads work together: sums, softmax, scatters, sparse rows.
+"""The cases of `gpu.py` in which threads work together: sums, scans, softmax, sparse rows.
 
 Each is made for a size and a device, so that everything but the time can be tried without a GPU.
 """
@@ -20,11 +20,13 @@ import argmin
 import full_sum
 import histogram
 import layernorm
+import scan_rows_blocks
+import scan_vector
 import scatter
 import softmax
 import spmv
 from _gpu_case import Case, Rival, Target, error, untuned
-from _rows import by_blocks, by_warps
+from _rows import by_blocks, by_blocks_ahead, by_blocks_at_once, by_warps
 
 FLOOR = 0.85
 """Of the speed of a copy, or of reading: what rows and sums are to reach at least."""
@@ -39,13 +41,17 @@ def numbers(*shape: int, on: str) -> Any:
     return torch.rand(shape, device=on) * 2 - 1
 
 
-def schedules(text: Any, inames: str) -> dict[str, lk.Kernel]:
-    """A row for a block, and one for a warp, named by the sizes for which they are right."""
+def schedules(best: str, kernel: lk.Kernel, text: Any, inames: str) -> dict[str, lk.Kernel]:
+    """The best first; then a row for a block, and one for a warp, read as the text reads it."""
     found = {
         f"{threads} threads a row, any size": by_blocks(text(), inames, threads)
         for threads in (256, 512, 1024)
     }
-    return {**found, "a warp a row, any size": by_warps(text(), inames)}
+    return {best: kernel, **found, "a warp a row, any size": by_warps(text(), inames)}
+
+
+def read_once(threads: int) -> str:
+    return f"{threads} threads a row, read once, rows of 4096 at most"
 
 
 def targets(kernels: Mapping[str, Any], what: str) -> dict[str, Target]:
@@ -54,7 +60,8 @@ def targets(kernels: Mapping[str, Any], what: str) -> dict[str, Target]:
 
 def rows_softmax(n: int, m: int, on: str) -> Case:
     x, y = numbers(n, m, on=on), torch.empty(n, m, device=on)
-    kernels = schedules(softmax.plain, "jkl")
+    best = by_blocks_at_once(softmax.plain(), "jkl")
+    kernels = schedules(read_once(256), best, softmax.plain, "jkl")
     return Case(
         "softmax",
         f"{n} x {m}",
@@ -76,7 +83,11 @@ def rows_layernorm(n: int, m: int, on: str) -> Case:
     x, y = 3 + numbers(n, m, on=on), torch.empty(n, m, device=on)
     scale, shift = numbers(m, on=on), numbers(m, on=on)
     norm = torch.nn.functional.layer_norm
-    kernels = schedules(layernorm.plain, "jk")
+    best = by_blocks_at_once(layernorm.plain(), "jkl", threads=512)
+    kernels = {
+        **schedules(read_once(512), best, layernorm.plain, "jkl"),
+        "256 threads a row, one reduction, any size": by_blocks(layernorm.by_moments(), "jl"),
+    }
     return Case(
         "layer normalisation",
         f"{n} x {m}",
@@ -135,7 +146,12 @@ def rows_argmin(n: int, m: int, on: str) -> Case:
         return max(float((values != wanted).sum()), float((there != wanted).sum()))
 
     kernels = {
-        **schedules(argmin.plain, "j"),
+        **schedules(
+            "128 threads a row, 8 loads ahead, any size",
+            by_blocks_ahead(argmin.plain(), "j"),
+            argmin.plain,
+            "j",
+        ),
         "128 rows a block, any size": argmin.scheduled(),
     }
     return Case(
@@ -152,6 +168,63 @@ def rows_argmin(n: int, m: int, on: str) -> Case:
         ("read",),
         {"torch, any size": returning(lambda: torch.min(x, 1), "torch.min")},
         targets(kernels, "4 n m bytes, each number read once, as fast as reading"),
+    )
+
+
+def rows_scan(n: int, m: int, on: str) -> Case:
+    x, y = torch.rand(n, m, device=on), torch.empty(n, m, device=on)
+    kernels = {
+        f"{threads} threads a row, {items} each, any size": scan_rows_blocks.by_pieces(
+            threads, items
+        )
+        for threads, items in ((128, 8), (256, 8), (512, 8), (128, 16), (256, 4))
+    }
+    kernels |= {
+        f"{threads} threads a row, any size": scan_rows_blocks.by_numbers(threads)
+        for threads in (256, 512, 1024)
+    }
+    return Case(
+        "scan of rows",
+        f"{n} x {m}",
+        8e-12 * n * m,
+        "TB/s",
+        kernels,
+        ("128 threads a row, 8 each, any size", "512 threads a row, any size"),
+        {"x": x, "y": y},
+        "y",
+        lambda got: error(got, x.double().cumsum(1)),
+        1e-5,
+        ("copy",),
+        {"torch, any size": untuned(lambda: torch.cumsum(x, 1, out=y), "torch.cumsum")},
+    )
+
+
+def vector_scan(n: int, on: str) -> Case:
+    x, y = torch.rand(n, device=on), torch.empty(n, device=on)
+    kernels = {
+        f"three launches, {threads} threads, {items} each, any size": (
+            scan_vector.by_three_launches(threads, items)
+        )
+        for threads, items in ((128, 16), (256, 16), (256, 8), (512, 16))
+    } | {
+        f"look-back, {threads} threads, {items} each, any size": (
+            scan_vector.by_looking_back(threads, items)
+        )
+        for threads, items in ((128, 16), (256, 16))
+    }
+    return Case(
+        "scan of a vector",
+        f"{n}",
+        8e-12 * n,
+        "TB/s",
+        kernels,
+        (*kernels,)[:1],
+        {"x": x, "y": y},
+        "y",
+        lambda got: error(got, x.double().cumsum(0)),
+        1e-4,
+        ("copy",),
+        {"torch, any size": untuned(lambda: torch.cumsum(x, 0, out=y), "torch.cumsum")},
     )
 
 
@@ -253,6 +326,8 @@ CASES = {
     "layernorm": lambda quick: rows_layernorm(2**13 if quick else 2**16, 4096, "cuda"),
     "sum": lambda quick: whole_sum(2**26 if quick else 2**28, "cuda"),
     "argmin": lambda quick: rows_argmin(2**13 if quick else 2**16, 4096, "cuda"),
+    "scan-rows": lambda quick: rows_scan(4096, 4096, "cuda"),
+    "scan-vector": lambda quick: vector_scan(2**24, "cuda"),
     "histogram": lambda quick: bins(2**25 if quick else 2**28, "cuda"),
     "scatter": lambda quick: deposit(2**20 if quick else 2**25, 2048, "cuda"),
     "spmv-short": lambda quick: sparse(2**18 if quick else 2**21, 2**18, 16, "cuda"),

@@ -21,7 +21,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from _machine_words import ACTIONS, Instruction, next_of, read, width
+from _machine_words import ACTIONS, CONSTANT, Instruction, next_of, read, width
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WARP = 32
@@ -30,10 +30,12 @@ PARAMETERS = {"8": 0x160, "9": 0x210}
 """Where a function's parameters begin in constant memory, by the generation that code is for."""
 
 
-_MEMORY = {"LDG", "STG", "LDS", "STS"}
+_MEMORY = {"LDG", "STG", "LDS", "STS", "RED", "REDG", "ATOM", "ATOMG", "ATOMS"}
 _NOTHING = {"BAR", "NOP", "WARPSYNC", "YIELD", "MEMBAR", "ERRBAR", "CCTL", "DEPBAR"}
 _FLOW = _NOTHING | {"BRA", "EXIT", "BSSY", "BSYNC", "CALL", "RET", "BREAK", "BRX", "JMP", "BMOV"}
-STEPS = 200_000
+_ENDS = {"EXIT", "RET", "BAR", "BREAK", "BRX", "JMP"}
+"""What no way around a branch on data may have."""
+STEPS = 20_000_000
 """Instructions that are executed before a launch is given up."""
 
 
@@ -58,10 +60,20 @@ class Requests:
         return width(self.instruction)
 
 
-def requests_of(kernel: Any, sizes: Mapping[str, int], arch: str | None = None) -> list[Requests]:
-    """All loads and stores of a launch, to global and to shared memory.
+ARRAY = 1 << 36
+"""How far the addresses of arrays are apart."""
 
-    Raises :class:`UntoldError` where what the code does cannot be told.
+
+def requests_of(
+    kernel: Any,
+    sizes: Mapping[str, int],
+    arch: str | None = None,
+    data: Mapping[str, Array] | None = None,
+) -> Iterator[Requests]:
+    """All loads, stores and updates of a launch, of global and of shared memory, as they come.
+
+    ``data`` are arrays that are only read, by name: what is loaded from them is known. Raises
+    :class:`UntoldError` where what the code does cannot be told.
     """
     program, launch = kernel.program(), kernel.launch_config(**sizes)
     sass = kernel.sass(arch=arch)
@@ -69,20 +81,46 @@ def requests_of(kernel: Any, sizes: Mapping[str, int], arch: str | None = None) 
     begin = PARAMETERS.get(made_for[1] if made_for else "")
     if begin is None:
         raise UntoldError(f"where code for {arch} finds its parameters is not known")
-    bank = bytearray(begin)
+    bank, memory = bytearray(begin), {}
     struct.pack_into("6i", bank, 0, *launch.block, *launch.grid)
     for number, param in enumerate(program.params):
         size = 8 if hasattr(param, "shape") else param.dtype.itemsize
         bank += bytes(-len(bank) % size)
         if hasattr(param, "shape"):
-            bank += struct.pack("<q", number + 1 << 36)
+            bank += struct.pack("<q", (number + 1) * ARRAY)
+            if data and param.name in data:
+                raw = np.ascontiguousarray(data[param.name]).tobytes()
+                memory[number + 1] = np.frombuffer(raw + bytes(-len(raw) % 4), "<u4")
         elif param.dtype.kind in "iu":
             bank += int(sizes[param.name]).to_bytes(size, "little", signed=True)
         else:
             bank += bytes(size)
     bank += bytes(-len(bank) % 4)
-    words = dict(enumerate(np.frombuffer(bank, "<u4").tolist()))
-    return list(Launch(read(sass), launch.grid, launch.block, words).run())
+    words = {(0, n): word for n, word in enumerate(np.frombuffer(bank, "<u4").tolist())}
+    tables = tables_of(kernel, arch).items()
+    for number, (at, table) in enumerate(tables, start=len(program.params) + 1):
+        address = number * ARRAY
+        words[4, at // 4], words[4, at // 4 + 1] = address & WORD, address >> 32
+        memory[number] = table
+    yield from Launch(read(sass), launch.grid, launch.block, words, memory).run()
+
+
+def tables_of(kernel: Any, arch: str | None) -> dict[int, Array]:
+    """The words of a kernel's constant tables, by where constant memory has their address."""
+    contents = {a.name: a.contents.data for a in kernel.args if getattr(a, "contents", None)}
+    found: dict[int, Array] = {}
+    if not contents:
+        return found
+    from loopkit._run.resources import nvdisasm
+
+    section = nvdisasm(kernel.cubin(arch=arch)).partition("\n.nv.constant4:")[2]
+    words = re.findall(r"/\*([0-9a-f]{4})\*/\s+\.dword\s+(\w+)", section.partition("//---")[0])
+    for at, symbol in words:
+        for name, data in contents.items():
+            if symbol.endswith(f"{len(name)}{name}"):
+                raw = np.ascontiguousarray(data).tobytes()
+                found[int(at, 16)] = np.frombuffer(raw + bytes(-len(raw) % 4), "<u4")
+    return found
 
 
 class Launch:
@@ -93,10 +131,12 @@ class Launch:
         code: Sequence[Instruction],
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
-        constants: Mapping[int, int],
+        constants: Mapping[tuple[int, int], int],
+        memory: Mapping[int, Array] | None = None,
     ) -> None:
         self.code = code
         self.constants = constants
+        self.memory = memory or {}
         threads, blocks = prod(block), prod(grid)
         places = -(-threads // WARP) * WARP
         place = np.tile(np.arange(places), blocks)
@@ -106,7 +146,8 @@ class Launch:
         self.waits = np.zeros(self.count, bool)
         self.together: dict[str, Array] = {}
         self.values: dict[str, Array] = defaultdict(lambda: np.zeros(self.count, np.int64))
-        self.known: dict[str, Array] = defaultdict(lambda: np.zeros(self.count, bool))
+        # What a register holds that nothing has written decides nothing: it may be taken for 0.
+        self.known: dict[str, Array] = defaultdict(lambda: np.ones(self.count, bool))
         self.special: dict[str, Array | int] = {
             "SR_CgaCtaId": 0,
             "SRZ": 0,
@@ -136,6 +177,8 @@ class Launch:
         place = int(self.at[here][0])
         holds, sure = self.predicate(made.guard or "PT")
         runs = here & holds
+        if made.op == "BRA" and not sure[here].all() and self.skip(made, here, place):
+            return None
         self.at[here] = place + 1
         if made.op in _FLOW | _MEMORY and not sure[here].all():
             raise UntoldError(f"data decide whether '{made.text}' is executed")
@@ -145,6 +188,8 @@ class Launch:
             if not certain[runs].all():
                 raise UntoldError(f"data decide the address of '{made.text}'")
             if made.op.startswith("LD"):
+                self.load(made, here, runs, address)
+            elif where > 0:  # an update that gives back what was there
                 self.forget(made.args[0], here, -(-width(made) // 4))
             rows, active = address.reshape(-1, WARP), runs.reshape(-1, WARP)
             some = here.reshape(-1, WARP).any(axis=1)
@@ -161,6 +206,37 @@ class Launch:
         except (IndexError, KeyError, ValueError) as error:
             raise UntoldError(f"'{made.text}' is not understood: {error!r}") from error
         return None
+
+    def skip(self, made: Instruction, here: Array, place: int) -> bool:
+        """Go where a branch on data goes, if what it leaves out only computes; say whether it did.
+
+        So neither slow paths of functions nor comparisons of data matter, whose results are not
+        known anyway.
+        """
+        if made.target is None or made.target <= place:
+            return False
+        between = self.code[place + 1 : made.target]
+        last = max((one.target or 0 for one in between if one.op == "BRA"), default=made.target)
+        either = self.code[place + 1 : max(last, made.target)]
+        if any(one.op in _ENDS | _MEMORY or (one.target or last) <= place for one in either):
+            return False
+        for one in between:
+            if one.op not in _FLOW:
+                self.forget_all(one, here)
+        self.at[here] = made.target
+        return True
+
+    def load(self, made: Instruction, here: Array, runs: Array, address: Array) -> None:
+        """Give registers the words of arrays whose data are known; leave others unknown."""
+        register = made.args[0]
+        for at in range(0, width(made), 4):
+            found, known = np.zeros(self.count, np.int64), np.zeros(self.count, bool)
+            for number, words in self.memory.items() if width(made) >= 4 else ():
+                place = (address + at - number * ARRAY) // 4
+                inside = runs & (place >= 0) & (place < len(words))
+                found[inside], known[inside] = words[place[inside]], True
+            self.write(register, here, found, known)
+            register = next_of(register)
 
     def flow(self, made: Instruction, here: Array, runs: Array, place: int) -> None:
         """Branches, ends, and threads that wait for each other."""
@@ -208,8 +284,9 @@ class Launch:
             return np.zeros(self.count, np.int64), np.ones(self.count, bool)
         if re.fullmatch(r"U?R\d+", arg):
             return self.values[arg], self.known[arg]
-        if constant := re.fullmatch(r"c\[0x0\]\[(0x[0-9a-f]+)\]", arg):
-            word = self.constants.get(int(constant[1], 16) // 4)
+        if constant := CONSTANT.fullmatch(arg):
+            bank, at = int(constant[1], 16), int(constant[2] or "0", 16)
+            word = self.constants.get((bank, at // 4))
             return np.full(self.count, word or 0), np.full(self.count, word is not None)
         number = int(arg, 0) if re.fullmatch(r"-?(0x[0-9a-f]+|\d+)", arg) else None
         return np.full(self.count, (number or 0) & WORD), np.full(self.count, number is not None)

@@ -52,16 +52,20 @@ def read(sass: str) -> list[Instruction]:
 
 def width(instruction: Instruction) -> int:
     """Bytes that each thread loads or stores."""
-    sizes = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+    sizes = {"128": 16, "64": 8, "F64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
     return next((sizes[p] for p in instruction.parts if p in sizes), 4)
+
+
+CONSTANT = re.compile(r"c\[(0x[0-9a-f]+)\]\[(?:RZ|URZ)?\+?(0x[0-9a-f]+)?\]")
+"""A word of constant memory: the bank, and where it is there."""
 
 
 def next_of(arg: str) -> str:
     """The register, or the word of constant memory, after one."""
     if arg in {"RZ", "URZ"}:
         return arg
-    if constant := re.fullmatch(r"c\[0x0\]\[(0x[0-9a-f]+)\]", arg):
-        return f"c[0x0][{int(constant[1], 16) + 4:#x}]"
+    if constant := CONSTANT.fullmatch(arg):
+        return f"c[{constant[1]}][{int(constant[2] or '0', 16) + 4:#x}]"
     if register := re.fullmatch(r"(-|~)?(U?R)(\d+)(\.reuse)?", arg):
         return f"{register[1] or ''}{register[2]}{int(register[3]) + 1}"
     return "0x0" if not arg.startswith("-") else "-0x1"

@@ -2,15 +2,16 @@
 
     python benchmarks/counters.py                 # needs a GPU, and Nsight Compute's `ncu`
     python benchmarks/counters.py --only matmul transpose --json FOLDER
+    python benchmarks/counters.py --counters-only --json FOLDER    # the GPU is soon free again
     python benchmarks/counters.py --recorded benchmarks/results/counters.json
 
-Four numbers of each launch, as `knl.costs()` counts them and as `ncu` measures them:
+Six numbers of each call, of all its launches, as `knl.costs()` counts them and `ncu` measures them:
 
-- sectors of loads from and of stores to global memory, as the tag stage of L1 sees them
-  (`l1tex__t_sectors_pipe_lsu_mem_global_op_*`): it sees each request before a cache is looked at,
-  so that hits and misses make no difference, and neither does what ran before;
-- wavefronts of loads from and of stores to shared memory
-  (`l1tex__data_pipe_lsu_wavefronts_mem_shared_op_*`): passes over its banks, conflicts included.
+- sectors of loads from, stores to and atomic updates of global memory, as the tag stage of L1 sees
+  them (`l1tex__t_sectors_pipe_lsu_mem_global_op_*`): it sees each request before a cache is looked
+  at, so that hits and misses make no difference, and neither does what ran before;
+- wavefronts of the same for shared memory (`l1tex__data_pipe_lsu_wavefronts_mem_shared_op_*`):
+  passes over its banks, conflicts included.
 
 Requests, which are warps' instructions, are read beside them (`smsp__inst_executed_op_*`). Costs
 are those of the text; the compiler loads several neighbours by one instruction, keeps in registers
@@ -35,6 +36,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -43,39 +45,84 @@ import _report
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SIZES: dict[str, list[dict[str, int]]] = {
+    "argmin": [{"n": 133, "m": 37}, {"n": 256, "m": 2048}],
+    "attention": [{"heads": 2, "n": 133, "m": 37}, {"heads": 4, "n": 256, "m": 128}],
     "axpy": [{"n": 3001}, {"n": 1 << 16}],
     "batched_4x4": [{"count": 131}, {"count": 1024}],
+    "batched_gemm_gelu": [
+        {"batch": 2, "n": 33, "m": 50, "l": 21},
+        {"batch": 4, "n": 128, "m": 128, "l": 64},
+    ],
+    "bitonic": [{"n": 3}, {"n": 16}],
+    "cholesky": [{"n": 37}, {"n": 96}],
     "convolution": [
         {"images": 1, "filters": 11, "height": 20, "width": 35, "channels": 2},
         {"images": 2, "filters": 16, "height": 32, "width": 64, "channels": 3},
     ],
     "dg_gradient": [{"ne": 77}, {"ne": 1024}],
+    "einsum": [{"Ni": 33, "Nj": 50, "Nk": 3, "Nl": 21}, {"Ni": 128, "Nj": 64, "Nk": 8, "Nl": 32}],
+    "fft": [{"n": 67}, {"n": 1024}],
+    "full_sum": [{"n": 10_001}, {"n": 1 << 20}],
+    "fused_pair": [{"n": 3001}, {"n": 1 << 16}],
+    "gather": [{"particles": 999, "n": 40, "m": 50}, {"particles": 4096, "n": 64, "m": 64}],
+    "heat": [{"n": 37, "m": 50}, {"n": 64, "m": 128}],
+    "histogram": [{"n": 10_000}, {"n": 1 << 18}],
+    "layernorm": [{"n": 5, "m": 301}, {"n": 128, "m": 1024}],
+    "lu": [{"n": 37}, {"n": 96}],
+    "mandelbrot": [{"h": 37, "w": 50, "limit": 20}, {"h": 64, "w": 64, "limit": 50}],
     "matmul": [{"n": 33, "m": 50, "l": 21}, {"n": 128, "m": 256, "l": 64}],
     "matmul_fused": [{"n": 33, "m": 50, "l": 21}, {"n": 128, "m": 128, "l": 64}],
     "matmul_registers": [{"n": 131, "m": 70, "l": 19}, {"n": 256, "m": 384, "l": 128}],
     "n_body": [{"n": 301}, {"n": 1024}],
+    "neighbours": [
+        {"n": 301, "m": 7, "sources": 50},
+        {"n": 1024, "m": 32, "sources": 512},
+    ],
+    "scan_rows": [{"n": 37, "m": 50}, {"n": 256, "m": 128}],
+    "scan_rows_blocks": [{"n": 5, "m": 301}, {"n": 64, "m": 2048}],
+    "scan_vector": [{"n": 10_001}, {"n": 1 << 17}],
+    "scatter": [{"particles": 999, "n": 40, "m": 50}, {"particles": 4096, "n": 64, "m": 64}],
     "segmented_sum": [{"segments": 133, "length": 37}, {"segments": 512, "length": 64}],
+    "softmax": [{"n": 5, "m": 301}, {"n": 128, "m": 1024}],
+    "spmv": [{"n": 300, "m": 200}, {"n": 2048, "m": 4096}],
     "stencil_25": [{"n": 13, "m": 21, "l": 37}, {"n": 32, "m": 64, "l": 64}],
     "stencil_5": [{"n": 70, "m": 45}, {"n": 256, "m": 512}],
+    "stencil_sweep": [{"l": 13, "n": 21, "m": 37}, {"l": 16, "n": 32, "m": 64}],
     "transpose": [{"n": 70, "m": 45}, {"n": 512, "m": 256}],
     "triangular_solve": [{"n": 20, "sides": 70}, {"n": 64, "sides": 256}],
     "vector_add": [{"n": 2049}, {"n": 1 << 16}],
     "wavefront": [{"n": 20, "m": 150}, {"n": 90, "m": 64}],
 }
+KINDS = [
+    f"{piece} {verb}"
+    for piece in ("sectors", "wavefronts")
+    for verb in ("loaded", "stored", "updated")
+]
+_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op"
+_WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
 METRICS = {
-    "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "sectors stored": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "wavefronts loaded": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "wavefronts stored": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "sectors loaded": (f"{_SECTORS}_ld.sum",),
+    "sectors stored": (f"{_SECTORS}_st.sum",),
+    "sectors updated": (f"{_SECTORS}_red.sum", f"{_SECTORS}_atom.sum"),
+    "wavefronts loaded": (f"{_WAVEFRONTS}_ld.sum",),
+    "wavefronts stored": (f"{_WAVEFRONTS}_st.sum",),
+    "wavefronts updated": ("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",),
 }
+"""The counters that make a number together."""
 REQUESTS = {
-    "sectors loaded": "smsp__inst_executed_op_global_ld.sum",
-    "sectors stored": "smsp__inst_executed_op_global_st.sum",
-    "wavefronts loaded": "smsp__inst_executed_op_shared_ld.sum",
-    "wavefronts stored": "smsp__inst_executed_op_shared_st.sum",
+    "sectors loaded": ("smsp__inst_executed_op_global_ld.sum",),
+    "sectors stored": ("smsp__inst_executed_op_global_st.sum",),
+    "sectors updated": (
+        "smsp__inst_executed_op_global_red.sum",
+        "smsp__sass_inst_executed_op_global_atom.sum",
+    ),
+    "wavefronts loaded": ("smsp__inst_executed_op_shared_ld.sum",),
+    "wavefronts stored": ("smsp__inst_executed_op_shared_st.sum",),
+    "wavefronts updated": ("smsp__inst_executed_op_shared_atom.sum",),
 }
+Counters = dict[str, int | None]
 Case = tuple[str, str, dict[str, int]]
-Reader = Callable[[list[Case], float], list[dict[str, int | None] | str]]
+Reader = Callable[[list[Case], float], list[Counters | str]]
 """What gives the counters of cases, within seconds; of one without, why there are none."""
 
 
@@ -89,7 +136,7 @@ def kernels(example: str) -> dict[str, Any]:
 
 
 def run(todo: Iterable[Case], log: Path, executor: str) -> None:
-    """One launch of each: what `ncu` watches. Each is noted once it has run, or failed."""
+    """One call of each: what `ncu` watches. Each is noted once it has run, or failed."""
     with log.open("w", encoding="utf-8") as notes:
         for number, (example, name, sizes) in enumerate(todo):
             note: dict[str, Any] = {"case": number}
@@ -97,30 +144,44 @@ def run(todo: Iterable[Case], log: Path, executor: str) -> None:
                 kernel = kernels(example)[name]
                 inputs = importlib.import_module(example).inputs(**sizes)
                 kernel.executor(executor)(**inputs)
+                note["launches"] = getattr(kernel.costs(**inputs), "times", 1)
             except Exception as error:
                 note["error"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             print(json.dumps(note), file=notes, flush=True)
 
 
-def counted(costs: Any) -> dict[str, dict[str, int | None]]:
+def counted(costs: Any) -> dict[str, Counters]:
     """From sets: sectors or wavefronts, and requests, by what is accessed and how."""
-    total: dict[str, dict[str, int | None]] = {key: {"pieces": 0, "requests": 0} for key in METRICS}
+    total: dict[str, Counters] = {key: {"pieces": 0, "requests": 0} for key in KINDS}
+
+    def add(key: str, name: str, more: int | None) -> None:
+        before = total[key][name]
+        total[key][name] = None if before is None or more is None else before + more
+
     for access in costs.accesses:
-        piece = "sectors" if access.space == "global" else "wavefronts"
-        sums = total[f"{piece} {'stored' if access.is_write else 'loaded'}"]
-        for key in sums:
-            before = sums[key]
-            known = before is not None and access.counts is not None
-            sums[key] = before + getattr(access.counts, key) if known else None
+        for name in ("pieces", "requests"):
+            known = access.counts is not None
+            add(kind_of(access), name, getattr(access.counts, name) if known else None)
+    for one in costs.combinations:
+        for name, pieces in (("pieces", "wavefronts"), ("requests", "requests")):
+            whole, stored = one.total(pieces), one.total(f"{pieces}_stored")
+            add("wavefronts stored", name, stored)
+            add("wavefronts loaded", name, None if whole is None else whole - stored)
     return total
 
 
-def measured(todo: list[Case], seconds: float, ncu: str) -> Iterator[dict[str, int | None] | str]:
+def kind_of(access: Any) -> str:
+    piece = "sectors" if access.space == "global" else "wavefronts"
+    verb = {"read": "loaded", "write": "stored", "update": "updated"}[access.verb]
+    return f"{piece} {verb}"
+
+
+def measured(todo: list[Case], seconds: float, ncu: str) -> Iterator[Counters | str]:
     """What `ncu` counts of each case, or why it counts nothing."""
     end = time.perf_counter() + seconds
     said = "nothing"
     # A GPU that has no counter of the second kind still has those of the first.
-    for metrics in ([*METRICS.values(), *REQUESTS.values()], [*METRICS.values()]):
+    for metrics in ([*flat(METRICS), *flat(REQUESTS)], [*flat(METRICS)]):
         with tempfile.TemporaryDirectory() as folder:
             cases, log = Path(folder, "cases.json"), Path(folder, "log")
             cases.write_text(json.dumps(todo), encoding="utf-8")
@@ -139,12 +200,12 @@ def measured(todo: list[Case], seconds: float, ncu: str) -> Iterator[dict[str, i
                 yield from [f"no answer within {seconds:.0f} s"] * len(todo)
                 return
             notes = log.read_text(encoding="utf-8") if log.exists() else ""
-        failed = {n["case"]: n.get("error") for n in map(json.loads, notes.splitlines())}
+        told = {n["case"]: n for n in map(json.loads, notes.splitlines())}
         rows = iter(table(done.stdout))
-        found: list[dict[str, int | None] | str] = []
+        found: list[Counters | str] = []
         for number in range(len(todo)):
-            error = failed.get(number, "it did not run")
-            found.append(error or next(rows, "ncu saw no launch"))
+            note = told.get(number, {"error": "it did not run"})
+            found.append(note.get("error") or summed([*islice(rows, note["launches"])]))
         if any(not isinstance(row, str) for row in found):
             yield from found
             return
@@ -155,12 +216,30 @@ def measured(todo: list[Case], seconds: float, ncu: str) -> Iterator[dict[str, i
     yield from [f"ncu says: {said}"] * len(todo)
 
 
-def table(text: str) -> list[dict[str, int | None]]:
+def flat(counters: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    """All names of counters."""
+    return chain.from_iterable(counters.values())
+
+
+def summed(rows: list[Counters]) -> Counters | str:
+    """The counters of all launches of a call."""
+    if not rows:
+        return "ncu saw no launch"
+    return {name: total(row.get(name) for row in rows) for name in rows[0]}
+
+
+def total(numbers: Iterable[int | None]) -> int | None:
+    """The sum; None where a number is missing."""
+    found = list(numbers)
+    return None if None in found else sum(n for n in found if n is not None)
+
+
+def table(text: str) -> list[Counters]:
     """The counters of each launch in what `ncu` printed."""
     lines = text.splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     rows = list(csv.DictReader(io.StringIO("\n".join(lines[begin:]))))[1:]  # after the units
-    names = [*METRICS.values(), *REQUESTS.values()]
+    names = [*flat(METRICS), *flat(REQUESTS)]
     return [{name: number(row.get(name)) for name in names} for row in rows]
 
 
@@ -172,42 +251,65 @@ def number(text: str | None) -> int | None:
         return None
 
 
-def executed(kernel: Any, sizes: dict[str, int], arch: str | None) -> dict[str, dict[str, Any]]:
+def executed(
+    kernel: Any, sizes: dict[str, int], arch: str | None, arrays: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
     """From the machine code: sectors or wavefronts, requests, bytes of threads, and wide ones.
 
-    Raises `_machine.UntoldError`.
+    What the code loads from ``arrays`` that no launch writes is known to it. Raises
+    `_machine.UntoldError`.
     """
     from loopkit._costs.warps import memory_of
 
     total: dict[str, dict[str, Any]] = {
-        key: {"pieces": 0, "requests": 0, "bytes": 0, "wide": {}} for key in METRICS
+        key: {"pieces": 0, "requests": 0, "bytes": 0, "wide": {}} for key in KINDS
     }
-    for found in _machine.requests_of(kernel, sizes, arch):
-        op = found.instruction.op
-        space, is_write = "global" if op.endswith("G") else "shared", op.startswith("ST")
-        piece = "sectors" if space == "global" else "wavefronts"
-        sums = total[f"{piece} {'stored' if is_write else 'loaded'}"]
-        some = found.active.any(axis=1)
-        if some.any():
-            pieces = memory_of(space, is_write=is_write).pieces
-            sums["pieces"] += int(
-                pieces(found.addresses[some], found.active[some], found.bytes)[0].sum()
-            )
-        sums["requests"] += len(found.active)
-        sums["bytes"] += int(found.active.sum()) * found.bytes
-        if found.bytes > 4:
-            name = f"{op}.{8 * found.bytes}"
-            sums["wide"][name] = sums["wide"].get(name, 0) + len(found.active)
+    data = {name: a for name, a in arrays.items() if name not in kernel.writers}
+    for launch, values in launches_of(kernel, sizes):
+        for found in _machine.requests_of(launch, values, arch, data):
+            op = found.instruction.op
+            space = "shared" if op.endswith("S") else "global"
+            verb = {"LD": "loaded", "ST": "stored"}.get(op[:2], "updated")
+            sums = total[f"{'sectors' if space == 'global' else 'wavefronts'} {verb}"]
+            some = found.active.any(axis=1)
+            if some.any():
+                pieces = memory_of(space, is_write=verb != "loaded").pieces
+                sums["pieces"] += int(
+                    pieces(found.addresses[some], found.active[some], found.bytes)[0].sum()
+                )
+            sums["requests"] += len(found.active)
+            sums["bytes"] += int(found.active.sum()) * found.bytes
+            if found.bytes > 4:
+                name = f"{op}.{8 * found.bytes}"
+                sums["wide"][name] = sums["wide"].get(name, 0) + len(found.active)
     return total
 
 
-def why(costs: Any, key: str, made: Any, seen: dict[str, int | None]) -> str:
+def launches_of(kernel: Any, sizes: dict[str, int]) -> Iterator[tuple[Any, dict[str, int]]]:
+    """The launches of a call, as kernels, with their sizes."""
+    from loopkit._run.sequence import turns_of
+
+    parts = {one.program().name: one for one in kernel.launches()}
+    for turn in turns_of(kernel.program(), sizes):
+        part, known = parts[turn.program.name], {**sizes, **turn.values}
+        yield part, {name: known[name] for name in part.sizes}
+
+
+def why(costs: Any, key: str, made: Any, seen: Counters) -> str:
     """What makes a counter differ from what is counted: what the machine code executes.
 
     *made* is that of the key, as `executed` tells it, or the reason why it is not told.
     """
     if isinstance(made, str):
+        mine = [a for a in costs.accesses if kind_of(a) == key]
+        most = counted(costs)[key]["pieces"]
+        if mine and all(a.at_most for a in mine) and most and most >= (seen["pieces"] or 0):
+            return f"conditions on data were taken to hold in {', '.join(costs.at_most)}"
         return f"not explained: {made}"
+    turns = collisions(costs, key)
+    if turns and seen["pieces"] and 0 < seen["pieces"] - made["pieces"] <= 2 * turns:
+        more = seen["pieces"] - made["pieces"]
+        return f"{turns:,} updates wait for one of their cell: {more:,} sectors are asked for again"
     if made["pieces"] != seen["pieces"] or seen["requests"] not in (None, made["requests"]):
         return (
             f"not explained: the machine code asks for {made['pieces']:,} {key.split()[0]} in "
@@ -219,31 +321,49 @@ def why(costs: Any, key: str, made: Any, seen: dict[str, int | None]) -> str:
     for name, times in made["wide"].items():
         found.append(f"{times:,} of {made['requests']:,} requests are {name}")
     moved = bytes_of(costs, key)
-    verb, noun = ("stores", "writes") if key.endswith("stored") else ("loads", "reads")
+    verb, noun = {
+        "loaded": ("loads", "reads"),
+        "stored": ("stores", "writes"),
+        "updated": ("updates", "updates"),
+    }[key.split()[1]]
     if moved and made["bytes"] < moved:
         share = f"{made['bytes'] / moved:.3g} of the bytes that the text {noun}"
         found.append(f"the code {verb} {share}: the rest stays in registers")
     elif moved and made["bytes"] > moved:
         share = f"{made['bytes'] / moved:.3g} times the bytes that the text {noun}"
         found.append(f"the code {verb} {share}, some before the guard that says whether they count")
-    return "; ".join(found) or "not explained: the machine code moves the bytes of the text"
+    if not found:
+        asked = counted(costs)[key]["requests"]
+        found.append(
+            f"the code makes {made['requests']:,} requests of what are {asked:,} in the text: "
+            "threads of a warp go apart where loops are unrolled, loads come before guards, records"
+            " go word by word"
+        )
+    return "; ".join(found)
+
+
+def collisions(costs: Any, key: str) -> int:
+    """Updates of global memory that wait for another one of their request and their cell."""
+    mine = [a.collisions for a in costs.accesses if kind_of(a) == key == "sectors updated"]
+    return 0 if None in mine else sum(mine)
 
 
 def bytes_of(costs: Any, key: str) -> int:
     """The bytes that the threads of the text load or store; 0 where data decide."""
-    space = "global" if key.startswith("sectors") else "shared"
-    mine = [a for a in costs.accesses if (a.space, a.is_write) == (space, key.endswith("stored"))]
+    mine = [a for a in costs.accesses if kind_of(a) == key]
     known = all(a.counts is not None for a in mine)
     return int(sum(a.counts.threads * a.itemsize for a in mine)) if known else 0
 
 
-def row_of(case: Case, seen: dict[str, int | None] | str, arch: str | None) -> dict[str, Any]:
-    """What is counted, executed and measured of one launch; of code for ``arch``."""
+def row_of(
+    case: Case, seen: Counters | str, arch: str | None, explained: bool = True
+) -> dict[str, Any]:
+    """What is counted, executed and measured of one call; of code for ``arch``."""
     example, name, sizes = case
     kernel = kernels(example)[name]
-    taken = {n: sizes[n] for n in kernel.sizes}
+    arrays = importlib.import_module(example).inputs(**sizes)
     begin = time.perf_counter()
-    costs = kernel.costs(**taken)
+    costs = kernel.costs(**arrays)
     row: dict[str, Any] = {"schedule": f"{example}, {name}", "sizes": sizes}
     row["source"] = source_key(kernel)
     row["seconds of counting"] = round(time.perf_counter() - begin, 3)
@@ -251,11 +371,17 @@ def row_of(case: Case, seen: dict[str, int | None] | str, arch: str | None) -> d
     if isinstance(seen, str):
         return {**row, "wrong": seen}
     row["measured"] = {
-        key: {"pieces": seen[METRICS[key]], "requests": seen[REQUESTS[key]]} for key in METRICS
+        key: {
+            "pieces": total(seen[name] for name in METRICS[key]),
+            "requests": total(seen.get(name) for name in REQUESTS[key]),
+        }
+        for key in KINDS
     }
     made: Any
     try:
-        made = row["executed"] = executed(kernel, taken, arch)
+        if not explained:
+            raise _machine.UntoldError("its machine code was not looked at")
+        made = row["executed"] = executed(kernel, dict(costs.sizes), arch, arrays)
     except Exception as error:
         made = row["executed"] = str(error).splitlines()[0]
     row["why"] = {
@@ -277,15 +403,14 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         sizes = " ".join(f"{name}={value}" for name, value in row["sizes"].items())
         if "wrong" in row:
-            shown.append([row["schedule"], sizes, *[""] * len(METRICS), row["wrong"]])
+            shown.append([row["schedule"], sizes, *[""] * len(KINDS), row["wrong"]])
             continue
         cells = [
-            compared(row["counted"][key]["pieces"], row["measured"][key]["pieces"])
-            for key in METRICS
+            compared(row["counted"][key]["pieces"], row["measured"][key]["pieces"]) for key in KINDS
         ]
         told = "; ".join(f"{key}: {text}" for key, text in row["why"].items())
         shown.append([row["schedule"], sizes, *cells, told])
-    _report.print_table(["schedule", "sizes", *METRICS, "what differs"], shown)
+    _report.print_table(["schedule", "sizes", *KINDS, "what differs"], shown)
 
 
 def compared(ours: int | None, seen: int | None) -> str:
@@ -304,6 +429,9 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", metavar="EXAMPLE", choices=list(SIZES))
     parser.add_argument("--seconds", type=float, default=210.0, help="after that, no new example")
+    parser.add_argument(
+        "--counters-only", action="store_true", help="look at no machine code: --recorded will"
+    )
     parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command")
     parser.add_argument(
         "--recorded", type=Path, metavar="PATH", help="explain the counters of an earlier run"
@@ -325,7 +453,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for example in options.only or SIZES:
         left = options.seconds - (time.perf_counter() - begin)
-        rows += of_example(example, left, read, head["arch"])
+        rows += of_example(example, left, read, head["arch"], not options.counters_only)
         print(f"{time.perf_counter() - begin:6.1f} s  {example}", flush=True)
     print()
     print_rows(rows)
@@ -361,14 +489,20 @@ def of_run(path: Path) -> tuple[dict[str, Any], Reader]:
     head = json.loads(path.read_text(encoding="utf-8"))
     known = {
         (row["schedule"], json.dumps(row["sizes"])): {
-            **{METRICS[key]: numbers["pieces"] for key, numbers in row["measured"].items()},
-            **{REQUESTS[key]: numbers["requests"] for key, numbers in row["measured"].items()},
+            name: value
+            for key, numbers in row["measured"].items()
+            for names, value in (
+                (METRICS[key], numbers["pieces"]),
+                (REQUESTS[key], numbers["requests"]),
+            )
+            # What several counters made together stands under the first of them.
+            for name, value in zip(names, (value, *[0] * len(names)), strict=False)
         }
         for row in head.pop("rows")
         if "measured" in row
     }
 
-    def read(todo: list[Case], _left: float) -> list[dict[str, int | None] | str]:
+    def read(todo: list[Case], _left: float) -> list[Counters | str]:
         keys = ((f"{example}, {name}", json.dumps(sizes)) for example, name, sizes in todo)
         return [known.get(key, "not measured in that run") for key in keys]
 
@@ -382,7 +516,7 @@ def is_told(row: dict[str, Any]) -> bool:
 
 
 def of_example(
-    example: str, seconds: float, read: Reader, arch: str | None
+    example: str, seconds: float, read: Reader, arch: str | None, explained: bool = True
 ) -> list[dict[str, Any]]:
     """The rows of an example; what goes wrong stands in them."""
     try:
@@ -392,20 +526,22 @@ def of_example(
             for sizes in SIZES[example]
             if takes(kernel, sizes)
         ]
-        found: list[dict[str, int | None] | str] = ["there was no time left"] * len(todo)
+        found: list[Counters | str] = ["there was no time left"] * len(todo)
         if seconds > 0:
             found = read(todo, seconds)
-        return [row_of(case, seen, arch) for case, seen in zip(todo, found, strict=True)]
+        return [row_of(case, seen, arch, explained) for case, seen in zip(todo, found, strict=True)]
     except Exception as error:
         wrong = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         return [{"schedule": example, "sizes": {}, "wrong": wrong}]
 
 
 def takes(kernel: Any, sizes: dict[str, int]) -> bool:
-    """Whether a schedule is one for these sizes."""
+    """Whether a schedule is one for these sizes; those that arrays tell are taken to be."""
+    if not sizes.keys() >= {*kernel.sizes}:
+        return True
     try:
         kernel.launch_config(**{n: sizes[n] for n in kernel.sizes})
-    except (KeyError, ValueError, LookupError):
+    except ValueError:
         return False
     except Exception as error:
         return "assum" not in str(error)

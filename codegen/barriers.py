@@ -54,7 +54,7 @@ def choose_gaps(needs: Dependences) -> dict[int, bool]:
     bodies = needs.bodies
     open_gaps = 0
     for body in bodies.all if needs.found else ():
-        if not bodies.divergent_names(body):
+        if not (bodies.divergent_names(body) or bodies.exits(body)):
             open_gaps |= body.own_gaps
     for need in needs.found:
         if not need.gaps & open_gaps:
@@ -73,10 +73,21 @@ def choose_gaps(needs: Dependences) -> dict[int, bool]:
 
 def _divergent(bodies: Bodies, need: Dependence) -> IllegalTransformError:
     body = bodies.owner[bits(need.gaps)[0]]
+    array = need.before.array
+    exits = bodies.exits(body)
+    if exits:
+        names = " and ".join(f"'{name}'" for name in exits)
+        raise IllegalTransformError(
+            f"threads exchange '{array}' inside the loop over '{body.loops[-1]}', between "
+            f"'{need.before.statement}' and '{need.after.statement}', and would have to wait for "
+            f"each other there; but {names} ends the loop for each thread when its data say so, "
+            "and nobody waits for those that have left",
+            instead="keep what is exchanged within one thread, or go through the whole loop under "
+            "a condition in place of the 'break'",
+        )
     values = bodies.divergent_names(body)
     names = ", ".join(f"'{name}'" for name in values)
     decide = "decides" if len(values) == 1 else "decide"
-    array = need.before.array
     return IllegalTransformError(
         f"threads exchange '{array}' inside the loop over '{body.loops[-1]}', between "
         f"'{need.before.statement}' and '{need.after.statement}', and would have to wait for "

@@ -270,7 +270,7 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
     """
     left = domain.gist(context).compute_divs().coalesce()
     if left.plain_is_universe():
-        return True, left
+        return True, _sets.universe()
     pieces = left.compute_divs().get_basic_sets()
     if len(pieces) == 1:
         parts = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from loopkit import _promotion as dt
-from loopkit._functions import call_type, fold_call
+from loopkit._functions import BITS, call_type, fold_call
 from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.calls import SPELLED
@@ -58,6 +58,10 @@ def _integer_call(name: str, operands: Sequence[Operand], common: dt.DType) -> V
     """A function of integers whose result is no floating-point number."""
     if name in _PREDICATES:
         return op.exact(_PREDICATES[name], dt.BOOL)
+    if name in BITS:
+        value = op.reduced(op.exact(operands[0], common))
+        result = common if name == "brev" else dt.INT32
+        return op.called(f"lk_{name}<{C_TYPES[common]}>", [value], result)
     if name in ("fmin", "fmax"):
         return op.function_of(name[1:], operands, common)
     value = op.exact(operands[0], common)

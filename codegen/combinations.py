@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from loopkit._collectives import COMBINE, combined_axes, spread_inames
+from functools import partial
+
+from loopkit._collectives import (
+    CARRY,
+    COMBINE,
+    SCAN,
+    TOGETHER,
+    combined_axes,
+    scanned_blocks,
+    scans_of,
+    spread_inames,
+)
 from loopkit._kernel import Kernel, Statement
+from loopkit._make.reduction_operations import operations_of
 from loopkit._tags import LocalAxis
 from loopkit.codegen.c.tree import CExpression, Combine, Element, Name
 from loopkit.codegen.combine import (
+    WAYS,
     Combining,
     Group,
     Operation,
@@ -16,6 +29,8 @@ from loopkit.codegen.combine import (
     scratch_of,
     way_of,
 )
+from loopkit.codegen.lookback import Tiles
+from loopkit.codegen.scan_ways import CARRIES, SCANS, scan_scratch_of, scan_way_of
 from loopkit.codegen.values import ValueLowering
 
 Block = tuple[int, int, int]
@@ -24,13 +39,23 @@ Block = tuple[int, int, int]
 def chosen_ways(
     kernel: Kernel, statement: Statement, block: Block
 ) -> tuple[tuple[Group, str], ...]:
-    """The groups that make a combination, one after another, each with the way in which it does."""
+    """The groups that combine, or make a scan, one after another, each with its way."""
     temporary = kernel.temporary_by_name[statement.written]
     assert temporary.dtype is not None and temporary.accumulates is not None
     operation = Operation(temporary.accumulates, temporary.dtype)
     axes = combined_axes(kernel)[temporary.name]
     by = temporary.combined_by
-    return tuple((group, way_of(group, operation, by)) for group in groups(block, axes))
+    found = groups(block, axes)
+    if statement.kind != COMBINE and found:
+        return ((found[0], scan_way_of(found, operation, by)),)
+    return tuple((group, way_of(group, operation, by)) for group in found)
+
+
+def is_shuffled(kernel: Kernel, statement: Statement, block: Block) -> bool:
+    """Whether threads of a warp exchange their results by shuffles in a statement."""
+    if statement.kind not in TOGETHER:
+        return False
+    return any(way in ("lanes", "warps") for _, way in chosen_ways(kernel, statement, block))
 
 
 def combination_note(kernel: Kernel, statement: Statement, block: Block) -> str:
@@ -40,30 +65,53 @@ def combination_note(kernel: Kernel, statement: Statement, block: Block) -> str:
     axes = combined_axes(kernel)[name]
     inames = spread_inames(kernel)[name]
     mine = [i for i in inames if isinstance(kernel.iname_tags[i], LocalAxis)]
-    operation = kernel.temporary_by_name[name].accumulates
-    return f"{operation} over {', '.join(mine)}: {described(block, axes, ways)}"
+    if statement.kind != COMBINE:
+        path = kernel.paths[statement.id]
+        mine = [
+            *dict.fromkeys(i for s in scans_of(kernel, name) if s.path == path for i in s.inames)
+        ]
+    operation = operations_of(kernel.reductions)[kernel.temporary_by_name[name].accumulates or ""]
+    shown = operation.shown
+    if any(s.kind == "update" and s.operation is None for s in kernel.writers[name]):
+        shown = f"segmented {shown}"
+    if statement.kind == CARRY:
+        return f"what all threads along {', '.join(mine)} have, to the first"
+    running = "" if statement.kind == COMBINE else "running "
+    blocks = ", blocks by look-back" * bool(scanned_blocks(kernel, name))
+    return f"{running}{shown} over {', '.join(mine)}: {described(block, axes, ways)}{blocks}"
 
 
 def scratch_bytes(kernel: Kernel, block: Block) -> int:
     """The shared memory that all combinations of a block take."""
-    total = 0
+    total, is_drawn = 0, False
     for statement in kernel.statements:
-        if statement.kind == COMBINE:
+        if statement.kind in TOGETHER:
             dtype = kernel.temporary_by_name[statement.written].dtype
             assert dtype is not None
+            is_carry = statement.kind == CARRY
             for group, way in chosen_ways(kernel, statement, block):
-                total += scratch_of(group, way) * dtype.itemsize
-    return total
+                if statement.kind == COMBINE:
+                    count = scratch_of(group, way)
+                else:
+                    count = scan_scratch_of(group, way, is_carry=is_carry)
+                total += count * dtype.itemsize
+            if scanned_blocks(kernel, statement.written):
+                total += dtype.itemsize
+                is_drawn = True
+    return total + 4 * is_drawn
 
 
 class CombinationLowering:
     """Lowers the combinations of a kernel."""
 
-    def __init__(self, kernel: Kernel, block: Block, values: ValueLowering) -> None:
+    def __init__(
+        self, kernel: Kernel, block: Block, values: ValueLowering, tiles: Tiles | None
+    ) -> None:
         self.kernel = kernel
         self.block = block
         self.values = values
-        self.taken: list[str] = []
+        self.tiles = tiles
+        self.taken = [*tiles.names] if tiles is not None else []
 
     def node(self, statement: Statement) -> Combine:
         """The node of one combination."""
@@ -75,6 +123,9 @@ class CombinationLowering:
             return values.combined(statement, operation, place, value)
 
         start = next(s for s in self.kernel.writers[name] if s.kind == "init")
+        # What carries on keeps those who read in a scan from those who write in the next.
+        kinds = {s.kind for s in self.kernel.writers[name]}
+        is_repeated = bool(self.kernel.paths[statement.id]) and CARRY not in kinds
         combining = Combining(
             values.access(*statement.write),
             Operation(operation, dtype),
@@ -83,11 +134,16 @@ class CombinationLowering:
             values(start.rhs, dtype),
             lambda word: self.fresh(f"{name}_{word}"),
             self.fresh(f"{name}_other"),
-            bool(self.kernel.paths[statement.id]),
+            is_repeated,
+            operations_of(self.kernel.reductions)[operation].is_ordered,
         )
         note = combination_note(self.kernel, statement, self.block)
         chosen = chosen_ways(self.kernel, statement, self.block)
-        return combined(combining, chosen, statement.id, f"{statement.id}: {note}")
+        ways = {COMBINE: WAYS, CARRY: CARRIES}.get(statement.kind, SCANS)
+        behind = None
+        if self.tiles is not None and name in self.tiles.states and statement.kind == SCAN:
+            behind = partial(self.tiles.looked_back, combining, name)
+        return combined(combining, chosen, statement.id, f"{statement.id}: {note}", ways, behind)
 
     def fresh(self, base: str) -> str:
         """A name that nothing has yet."""

@@ -9,8 +9,6 @@ which the threads of a group get the whole:
   its result in shared memory, from where all read those of all warps;
 - ``shared``: a tree in shared memory, for any group;
 - ``atomic``: one cell of shared memory, to which all add.
-
-What a person asks for (``by=``) is one of them, or an error.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 
 from loopkit import _promotion as dt
+from loopkit._collectives import LOOKBACK
 from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
 from loopkit._promotion import DType, dtype_name
@@ -95,6 +94,11 @@ def way_of(group: Group, operation: Operation, by: str | None) -> str:
     Raises :class:`IllegalTransformError` for what cannot be had as it was asked for.
     """
     dtype = operation.dtype
+    if by == LOOKBACK:
+        raise IllegalTransformError(
+            f"a {operation.name} that is not running has nothing to look back at",
+            instead="by='shuffle' or by='shared'; across blocks, by='atomic' with inames",
+        )
     is_shuffled = dt.COMPLEXES.isdisjoint((dtype, *dt.components_of(dtype).values()))
     if by == "atomic":
         if operation.atomic is None:
@@ -144,18 +148,19 @@ _WORDS = {
 }
 
 
-def _int(value: int) -> c.Number:
+def integer(value: int) -> c.Number:
+    """A number of C."""
     return c.Number(value, "int")
 
 
-def _of(operator: str, left: c.CExpression, right: c.CExpression | int) -> c.CExpression:
+def binary(operator: str, left: c.CExpression, right: c.CExpression | int) -> c.CExpression:
     """``left operator right``, without what changes nothing."""
     if type(right) is int and (operator, right) in (("*", 1), ("/", 1), ("+", 0), ("-", 0)):
         return left
-    return c.Binary(operator, left, _int(right) if isinstance(right, int) else right)
+    return c.Binary(operator, left, integer(right) if isinstance(right, int) else right)
 
 
-def _halves(count: int) -> Iterator[int]:
+def halves(count: int) -> Iterator[int]:
     """The powers of two below ``count``, the largest first."""
     step = 1 << (count - 1).bit_length()
     while step > 1:
@@ -172,7 +177,8 @@ class Combining:
 
     ``update`` gives the operator and the right side by which a place takes in a value, ``neutral``
     is the value that changes nothing, ``fresh`` makes a name, ``other`` is that of a variable for
-    what comes from another lane, ``is_repeated`` says that it may run again.
+    what comes from another lane, ``is_repeated`` says that it may run again, and ``is_ordered``
+    that operands have an order.
     """
 
     target: c.Name | c.Element
@@ -183,16 +189,21 @@ class Combining:
     fresh: Callable[[str], str]
     other: str
     is_repeated: bool
+    is_ordered: bool = False
 
     @property
     def ctype(self) -> str:
         """The type of what is combined."""
         return C_TYPES[self.operation.dtype]
 
-    def takes(self, value: c.CExpression, place: c.Name | c.Element | None = None) -> c.Assign:
+    def takes(self, value: c.CExpression) -> c.Assign:
         """``target = operation(target, value)``."""
-        place = place or self.target
-        return c.Assign(place, *self.update(place, value), None)
+        return c.Assign(self.target, *self.update(self.target, value), None)
+
+    def takes_before(self, value: c.Name | c.Element) -> c.Assign:
+        """The same with ``value`` on the left, where that is another result."""
+        both = (value, self.target) if self.is_ordered else (self.target, value)
+        return c.Assign(self.target, *self.update(*both), None)
 
     def takes_from(self, shuffle: c.CExpression) -> list[c.Node]:
         """``target = operation(target, what another lane has)``: every lane asks, and once."""
@@ -203,8 +214,11 @@ class Combining:
         return [self.stores(shuffle, other), self.takes(other)]
 
     def shuffle(self, word: str, mask: c.CExpression, lane: c.CExpression) -> c.CExpression:
-        """What another lane has; of a record component by component."""
-        components = dt.components_of(self.operation.dtype)
+        """What another lane has; of a record component by component, of complex numbers, too."""
+        dtype = self.operation.dtype
+        components = dt.components_of(dtype)
+        if dtype in dt.COMPLEXES:
+            components = dict.fromkeys(("re", "im"), dt.real_of(dtype))
         function = f"__shfl{word}_sync"
         if not components:
             return c.Call(function, (mask, self.target, lane))
@@ -227,24 +241,35 @@ class Combining:
         return (c.Wait("block"),) if self.is_repeated else ()
 
 
+Ways = dict[str, Callable[["Combining", Group, c.CExpression], list[c.Node]]]
+
+
 def combined(
-    combining: Combining, chosen: tuple[tuple[Group, str], ...], statement: str, comment: str
+    combining: Combining,
+    chosen: tuple[tuple[Group, str], ...],
+    statement: str,
+    comment: str,
+    ways: Ways,
+    behind: Callable[[c.CExpression], list[c.Node]] | None = None,
 ) -> c.Combine:
-    """The node of a combination: for each group in turn, the way that was chosen."""
+    """The node of a combination: of ``ways``, for each group in turn, the one that was chosen.
+
+    ``behind`` it stands what is made of the number of a thread.
+    """
     body: list[c.Node] = []
-    number = _thread_number(combining.block)
+    number = thread_number(combining.block)
     let = c.Let("int", combining.fresh("thread"), number)
-    if not isinstance(number, c.Name):
-        number = c.Name(let.name)
+    number = number if isinstance(number, c.Name) else c.Name(let.name)
     for group, way in chosen:
-        body += WAYS[way](combining, group, number)
+        body += ways[way](combining, group, number)
+    if behind is not None:
+        body += behind(number)
     used = {part.name for part in _parts(body) if isinstance(part, c.Name)}
     if let.name in used:
         body.insert(0, let)
     if combining.other in used:
         body.append(c.Declaration("private", combining.ctype, combining.other, ()))
-    if not body:  # one thread has it all
-        body.append(combining.stores(combining.target))
+    body = body or [combining.stores(combining.target)]  # one thread has it all
     declared = [node for node in body if isinstance(node, c.Declaration)]
     rest = [node for node in body if not isinstance(node, c.Declaration)]
     return c.Combine(combining.target, (*declared, *rest), statement, comment)
@@ -267,20 +292,20 @@ def _parts(nodes: list[c.Node]) -> Iterator[c.CExpression]:
             yield from c.walk(whole)
 
 
-def _thread_number(block: tuple[int, int, int]) -> c.CExpression:
+def thread_number(block: tuple[int, int, int]) -> c.CExpression:
     """The number of a thread in its block."""
     total: c.CExpression | None = None
     stride = 1
     for word, extent in zip(CUDA.thread_index, block, strict=True):
         if extent > 1:
             own = c.Name(word)
-            term = own if stride == 1 else c.Binary("*", _int(stride), own)
+            term = own if stride == 1 else c.Binary("*", integer(stride), own)
             total = term if total is None else c.Binary("+", total, term)
         stride *= extent
-    return total if total is not None else _int(0)
+    return integer(0) if total is None else total
 
 
-def _mask(group: Group, number: c.CExpression) -> c.CExpression:
+def lanes_of(group: Group, number: c.CExpression) -> c.CExpression:
     """The lanes of a thread's warp that there are."""
     rest = group.threads % CUDA.warp
     some = c.Number((1 << rest) - 1, "uint")
@@ -288,7 +313,7 @@ def _mask(group: Group, number: c.CExpression) -> c.CExpression:
         return _ALL_LANES
     if group.threads < CUDA.warp:
         return some
-    return c.Choice(_of("<", number, group.threads - rest), _ALL_LANES, some)
+    return c.Choice(binary("<", number, group.threads - rest), _ALL_LANES, some)
 
 
 def _exchange(combining: Combining, mask: c.CExpression, count: int, stride: int) -> list[c.Node]:
@@ -296,7 +321,7 @@ def _exchange(combining: Combining, mask: c.CExpression, count: int, stride: int
     target, operation = combining.target, combining.operation.name
     if count == CUDA.warp and operation in ("any", "all"):
         return [combining.stores(c.Call(f"__{operation}_sync", (mask, target)))]
-    shuffles = (combining.shuffle("_xor", mask, _int(s * stride)) for s in _halves(count))
+    shuffles = (combining.shuffle("_xor", mask, integer(s * stride)) for s in halves(count))
     return [node for shuffle in shuffles for node in combining.takes_from(shuffle)]
 
 
@@ -311,26 +336,26 @@ def _gather(
     other = c.Name(combining.other)
     found: list[c.Node] = []
     for step, lanes in steps:
-        shuffle = combining.shuffle("_down", mask, _int(lanes))
+        shuffle = combining.shuffle("_down", mask, integer(lanes))
         found.append(combining.stores(shuffle, other))
-        reaches = _of("<", _of("+", rank, step), count)
+        reaches = binary("<", binary("+", rank, step), count)
         found.append(c.If(reaches, (combining.takes(other),)))
     return found
 
 
 def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    mask = _mask(group, number)
+    mask = lanes_of(group, number)
     if group.span & (group.span - 1) == 0:
         return _exchange(combining, mask, group.count, group.stride)
     # All of the block is in one warp.
-    rank = _of("/", number, group.stride)
+    rank = binary("/", number, group.stride)
     if group.span < group.threads:
-        rank = _of("%", rank, group.count)
-    steps = [(step, step * group.stride) for step in _halves(group.count)]
+        rank = binary("%", rank, group.count)
+    steps = [(step, step * group.stride) for step in halves(group.count)]
     found = _gather(combining, mask, steps, rank, group.count)
-    first: c.CExpression = _int(0)
+    first: c.CExpression = integer(0)
     if group.count < group.threads:
-        behind = rank if group.stride == 1 else c.Binary("*", _int(group.stride), rank)
+        behind = rank if group.stride == 1 else c.Binary("*", integer(group.stride), rank)
         first = c.Binary("-", number, behind)
     return [*found, combining.stores(combining.shuffle("", mask, first))]
 
@@ -339,8 +364,8 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
     warp, count = CUDA.warp, group.warps
     is_whole = group.threads % warp == 0
     scratch = combining.scratch("warps", scratch_of(group, "warps"))
-    lane = _of("%", number, warp)
-    mask = _mask(group, number)
+    lane = binary("%", number, warp)
+    mask = lanes_of(group, number)
     found: list[c.Node] = [scratch]
     if is_whole:
         found += _exchange(combining, mask, warp, 1)
@@ -349,73 +374,76 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
             let = c.Let("unsigned int", combining.fresh("lanes"), mask)
             found.append(let)
             mask = c.Name(let.name)
-        steps = [(step, step) for step in _halves(warp)]
+        steps = [(step, step) for step in halves(warp)]
         found += _gather(combining, mask, steps, number, group.threads)
-    own = c.Element(scratch.name, (_of("/", number, warp),))
+    own = c.Element(scratch.name, (binary("/", number, warp),))
     found += combining.again()
     stored = combining.stores(combining.target, own)
-    found += [c.If(c.Binary("==", lane, _int(0)), (stored,)), c.Wait("block")]
-    first: c.CExpression = _int(0)
+    found += [c.If(c.Binary("==", lane, integer(0)), (stored,)), c.Wait("block")]
+    first: c.CExpression = integer(0)
     if group.count < group.threads:
-        first = _of("*", _of("/", number, group.count), count)
+        first = binary("*", binary("/", number, group.count), count)
     slots = 1 << (count - 1).bit_length()
     if is_whole and count > 4:
-        slot = _of("%", number, slots)
-        at = slot if first == _int(0) else c.Binary("+", first, slot)
+        slot = binary("%", number, slots)
+        at = slot if first == integer(0) else c.Binary("+", first, slot)
         value: c.CExpression = c.Element(scratch.name, (at,))
         if slots > count:
-            value = c.Choice(_of("<", slot, count), value, combining.neutral)
+            value = c.Choice(binary("<", slot, count), value, combining.neutral)
         found.append(combining.stores(value))
         return found + _exchange(combining, mask, slots, 1)
     found.append(combining.stores(c.Element(scratch.name, (first,))))
     if count <= 4:
-        places = (_int(w) if first == _int(0) else _of("+", first, w) for w in range(1, count))
-        return found + [combining.takes(c.Element(scratch.name, (place,))) for place in places]
+        for w in range(1, count):
+            place = integer(w) if first == integer(0) else binary("+", first, w)
+            found.append(combining.takes(c.Element(scratch.name, (place,))))
+        return found
     each = c.Name(combining.fresh("warp"))
-    place = each if first == _int(0) else c.Binary("+", first, each)
+    place = each if first == integer(0) else c.Binary("+", first, each)
     taken = combining.takes(c.Element(scratch.name, (place,)))
-    return [*found, c.For("int", each.name, _int(1), _int(count), False, 1, (taken,))]
+    return [*found, c.For("int", each.name, integer(1), integer(count), False, 1, (taken,))]
 
 
 def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     scratch = combining.scratch("parts", scratch_of(group, "shared"))
-    rank = _of("/", number, group.stride)
+    rank = binary("/", number, group.stride)
     if group.span < group.threads:
-        rank = _of("%", rank, group.count)
+        rank = binary("%", rank, group.count)
     own = c.Element(scratch.name, (number,))
     found: list[c.Node] = [scratch, *combining.again(), combining.stores(combining.target, own)]
     left = group.count
-    for step in _halves(group.count):
-        taken = combining.takes(c.Element(scratch.name, (_of("+", number, step * group.stride),)))
+    for step in halves(group.count):
+        place = binary("+", number, step * group.stride)
+        taken = combining.takes(c.Element(scratch.name, (place,)))
         body = (taken, combining.stores(combining.target, own))
-        found += [c.Wait("block"), c.If(_of("<", rank, left - step), body)]
+        found += [c.Wait("block"), c.If(binary("<", rank, left - step), body)]
         left = step
     behind: c.CExpression = number
     if group.count == group.threads:
-        behind = _int(0)
+        behind = integer(0)
     elif group.stride == 1:
         behind = c.Binary("-", number, rank)
     else:
-        behind = c.Binary("-", number, c.Binary("*", _int(group.stride), rank))
+        behind = c.Binary("-", number, c.Binary("*", integer(group.stride), rank))
     found.append(c.Wait("block"))
     return [*found, combining.stores(c.Element(scratch.name, (behind,)))]
 
 
 def _atomic(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     scratch = combining.scratch("whole", scratch_of(group, "atomic"))
-    rank = _of("/", number, group.stride)
-    which: c.CExpression = _int(0)
+    rank = binary("/", number, group.stride)
+    which: c.CExpression = integer(0)
     if group.count < group.threads:
-        rank = _of("%", rank, group.count) if group.span < group.threads else rank
-        which = _of("/", number, group.span)
+        rank = binary("%", rank, group.count) if group.span < group.threads else rank
+        which = binary("/", number, group.span)
         if group.stride > 1:
-            inner = _of("%", number, group.stride)
-            outer = _of("*", which, group.stride)
+            inner = binary("%", number, group.stride)
+            outer = binary("*", which, group.stride)
             which = c.Binary("+", outer, inner) if group.span < group.threads else inner
     cell = c.Element(scratch.name, (which,))
     assert combining.operation.atomic is not None
     operator, function = combining.operation.atomic
-    start = c.If(c.Binary("==", rank, _int(0)), (combining.stores(combining.neutral, cell),))
+    start = c.If(c.Binary("==", rank, integer(0)), (combining.stores(combining.neutral, cell),))
     added = c.Assign(cell, operator, combining.target, None, function)
     return [
         scratch,
@@ -428,7 +456,7 @@ def _atomic(combining: Combining, group: Group, number: c.CExpression) -> list[c
     ]
 
 
-WAYS: dict[str, Callable[[Combining, Group, c.CExpression], list[c.Node]]] = {
+WAYS: Ways = {
     "lanes": _lanes,
     "warps": _warps,
     "shared": _shared,

@@ -36,6 +36,7 @@ from loopkit._same import key_of
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances, split_predicates
+from loopkit.codegen.meeting_points import apart, common, equal, holds_somewhere
 
 Cell = tuple[Expression, ...]
 
@@ -106,13 +107,16 @@ class Conflicts:
         self.single_thread = hardware.block == (1, 1, 1)
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
-        self._tables: dict[tuple[object, ...], Touched | None] = {}
+        self._tables: dict[int, Touched | None] = {}
         self._alike: dict[Hashable, list[tuple[isl.Set, Touched | None]]] = {}
         self._conditions: dict[str, tuple[Expression, ...]] = {}
         self._far: dict[tuple[int, int], int] = {}
         self._happens: dict[tuple[object, ...], bool] = {}
         self._arounds: dict[str, isl.Set] = {}
         self._pairs: dict[tuple[object, ...], isl.Set] = {}
+        self._across_blocks: dict[tuple[int, int], bool] = {}
+        self._kinds: dict[int, tuple[int, tuple[object, ...], Access]] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
         self.by_array = grouped((a.array, a) for found in self.accesses.values() for a in found)
 
@@ -158,12 +162,31 @@ class Conflicts:
 
     def kind(self, access: Access) -> tuple[object, ...]:
         """What decides an access's conflicts; statements that differ elsewhere share it."""
+        return self._kind_of(access)[1]
+
+    def _kind_of(self, access: Access) -> tuple[int, tuple[object, ...], Access]:
+        """A number for the kind of an access, and the kind (memoised; the access keeps its id)."""
+        found = self._kinds.get(id(access))
+        if found is None:
+            kind = self._find_kind(access)
+            number = self._numbers.setdefault(kind, len(self._numbers))
+            found = self._kinds[id(access)] = number, kind, access
+        return found
+
+    def _find_kind(self, access: Access) -> tuple[object, ...]:
         statement = self.kernel.statement_by_id[access.statement]
         number = self.instances.keys[access.statement]
-        placed = runs_once_along(self.kernel, statement)
         conditions = self.conditions(statement) + access.guards
-        where = (number, statement.inames, placed, conditions)
+        where = (number, statement.inames, self._alone(statement), conditions)
         return (access.array, access.cells, access.atomic, *where)
+
+    @memoised
+    def _alone(self, statement: Statement) -> frozenset[tuple[str, int]]:
+        """The axes on which the statement has no coordinate, and runs on index 0 alone."""
+        hardware = self.hardware
+        mine = {(c.kind, c.axis) for c in hardware.coordinates if c.iname in statement.inames}
+        used = {(kind, axis) for kind in "gl" for axis in hardware.used_axes(kind)}
+        return runs_once_along(self.kernel, statement) & (used - mine)
 
     def conditions(self, statement: Statement) -> tuple[Expression, ...]:
         """Predicates that the statement's instances leave out although sets can hold them."""
@@ -223,7 +246,7 @@ class Conflicts:
                 value = prim.Sum((prim.Variable(names[c.iname]), -c.lower))
                 extra = extra & _sets.equality(word, value)
             words.add(word)
-        alone = runs_once_along(self.kernel, statement)
+        alone = self._alone(statement)
         for kind in "gl":
             for axis in self.hardware.used_axes(kind):
                 word = thread_word(kind, axis, label, blocks)
@@ -240,11 +263,7 @@ class Conflicts:
         if not all(map(self.is_plain, (*first, *second))):
             possible = equal_cells(self.kernel.assertions, mine, its, data_of(self.kernel))
             return possible
-        result = _sets.universe()
-        for a, b in zip(mine, its, strict=True):
-            if a != b:
-                result = result & _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
-        return result
+        return equal(mine, its)
 
     def pairs(
         self, first: Access, second: Access, order: Order, blocks: bool = False
@@ -265,8 +284,8 @@ class Conflicts:
             return
         for cell in first.cells:
             for other in second.cells:
-                found = both & self._same_cell(one, cell, two, other)
-                if not found.is_empty():
+                found = common(both, self._same_cell(one, cell, two, other))
+                if found is not None:
                     yield cell, other, found
 
     def reach(self, first: Access, second: Access, order: Order) -> Reach:
@@ -279,7 +298,8 @@ class Conflicts:
         # One look answers for all loops around a statement.
         if alone and self.reach(first, second, ANY_ORDER) is Reach.NOWHERE:
             return Reach.NOWHERE
-        key = (self.kind(first), self.kind(second), order)
+        # Where neither comes first, it does not matter which of the two is named first.
+        key = (*self._two(first, second, ordered=order.carried is not None), order)
         return once(self._reaches, key, self._find_reach, first, second, order)
 
     def _find_reach(self, first: Access, second: Access, order: Order) -> Reach:
@@ -288,15 +308,15 @@ class Conflicts:
             return listed
         found = Reach.NOWHERE
         alone = first.statement == second.statement
-        # One access beside itself is symmetric: one of two mirror images suffices.
-        step = 2 if first == second and order.carried is None else 1
+        # One kind beside itself is symmetric: one of two mirror images suffices.
+        step = 2 if self.kind(first) == self.kind(second) and order.carried is None else 1
         for _, _, pairs in self.pairs(first, second, order):
             # Threads mostly keep to themselves within a statement, and meet between two.
-            if alone and not self._any(pairs, self.other_thread[::step]):
+            if alone and not holds_somewhere(pairs, self.other_thread[::step]):
                 continue
-            if self._any(pairs, self.other_warp[::step]):
+            if holds_somewhere(pairs, self.other_warp[::step]):
                 return Reach.BLOCK
-            if found is Reach.NOWHERE and self._any(pairs, self.other_thread):
+            if found is Reach.NOWHERE and holds_somewhere(pairs, self.other_thread):
                 found = Reach.WARP
         return found
 
@@ -340,7 +360,7 @@ class Conflicts:
 
     def _touched(self, access: Access) -> Touched | None:
         """What each thread touches by an access, as a list (memoised)."""
-        return once(self._tables, self.kind(access), self._find_touched, access)
+        return once(self._tables, self._kind_of(access)[0], self._find_touched, access)
 
     def _find_touched(self, access: Access) -> Touched | None:
         declared = self.kernel.temporary_by_name.get(access.array)
@@ -367,14 +387,21 @@ class Conflicts:
         alike.append((side.domain, found))
         return found
 
-    def _any(self, pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
-        return any(not (pairs & condition).is_empty() for condition in conditions)
-
     def meet_across_blocks(self, first: Access, second: Access) -> bool:
-        """Whether two accesses touch one cell in different blocks, whenever they run."""
-        step = 2 if first == second else 1
+        """Whether two accesses touch one cell in different blocks, whenever they run (memoised)."""
+        kinds = self._two(first, second, ordered=False)
+        return once(self._across_blocks, kinds, self._find_across_blocks, first, second)
+
+    def _two(self, first: Access, second: Access, *, ordered: bool) -> tuple[int, int]:
+        """The numbers of the kinds of two accesses."""
+        one, two = self._kind_of(first)[0], self._kind_of(second)[0]
+        return (one, two) if ordered or one < two else (two, one)
+
+    def _find_across_blocks(self, first: Access, second: Access) -> bool:
+        # One kind beside itself is symmetric: one of two mirror images suffices.
+        step = 2 if self.kind(first) == self.kind(second) else 1
         return any(
-            self._any(pairs, self.other_block[::step])
+            holds_somewhere(pairs, self.other_block[::step])
             for _, _, pairs in self.pairs(first, second, ANY_ORDER, blocks=True)
         )
 
@@ -409,7 +436,7 @@ class Conflicts:
             for b in kinds[position:]:
                 for _, _, pairs in self.pairs(a, b, ANY_ORDER, blocks):
                     # One access beside itself is symmetric: every other condition suffices.
-                    if self._any(pairs, differ[::2] if a is b else differ):
+                    if holds_somewhere(pairs, differ[::2] if a is b else differ):
                         return False
         return True
 
@@ -435,7 +462,7 @@ class Conflicts:
         return tuple(
             part
             for axis in self.hardware.used_axes(kind)
-            for part in _apart(*(prim.Variable(thread_word(kind, axis, x, True)) for x in _LABELS))
+            for part in apart(*(prim.Variable(thread_word(kind, axis, x, True)) for x in _LABELS))
         )
 
     @cached_property
@@ -444,7 +471,7 @@ class Conflicts:
         x, y, z = self.hardware.block
         if x * y * z <= CUDA.warp:
             return ()
-        return _apart(*map(self._warp, _LABELS))
+        return apart(*map(self._warp, _LABELS))
 
     @cached_property
     def same_warp(self) -> isl.Set:
@@ -475,9 +502,3 @@ class Conflicts:
 def thread_word(kind: str, axis: int, label: str, blocks: bool) -> str:
     """The name of a hardware index of one side; that of the block is shared, or not."""
     return instance(hidden("index", kind, axis), label if kind == "l" or blocks else "")
-
-
-def _apart(one: Expression, two: Expression) -> tuple[isl.Set, isl.Set]:
-    """``{ one < two }``, and its mirror image."""
-    less, more = (_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
-    return less, more

@@ -12,6 +12,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
+from loopkit._device_functions import OwnFunction
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._functions import call_type
@@ -19,7 +20,7 @@ from loopkit._nodes import Component, Expression, Record, TypeCast
 from loopkit._types import asked_of
 from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
-from loopkit.codegen.c.tree import Braces, CExpression, Choice, Member, Unary
+from loopkit.codegen.c.tree import Braces, Call, CExpression, Choice, Member, Unary
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.calls import lower_call
 from loopkit.codegen.operands import Operand, Value
@@ -157,7 +158,15 @@ class ExpressionLowering(OperationLowering):
         return self._called("pow", [self.rec(expr.base), self.rec(expr.exponent)], expr)
 
     def call(self, expr: Any) -> Operand:
+        if isinstance(expr.function, OwnFunction):
+            return self.own_call(expr)
         return self._called(expr.function.name, list(map(self.rec, expr.parameters)), expr)
+
+    def own_call(self, expr: Any) -> Value:
+        """A user's function, of values of just its types: C chooses the overload by them."""
+        operands = [op.whole(self.rec(p)) for p in expr.parameters]
+        own = expr.function.overload([op.typed(o) for o in operands], asked_of(expr))
+        return Value(Call(own.c_name, tuple(map(op.of_type, operands, own.types))), own.result)
 
     def _called(self, name: str, operands: list[Operand], expr: Any) -> Operand:
         """A call; of what has no type it is computed in the types that C computes with."""

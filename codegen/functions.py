@@ -9,21 +9,25 @@ import numpy as np
 from loopkit._arrays import (
     AddressSpace,
     ArrayArg,
+    ConstantTable,
     TemporaryVariable,
     ValueArg,
     storage_shape,
     strides_of,
 )
-from loopkit._collectives import COMBINE, reduction_text
+from loopkit._collectives import TOGETHER, reduction_text
 from loopkit._kernel import Kernel, Statement
+from loopkit._make.free_names import fresh_names
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
 from loopkit.codegen import ir
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.renamed import renamed
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.combinations import CombinationLowering
 from loopkit.codegen.index import IndexLowering
 from loopkit.codegen.ir import names_of, walk
+from loopkit.codegen.lookback import tiles_of
 from loopkit.codegen.nest import Nest
 from loopkit.codegen.operands import integer
 from loopkit.codegen.storage import ALIGNMENT, Storage
@@ -41,11 +45,26 @@ class BodyLowering:
         self.ranges = ranges
         self.values = ValueLowering(kernel, ranges, self.access)
         self.index = IndexLowering(self.values)
-        self.combinations = CombinationLowering(kernel, nest.hardware.block, self.values)
+        self.tiles = tiles_of(kernel, nest.hardware)
+        self.combinations = CombinationLowering(
+            kernel, nest.hardware.block, self.values, self.tiles
+        )
+
+        # Two loops over one iname have two labels.
+        self.labels: dict[str, str] = {}
+        taken: set[str] = set()
+        for node in walk(nest.code):
+            if isinstance(node, ir.For) and node.flags:
+                label = next(fresh_names(f"after_{node.iname}", taken))
+                self.labels.update(dict.fromkeys(node.flags, label))
 
     def body(self) -> tuple[c.Node, ...]:
         """Declarations, coordinates, and all that runs."""
-        return (*self.declarations(), *self.coordinates(), *self.code(self.nest.code))
+        body = (*self.declarations(), *self.coordinates(), *self.code(self.nest.code))
+        if self.tiles is None:
+            return body
+        taken = self.tiles.taking(self.nest.hardware.block)
+        return (*taken, *renamed(body, {self.tiles.word: self.tiles.tile}))
 
     def access(self, name: str, indices: tuple[Expression, ...]) -> c.Name | c.Element:
         """One element."""
@@ -76,7 +95,7 @@ class BodyLowering:
         """Shared temporaries, then private ones."""
         for space, word in ((AddressSpace.LOCAL, "shared"), (AddressSpace.PRIVATE, "private")):
             for name, declared in self.storage.declared.items():
-                if declared.temporary.address_space is not space:
+                if declared.temporary.address_space is not space or name in self.nest.gone:
                     continue
                 ctype, offset = C_TYPES[self.values.dtype_of(name)], declared.offset
                 shape: tuple[int | None, ...] = declared.dimensions
@@ -113,11 +132,15 @@ class BodyLowering:
                 found.append(c.Wait("warp" if node.of_warp else "block", node.reason + within))
                 continue
             self.ranges.enter(node.context)
-            if isinstance(node, ir.Do) and node.statement.kind == COMBINE:
+            if isinstance(node, ir.Do) and node.statement.kind in TOGETHER:
                 found.append(self.combinations.node(node.statement))
                 continue
             if isinstance(node, ir.Do):
                 found.append(self.values.assignment(node.statement, self.note(node.statement)))
+                continue
+            if isinstance(node, ir.Leave):
+                label = self.labels[node.statement.written] if node.loop else None
+                found.append(c.Break(label, node.statement.id, node.statement.id))
                 continue
             if isinstance(node, ir.If):
                 condition = self.index(node.condition)
@@ -131,7 +154,12 @@ class BodyLowering:
                 continue
             lower, upper = self.index(node.lower), self.index(node.upper)
             body = self.code(node.body)
-            found.append(c.For(ctype, name, lower, upper, False, node.step, body, node.unroll))
+            found.append(
+                c.For(
+                    *(ctype, name, lower, upper, False, node.step, body, node.unroll),
+                    label=_label_in(body, frozenset(map(self.labels.get, node.flags))),
+                )
+            )
         return tuple(found)
 
     def note(self, statement: Statement) -> str:
@@ -143,10 +171,16 @@ class BodyLowering:
         return f"{statement.id}, by {statement.made_by}"
 
 
+def _label_in(body: tuple[c.Node, ...], labels: frozenset[str | None]) -> str | None:
+    """That of some labels to which a body jumps, if it does."""
+    jumps = (node.label for node in c.statements(body) if isinstance(node, c.Break))
+    return next((label for label in jumps if label in labels), None)
+
+
 def parameters(kernel: Kernel, scratch: list[TemporaryVariable]) -> list[ValueParam | ArrayParam]:
     """The parameters of the generated function, in the kernel's order, sizes as they come."""
     result: list[ValueParam | ArrayParam] = []
-    for argument in kernel.args:
+    for argument in kernel.passed:
         if isinstance(argument, ValueArg):
             dtype = argument.dtype or np.dtype(np.int32)
             result.append(ValueParam(argument.name, dtype, default=argument.default))
@@ -167,6 +201,15 @@ def _array_parameter(kernel: Kernel, array: ArrayArg | TemporaryVariable, role: 
         is_read=array.name in kernel.readers if is_input is None else is_input,
         is_written=array.name in kernel.writers,
         role=role,
+    )
+
+
+def tables_of(kernel: Kernel) -> tuple[c.Table, ...]:
+    """The tables of constants that a kernel reads, in its order."""
+    return tuple(
+        c.Table(a.name, C_TYPES[a.contents.dtype], a.contents.data)
+        for a in kernel.args
+        if isinstance(a, ConstantTable) and a.contents is not None and a.name in kernel.readers
     )
 
 

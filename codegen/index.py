@@ -131,6 +131,8 @@ class IndexLowering:
             return self._number(int(stride) * place.value)
         if stride == 1:
             return place
+        if place.value == 1:
+            return self._sized(stride, is_offset=True)
         factors = stride.children if isinstance(stride, prim.Product) else (stride,)
         return self._product([*(self._sized(f, is_offset=True) for f in factors), place])
 

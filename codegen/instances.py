@@ -101,6 +101,9 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
             known[number] = domain & condition if has_conditions else domain
             if is_common:
                 known[number] = enlarger.on_all_threads(known[number], statement)
+            # What was enlarged for nothing is as it was.
+            alike = (n for n, s in known.items() if n != number and s.plain_is_equal(known[number]))
+            numbers[key] = number = next(alike, number)
         sets[statement.id], keys[statement.id] = known[number], number
     return Instances(sets, keys)
 

@@ -38,7 +38,7 @@ def of_whole_numbers(condition: Expression) -> Expression:
 
 @dataclass(frozen=True)
 class For:
-    """``for iname in range(lower, upper, step)``."""
+    """``for iname in range(lower, upper, step)``; ``flags`` are those at whose end it is left."""
 
     iname: str
     lower: Expression
@@ -47,6 +47,7 @@ class For:
     unroll: bool
     body: tuple[Code, ...]
     context: Context = field(default=(), compare=False, repr=False)
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,18 @@ class Do:
 
 
 @dataclass(frozen=True)
+class Leave:
+    """A statement that ends a loop: that which has the flag that it clears.
+
+    ``loop`` is the iname of that loop where it is not the innermost one, else "".
+    """
+
+    statement: Statement
+    context: Context = field(default=(), compare=False, repr=False)
+    loop: str = ""
+
+
+@dataclass(frozen=True)
 class Barrier:
     """All threads of the block wait, or those of each warp; ``reason`` says for what."""
 
@@ -84,7 +97,7 @@ class Barrier:
     of_warp: bool = False
 
 
-Code = For | Let | If | Do | Barrier
+Code = For | Let | If | Do | Leave | Barrier
 
 
 def walk(nodes: tuple[Code, ...]) -> Iterator[Code]:

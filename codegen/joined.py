@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from loopkit._expression import to_text
-from loopkit._program import Launches, Program, ProgramIf, SourceLine
+from loopkit._program import Launches, Program, ProgramIf, SourceLine, cleared_in
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import needs_of
 from loopkit.codegen.preamble import preamble
@@ -14,13 +14,19 @@ from loopkit.codegen.preamble import preamble
 _NOWHERE = SourceLine(None, None)
 
 
-def joined(program: Program, notes: Iterable[str]) -> tuple[str, tuple[SourceLine, ...]]:
-    """The source, and where each of its lines comes from; ``notes`` stand on top."""
+def joined(
+    program: Program, notes: Iterable[str], defined: Iterable[str]
+) -> tuple[str, tuple[SourceLine, ...]]:
+    """The source, and where each of its lines comes from.
+
+    ``notes`` stand on top, and definitions of the user's, ``defined``, below those of loopkit's.
+    """
     trees = [part.tree for part in program.parts if part.tree is not None]
     needs = dict.fromkeys(need for tree in trees for need in needs_of(tree))
     above = [*notes, "// One call, in this order:", *_listed(program.launches, "//   "), ""]
     if needs:
         above += preamble(needs).split("\n")
+    above += defined
     joins = {(join.name, join.ctype): join for tree in trees for join in tree.joins}
     lines, origins = above, list[SourceLine]()
     for number, (part, tree) in enumerate(zip(program.parts, trees, strict=True)):
@@ -36,6 +42,9 @@ def _listed(launches: Launches, pad: str) -> Iterator[str]:
     """What a call runs, as comments."""
     for one in launches:
         if isinstance(one, Program):
+            cleared = " = ".join((*cleared_in(one.params), "0"))
+            if cleared != "0":
+                yield f"{pad}{cleared}"
             grid, block = _extents(one.grid), _extents(one.block)
             yield f"{pad}{one.name}<<<{grid}, {block}>>>"
             continue

@@ -186,10 +186,28 @@ class _Parting:
 
     def domain(self, loops: tuple[str, ...]) -> isl.Set:
         """``{ inames of loops, sizes : what their own domains say }``, of no other inames."""
-        kernel = self.kernel
-        homes = (kernel.domains[n] for n in sorted({kernel.home_domain[i] for i in loops}))
-        own = (domain.set for domain in homes if {*loops}.issuperset(domain.inames))
+        own = (domain.set for domain in self.homes(loops) if {*loops} >= self.inames_in(domain))
         return reduce(isl.Set.intersect, own, _sets.universe())
+
+    def homes(self, inames: Iterable[str]) -> Iterator[Domain]:
+        """The domains in which some inames stand."""
+        kernel = self.kernel
+        return (kernel.domains[n] for n in sorted({kernel.home_domain[i] for i in inames}))
+
+    def inames_in(self, domain: Domain) -> frozenset[str]:
+        """All inames that a domain speaks of: its own, and those that bound them."""
+        return _sets.involved_names(domain.set) & frozenset(self.kernel.all_inames)
+
+    def within(self, inames: frozenset[str], outer: frozenset[str]) -> tuple[Expression, ...]:
+        """What a launch tests itself of the loops around it: where inames inside bound them.
+
+        ``inames`` are a statement's, ``outer`` those of the loops around its launch.
+        """
+        return tuple(
+            _sets.conditions(domain.set)
+            for domain in self.homes(inames & outer)
+            if outer.issuperset(domain.inames) and not outer >= self.inames_in(domain)
+        )
 
     def reach(self, node: LaunchLoop, inames: set[str]) -> isl.Set:
         """``{ inames of loops around launches, sizes : something runs }``."""
@@ -223,7 +241,10 @@ class _Parting:
                 s,
                 inames=s.inames - outer,
                 depends_on=s.depends_on & ids,
-                predicates=tuple(p for p in s.predicates if key_of(p) not in done),
+                predicates=(
+                    *self.within(s.inames, outer),
+                    *(p for p in s.predicates if key_of(p) not in done),
+                ),
             )
             for s in kernel.statements
             if s.id in ids
@@ -249,6 +270,7 @@ class _Parting:
             temporaries=temporaries,
             tree=launch.body,
             tags=tuple((i, tag) for i, tag in kernel.tags if i in kept),
+            slabs=tuple(row for row in kernel.slabs if row[0] in kept),
             assumptions=Domain((), known),
             assertions=tuple(a for a in kernel.assertions if arrays.issuperset(a.arrays)),
             history=History(),

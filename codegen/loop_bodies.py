@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import cached_property, memoised
+from loopkit._exits import flags_of
 from loopkit._frozen import dataclass
 from loopkit._poly.in_bounds import inside
 from loopkit._tree import Loop, Tree, statements_in
@@ -152,3 +153,13 @@ class Bodies:
     def divergent_names(self, body: Body) -> tuple[str, ...]:
         """Those of :meth:`data_names` that may differ between the threads of a block."""
         return divergent_bounds(self.conflicts.kernel, body.loops)
+
+    @memoised
+    def exits(self, body: Body) -> tuple[str, ...]:
+        """The statements that end the loop of a body, or one around it, when data say so."""
+        found: dict[str, None] = {}
+        for flag in flags_of(self.conflicts.kernel).values():
+            for outer in body.chain:
+                if flag.start.id not in outer.statements:
+                    found.update((s.id, None) for s in flag.stops if s.id in outer.statements)
+        return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -11,14 +11,23 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, Strided, ValueArg
+from loopkit._arrays import (
+    Argument,
+    ArrayArg,
+    GivenStride,
+    Strided,
+    ValueArg,
+    last_fastest,
+    strides_of,
+)
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
-from loopkit._errors import CompileError
+from loopkit._errors import CompileError, IllegalTransformError
 from loopkit._expression import to_text
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
+from loopkit._make.check_bounds import check_settled
 from loopkit._nodes import Expression
 from loopkit._program import (
     ArrayParam,
@@ -29,17 +38,26 @@ from loopkit._program import (
     ProgramLoop,
     SourceLine,
     ValueParam,
+    cleared_in,
 )
+from loopkit._slabs import settled
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import check
-from loopkit.codegen.c.tree import Assign, Combine, Function, statements
+from loopkit.codegen.c.tree import Assign, Break, Combine, Function, statements
 from loopkit.codegen.combinations import scratch_bytes
-from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
+from loopkit.codegen.functions import (
+    BodyLowering,
+    exchanged_arrays,
+    parameters,
+    signature,
+    tables_of,
+)
 from loopkit.codegen.joined import joined
 from loopkit.codegen.joins import joins_of
 from loopkit.codegen.launches import Part, PartIf, Parts, parts_of
 from loopkit.codegen.nest import Nest, in_time, nest_of
+from loopkit.codegen.own_functions import declared_in, lines_above
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
 from loopkit.codegen.storage import ALIGNMENT, global_temporaries, lay_out
@@ -67,6 +85,8 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     not work out bounds, guards and barriers within its budget.
     """
     notes = unproven(kernel)
+    check_settled(kernel)
+    kernel = settled(kernel)
     if is_one_launch(kernel):
         return _lowered(kernel, strided, notes)
     return _sequence(kernel, strided, notes)
@@ -88,16 +108,26 @@ def _made(kernel: Kernel, nest: Nest, strided: frozenset[str], notes: Iterable[s
     lowering = BodyLowering(kernel, nest, storage, ranges)
     body = lowering.body()
     params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]
+    exchanged = exchanged_arrays(kernel, nest)
+    if lowering.tiles is not None:
+        params += lowering.tiles.parameters(kernel)
+        exchanged |= {p.name for p in lowering.tiles.parameters(kernel)}
+    cleared = " and ".join(cleared_in(params))
+    if cleared:
+        notes = [*notes, f"// {cleared} hold zeros when a launch begins."]
     function, source = _completed(
         Function(
             name=kernel.name,
-            parameters=signature(params, exchanged_arrays(kernel, nest)),
+            parameters=signature(params, exchanged),
             body=body,
+            tables=tables_of(kernel),
             threads=prod(nest.hardware.block),
             alignment=ALIGNMENT if storage.dynamic_shared else None,
             joins=joins_of(kernel),
+            own=declared_in(kernel),
         ),
         notes,
+        lines_above(kernel),
     )
     return Program(
         name=kernel.name,
@@ -108,7 +138,7 @@ def _made(kernel: Kernel, nest: Nest, strided: frozenset[str], notes: Iterable[s
         static_shared=storage.static_shared,
         dynamic_shared=storage.dynamic_shared,
         checks=(*checks(kernel.assumptions.set), *size_checks(kernel)),
-        arguments=tuple(a.name for a in kernel.args),
+        arguments=tuple(a.name for a in kernel.passed),
         options=("--use_fast_math",) if kernel.options.fast_math else (),
         tree=function,
         lines=_origins(kernel, function, source.count("\n")),
@@ -121,6 +151,7 @@ def _sequence(kernel: Kernel, strided: frozenset[str], notes: Iterable[str]) -> 
     launches = _launches(parts, strided)
     whole, strides = _with_strides(prepare(kernel), strided)
     params: list[ValueParam | ArrayParam] = parameters(whole, global_temporaries(whole))
+    params += _tile_states(launches, {p.name for p in params})
     made = Program(
         name=kernel.name,
         source="",
@@ -128,11 +159,11 @@ def _sequence(kernel: Kernel, strided: frozenset[str], notes: Iterable[str]) -> 
         grid=(1, 1, 1),
         block=(1, 1, 1),
         checks=(*checks(kernel.assumptions.set), *size_checks(whole)),
-        arguments=tuple(a.name for a in kernel.args),
+        arguments=tuple(a.name for a in kernel.passed),
         options=("--use_fast_math",) if kernel.options.fast_math else (),
         launches=launches,
     )
-    source, lines = joined(made, notes)
+    source, lines = joined(made, notes, lines_above(whole))
     return replace(made, source=source, lines=lines)
 
 
@@ -154,8 +185,37 @@ def _launches(parts: Parts, strided: frozenset[str]) -> Launches:
     return tuple(found)
 
 
-def _completed(function: Function, notes: Iterable[str]) -> tuple[Function, str]:
-    """The function and its text under what it needs, if it is C; ``notes`` on top."""
+def _tile_states(launches: Launches, taken: set[str]) -> Iterator[ArrayParam]:
+    """What launches keep of their tiles; ``taken`` are other names of the whole program."""
+    for one in launches:
+        if not isinstance(one, Program):
+            if isinstance(one, ProgramLoop) and [*_tile_states(one.body, set())]:
+                raise IllegalTransformError(
+                    f"blocks look back at each other inside of the loop over '{one.iname}', which "
+                    "the call runs: its launches have tiles of their own",
+                    instead="a scan in a launch that runs once",
+                )
+            yield from _tile_states(one.body, taken)
+            continue
+        for param in one.params:
+            if isinstance(param, ArrayParam) and param.is_state:
+                if param.name in taken:
+                    raise IllegalTransformError(
+                        f"'{param.name}' is what blocks of {one.name} leave for each other, and "
+                        "something else elsewhere",
+                        instead="another name for the array, or for the accumulator",
+                    )
+                taken.add(param.name)
+                yield param
+
+
+def _completed(
+    function: Function, notes: Iterable[str], own: Iterable[str]
+) -> tuple[Function, str]:
+    """The function and its text under what it needs, if it is C; ``notes`` on top.
+
+    ``own`` are definitions of the user's, which take nothing from loopkit's.
+    """
     try:
         needs = check(function)
     except ReadError as error:
@@ -163,14 +223,14 @@ def _completed(function: Function, notes: Iterable[str]) -> tuple[Function, str]
             f"what was generated is no CUDA C: {error.what}", source=printed(function)[1]
         ) from None
     definitions = preamble(needs).split("\n") if needs else ()
-    return printed(replace(function, above=(*notes, *definitions)))
+    return printed(replace(function, above=(*notes, *definitions, *own)))
 
 
 def _origins(kernel: Kernel, function: Function, count: int) -> tuple[SourceLine, ...]:
     """Which statement each line executes, and the step that made it."""
     found = [SourceLine(None, None)] * count
     for node in statements(function.body):
-        if isinstance(node, (Assign, Combine)) and node.statement is not None:
+        if isinstance(node, (Assign, Break, Combine)) and node.statement is not None:
             made_by = kernel.statement_by_id[node.statement].made_by
             found[node.line - 1] = SourceLine(node.statement, made_by)
     return tuple(found)
@@ -183,20 +243,33 @@ def unproven(kernel: Kernel) -> list[str]:
 
 
 def _with_strides(kernel: Kernel, strided: frozenset[str]) -> tuple[Kernel, list[ValueParam]]:
-    """The kernel with stride parameters for some arrays."""
+    """The kernel with stride parameters for some arrays, and for those that ask for them."""
     parameters_: list[ValueParam] = []
     args = []
     for argument in kernel.args:
-        if isinstance(argument, ArrayArg) and argument.name in strided and argument.shape:
-            tags = []
-            for axis in range(len(argument.shape)):
+        axes = _given_axes(argument, strided)
+        if isinstance(argument, ArrayArg) and axes:
+            tags = list(argument.dim_tags or last_fastest(len(argument.shape or ())))
+            packed = strides_of(argument)
+            for axis in axes:
                 taken = [p.name for p in parameters_]
                 name = kernel.fresh_name(f"{argument.name}_stride{axis}", taken)
-                tags.append(Strided(prim.Variable(name)))
-                parameters_.append(ValueParam(name, INT64, "stride", argument.name, axis))
+                tags[axis] = Strided(prim.Variable(name))
+                own = ValueParam(name, INT64, "stride", argument.name, axis, packed[axis])
+                parameters_.append(own)
             argument = replace(argument, dim_tags=tuple(tags))
         args.append(argument)
     return kernel.with_(args=tuple(args)), parameters_
+
+
+def _given_axes(argument: Argument, strided: frozenset[str]) -> list[int]:
+    """The axes of an array whose strides are parameters."""
+    if not isinstance(argument, ArrayArg):
+        return []
+    if argument.name in strided:
+        return list(range(len(argument.shape or ())))
+    tags = enumerate(argument.dim_tags or ())
+    return [axis for axis, tag in tags if isinstance(tag, GivenStride)]
 
 
 def size_checks(kernel: Kernel) -> tuple[Check, ...]:

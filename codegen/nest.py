@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial, reduce
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _budget, _sets
 from loopkit._budget import SpentError, in_turn, within
 from loopkit._cached import memoised
-from loopkit._collectives import COMBINE, is_collective
+from loopkit._collectives import TOGETHER, is_collective
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._frozen import dataclass
@@ -34,10 +34,24 @@ from loopkit.codegen.bounds import (
     one_value,
     single_basic_set,
 )
+from loopkit.codegen.combinations import is_shuffled
+from loopkit.codegen.complements import with_branches
 from loopkit.codegen.conflicts import Conflicts
+from loopkit.codegen.convergence import converged
+from loopkit.codegen.exits import Exits, exits_of
 from loopkit.codegen.hardware import Hardware, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
-from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, of_whole_numbers
+from loopkit.codegen.ir import (
+    Barrier,
+    Code,
+    Do,
+    For,
+    If,
+    Leave,
+    Let,
+    of_whole_numbers,
+    walk,
+)
 from loopkit.codegen.meetings import check_meetings
 from loopkit.codegen.races import check_races
 
@@ -46,12 +60,16 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Nest:
-    """A kernel's code, and the launch it is for; whether its threads wait for each other."""
+    """A kernel's code, and the launch it is for; whether its threads wait for each other.
+
+    ``gone`` are flags that the code does without: it leaves the loops that they end.
+    """
 
     code: tuple[Code, ...]
     hardware: Hardware
     instances: Instances
     has_barrier: bool
+    gone: frozenset[str] = frozenset()
 
 
 @in_turn
@@ -87,8 +105,11 @@ def make_nest(kernel: Kernel) -> Nest:
     check_meetings(conflicts.kernel)
     placed = place_barriers(conflicts)
     walker = _Walker(kernel, hardware, instances)
-    code = walker.sequence(placed, walker.launch_context(), frozenset(hardware.by_iname))
-    return Nest(code, hardware, instances, any(map(has_barrier, placed)))
+    walker.exits = exits_of(kernel, placed, lambda s: not walker.chosen_thread(s))
+    code = walker.sequence(placed, walker.untold(), frozenset(hardware.by_iname))
+    code = converged(kernel, code, partial(is_shuffled, kernel, block=hardware.block))
+    waits = any(isinstance(node, Barrier) for node in walk(code))
+    return Nest(code, hardware, instances, waits, walker.exits.flags)
 
 
 def statements_of(node: PlacedNode) -> tuple[str, ...]:
@@ -133,12 +154,33 @@ class _Walker:
         self.hardware = hardware
         self.instances = instances
         self.domains = {instances.keys[s]: domain for s, domain in instances.of.items()}
-        self.meetings = {s.id for s in kernel.statements if s.kind == COMBINE}
+        self.meetings = {s.id for s in kernel.statements if s.kind in TOGETHER}
+        self.exits = Exits()
+        self.loops: list[GuardedLoop] = []
 
-    def launch_context(self) -> isl.Set:
-        """What holds for every thread of the launch."""
-        context = self.kernel.assumptions.set
+    def untold(self) -> isl.Set:
+        """What holds of sizes; in the order in which names stand here they stand in conditions."""
+        inames = frozenset(self.hardware.by_iname)
+        sizes = self.kernel.assumptions.set
+        return sizes.align_params((sizes & self._launch(inames)).get_space())
+
+    def context(self, told: isl.Set, statements: Collection[str]) -> isl.Set:
+        """What holds for the threads that run some statements, where ``told`` does.
+
+        Axes of others are left out: no statement here is told by them, and isl takes its time.
+        """
+        inames = frozenset().union(*(self.kernel.statement_by_id[s].inames for s in statements))
+        inames |= _sets.involved_names(told)
+        launched = self._launch(inames.intersection(self.hardware.by_iname))
+        return (launched & told).drop_unused_params()
+
+    @memoised
+    def _launch(self, inames: frozenset[str]) -> isl.Set:
+        """What holds for the hardware indices of some inames in every thread of the launch."""
+        context = _sets.universe()
         for coordinate in self.hardware.coordinates:
+            if coordinate.iname not in inames:
+                continue
             variable = prim.Variable(coordinate.iname)
             low = prim.Comparison(variable, ">=", coordinate.lower)
             context = context & _sets.condition_set(low)
@@ -160,25 +202,41 @@ class _Walker:
         return _sets.project_out(domain, sorted(hidden)).coalesce()
 
     def sequence(
-        self, nodes: tuple[PlacedNode, ...], context: isl.Set, known: frozenset[str]
+        self, nodes: tuple[PlacedNode, ...], told: isl.Set, known: frozenset[str]
     ) -> tuple[Code, ...]:
+        """The code of nodes, where ``told`` holds of sizes and of the loops around."""
         groups: list[tuple[Expression, list[Code]]] = []
         for node in nodes:
             if isinstance(node, Barrier):
                 groups.append((True, [node]))
                 continue
-            condition, code = self.node(node, context, known)
+            condition, code = self.node(node, told, known)
             if condition is False:
                 continue
-            if groups and condition is not True and groups[-1][0] == condition:
+            if (
+                groups
+                and condition is not True
+                and groups[-1][0] == condition
+                and not self.changed(condition, groups[-1][1])
+            ):
                 groups[-1][1].extend(code)
             else:
                 groups.append((condition, list(code)))
+
+        def guarded(condition: Expression, members: Sequence[Code]) -> Code:
+            inside = (s for n in nodes for s in statements_of(n))
+            return If(self.data_last(condition), tuple(members), (self.context(told, {*inside}),))
+
         result: list[Code] = []
-        for condition, members in groups:
-            guarded = If(self.data_last(condition), tuple(members), (context,))
-            result += members if condition is True else [guarded]
+        for condition, members in with_branches(groups, guarded):
+            result += members if condition is True else [guarded(condition, members)]
         return tuple(result)
+
+    def changed(self, condition: Expression, code: list[Code]) -> bool:
+        """Whether code writes what a condition reads: it is looked at again then."""
+        read = frozenset(filter(self.kernel.is_array, variable_names(condition)))
+        inside = walk(tuple(code)) if read else ()
+        return any(isinstance(n, Do) and n.statement.written in read for n in inside)
 
     def data_last(self, condition: Expression) -> Expression:
         """A condition in an order in which no data is read where it may not have been written."""
@@ -190,14 +248,17 @@ class _Walker:
         return any(map(self.kernel.is_array, variable_names(expr)))
 
     def node(
-        self, node: PlacedNode, context: isl.Set, known: frozenset[str]
+        self, node: PlacedNode, told: isl.Set, known: frozenset[str]
     ) -> tuple[Expression, tuple[Code, ...]]:
         """The condition under which the node has anything to do, and its code."""
         assert not isinstance(node, Barrier)
         statements = statements_of(node)
+        context = self.context(told, statements)
         uniform = has_barrier(node) or not self.meetings.isdisjoint(statements)
         visible = known - self.hardware.local_inames if uniform else known
         if isinstance(node, str):
+            if node in self.exits.starts:
+                return False, ()
             statement = self.kernel.statement_by_id[node]
             reach = self.reach(statements, visible)
             condition = guard_with_quotients(reach, context, index_divisions(statement))
@@ -206,7 +267,10 @@ class _Walker:
             if is_collective(self.kernel, statement):
                 # What inames decide leaves out instances, which all threads run.
                 rest = tuple(filter(self.reads_data, rest))
+            rest = tuple(p for p in rest if p not in self.exits.conditions)
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
+            if statement.written in self.exits.flags:
+                return whole, (Leave(statement, (context, reach), self.left_by(statement)),)
             return whole, (Do(statement, (context, reach)),)
         reach = self.reach(statements, visible | {node.iname})
         if reach.is_empty():
@@ -216,37 +280,46 @@ class _Walker:
         # Data are read for the bounds, and may have been written only where the loop runs.
         where = _sets.project_out(where, data) if data else loosened(where)
         alone = self.bounds(node, reach, context)
-        if alone.value is None:
+        flags = self.exits.loops.get(id(node), ())
+        if alone.value is None and not flags:
             alone = self.tied(node, reach, visible) or alone
-        if alone.value is not None:
+        # What is left has to be a loop, however often it runs.
+        if alone.value is not None and not flags:
             # One value: what the domain asks beyond it is tested inside.
-            condition, inner = self.before_data(alone.value, where, context)
-            body = self.sequence(node.body, inner & alone.enforced, known | {node.iname})
+            condition, enforced = self.before_data(alone.value, where, context)
+            inside = told & enforced & alone.enforced
+            body = self.sequence(node.body, inside, known | {node.iname})
             if not body or condition is False:
                 return False, ()
-            let = Let(node.iname, alone.value, body, (inner,))
+            let = Let(node.iname, alone.value, body, (context, enforced))
             return of_whole_numbers(condition), (let,)
         runs = context if data else context & alone.enforced
-        condition, inner, bounds = self.entry(node, reach, where, context, runs, alone)
+        condition, enforced, bounds = self.entry(node, reach, where, context, runs, alone)
         if condition is False:
             return False, ()
-        # What was asked for before need not be put together again.
-        inside = runs if inner is context and not data else inner & bounds.enforced
+        self.loops.append(node)
+        inside = told & enforced & bounds.enforced
         body = self.sequence(node.body, inside, known | {node.iname})
+        self.loops.pop()
         if not body:
             return False, ()
         unroll, ends = self.is_unrolled(node.iname), (bounds.lower, bounds.upper)
-        loop = For(node.iname, *ends, bounds.step, unroll, body, (inner,))
+        loop = For(node.iname, *ends, bounds.step, unroll, body, (context, enforced), flags)
         return of_whole_numbers(condition), (loop,)
+
+    def left_by(self, statement: Statement) -> str:
+        """The loop that a statement ends, if it is not the innermost one around it; else ""."""
+        *outer, inner = self.loops
+        flags = self.exits.loops
+        if statement.written in flags.get(id(inner), ()):
+            return ""
+        return next(o.iname for o in outer if statement.written in flags.get(id(o), ()))
 
     def before_data(
         self, value: Expression, where: isl.Set, context: isl.Set
     ) -> tuple[Expression, isl.Set]:
         """What to test before data are read for a value, which are written only there."""
-        if not self.reads_data(value):
-            return True, context
-        condition, enforced = guard(where, context)
-        return condition, context & enforced
+        return guard(where, context) if self.reads_data(value) else (True, _sets.universe())
 
     def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
         """The one value of an iname that is tied to others, whatever else its domain asks."""
@@ -267,26 +340,25 @@ class _Walker:
         known: isl.Set,
         alone: Bounds,
     ) -> tuple[Expression, isl.Set, Bounds]:
-        """The guard of a loop, what holds behind it, and the loop's bounds there.
+        """The guard of a loop, what it enforces, and the loop's bounds behind it.
 
         What is ``known`` needs no guard: it fails only where the loop is empty.  ``alone`` are
         the bounds without one.
         """
         condition, enforced = guard(where, known)
         if condition is True:
-            return True, context, alone
+            return True, enforced, alone
         if node.iname in variable_names(condition):
             # Said shorter with the loop's own iname, which has no value out here.
             condition, enforced = guard(where, _sets.project_out(known, [node.iname]))
         inner = context & enforced
         bounds = self.bounds(node, reach, inner)
         if bounds.enforced.plain_is_equal(alone.enforced):
-            return condition, inner, bounds  # in these bounds, the guard leaves ``where`` alone
+            return condition, enforced, bounds  # in these bounds, the guard leaves ``where`` alone
         if not (inner & bounds.enforced).is_subset(where):
             condition, enforced = guard(where, context)
-            inner = context & enforced
-            bounds = self.bounds(node, reach, inner)
-        return condition, inner, bounds
+            bounds = self.bounds(node, reach, context & enforced)
+        return condition, enforced, bounds
 
     def is_unrolled(self, iname: str) -> bool:
         """Whether a loop is to be written out whole."""

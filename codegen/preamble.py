@@ -84,6 +84,28 @@ template <typename T> INLINE T lk_ipow(T a, T n) {
     }
     return T(power);
 }
+@ lk_popcount
+// How many bits of a T are set.
+template <typename T> INLINE int lk_popcount(T a) {
+    unsigned long long const bits = (unsigned long long)a & (~0ull >> (64 - 8 * sizeof(T)));
+    return sizeof(T) == 8 ? __popcll(bits) : __popc((unsigned)bits);
+}
+@ lk_clz
+// How many bits of a T stand above the highest one that is set.
+template <typename T> INLINE int lk_clz(T a) {
+    unsigned long long const bits = (unsigned long long)a & (~0ull >> (64 - 8 * sizeof(T)));
+    return sizeof(T) == 8 ? __clzll((long long)bits) : __clz((int)bits) - 32 + 8 * (int)sizeof(T);
+}
+@ lk_ffs
+// The place of the lowest bit that is set, counted from 1; 0 where none is.
+template <typename T> INLINE int lk_ffs(T a) {
+    return sizeof(T) == 8 ? __ffsll((long long)a) : __ffs((int)a);
+}
+@ lk_brev
+// The bits of a T in the other order.
+template <typename T> INLINE T lk_brev(T a) {
+    return T(__brevll((unsigned long long)a) >> (64 - 8 * sizeof(T)));
+}
 @ lk_power
 // x to the power of a constant, by multiplications.
 template <int N, typename T> INLINE T lk_power(T x) {
@@ -215,6 +237,31 @@ INLINE void lk_atomic(T *address, Change change) {
 #else
     lk_update(address, change);
 #endif
+}
+@ lk_publish
+// Sets a flag: who sees it in lk_await sees all that this thread has written before.
+INLINE void lk_publish(unsigned int *flag, unsigned int value) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.release.gpu.u32 [%0], %1;" : : "l"(flag), "r"(value) : "memory");
+#else
+    __threadfence();
+    *(unsigned int volatile *)flag = value;
+#endif
+}
+@ lk_await
+// Waits until a flag is not 0, which another block sets.
+INLINE unsigned int lk_await(unsigned int *flag) {
+    unsigned int value;
+    do {
+#if defined(__CUDA_ARCH__)
+        asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+#else
+        value = *(unsigned int volatile *)flag;
+        __threadfence();
+        if (value == 0) __nanosleep(0);
+#endif
+    } while (value == 0);
+    return value;
 }
 @ lk_atomic_add lk_atomic
 template <typename T, typename V>

@@ -8,16 +8,18 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import memoised
-from loopkit._collectives import with_combinations
+from loopkit._combined import with_combinations
 from loopkit._deal_out import deal_out
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, variable_names
-from loopkit._kernel import Kernel
+from loopkit._kernel import Kernel, Statement
+from loopkit._make.segments import with_segments
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._own_axes import drop_own_axes
 from loopkit._places import decide_address_spaces, one_loop_per_statement
 from loopkit._rules import expand_rules
+from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_names
 from loopkit._tags import InstructionParallel
 
@@ -28,13 +30,28 @@ def prepare(kernel: Kernel) -> Kernel:
 
     Its history is that of whoever asked first.
     """
-    kernel = deal_out(expand_rules(kernel))
+    kernel = deal_out(_without_rules(kernel))
     kernel = infer_types(kernel)
     kernel = realize_instruction_parallel(kernel)
-    kernel = with_combinations(drop_own_axes(decide_address_spaces(kernel)))
+    kernel = with_segments(drop_own_axes(decide_address_spaces(kernel)))
+    kernel = with_combinations(kernel)
     # What loopkit makes up for a while is gone by now.
     check_names(kernel.all_inames, "an iname")
     return kernel
+
+
+def _without_rules(kernel: Kernel) -> Kernel:
+    """The kernel with rules expanded, and subscripts simplified where their arguments went."""
+    expanded = expand_rules(kernel)
+
+    def simpler(statement: Statement) -> Statement:
+        if statement is kernel.statement_by_id[statement.id]:
+            return statement
+        return statement.map_expressions(lambda e: simplify_indices(e, kernel.integers))
+
+    if expanded is kernel:
+        return kernel
+    return expanded.with_(statements=tuple(map(simpler, expanded.statements)))
 
 
 def realize_instruction_parallel(kernel: Kernel) -> Kernel:

@@ -102,8 +102,8 @@ class Ranges:
     def _find_range(self, name: str) -> _intervals.Interval:
         domain = self._context
         if name in self.kernel.home_domain:
-            # What only data bounds stays as large as can be.
-            domain = self.kernel.domain_around([name]) & domain
+            # What only data bounds is as large as their type says.
+            domain = self._with_data(self.kernel.domain_around([name]) & domain)
         elif name not in self.kernel.sizes:
             return self._data_limits(name) or EVERYTHING
         return _sets.bounds(domain, prim.Variable(name), EVERYTHING)

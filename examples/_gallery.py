@@ -10,7 +10,7 @@ import numpy as np
 
 def check(result: Any, expected: Any, tolerance: float = 1e-4) -> float:
     """The largest error, relative to the largest value expected; raises where it is too large."""
-    got, want = np.asarray(result, np.float64), np.asarray(expected, np.float64)
+    got, want = precise(result), precise(expected)
     if got.shape != want.shape:
         raise AssertionError(f"the result has shape {got.shape}, not {want.shape}")
     if not want.size:
@@ -19,6 +19,12 @@ def check(result: Any, expected: Any, tolerance: float = 1e-4) -> float:
     if not error <= tolerance:
         raise AssertionError(f"the result differs from NumPy's by {error:.1e}")
     return error
+
+
+def precise(numbers: Any) -> Any:
+    """The same in double precision, complex numbers as such."""
+    array = np.asarray(numbers)
+    return array.astype(np.result_type(array, np.float64))
 
 
 def present(kernels: Mapping[str, Any], inputs: Mapping[str, Any], expected: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from _rows import by_blocks
+from _rows import by_blocks, by_blocks_ahead
 
 import loopkit as lk
 
@@ -44,6 +44,7 @@ def make() -> dict[str, lk.Kernel]:
         "plain": plain(),
         "scheduled": scheduled(),
         "a block for a row": by_blocks(plain(), "j"),
+        "a block for a row, loads ahead": by_blocks_ahead(plain(), "j"),
     }
 
 

@@ -1,6 +1,7 @@
 """Running sums of the rows of a matrix, whose threads share each row.
 
-A thread adds up a piece of its own, then what stands before it, and then runs through its piece.
+Each thread adds what is its own, and a scan gives it what stands before; then it runs through its
+piece.
 """
 
 from __future__ import annotations
@@ -8,44 +9,32 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scan_rows
 
 import loopkit as lk
 
 
-def plain(threads: int = 128, items: int = 8) -> lk.Kernel:
-    """Rows in chunks of so many threads' pieces, of so many numbers each."""
-    column = f"{threads * items}*c + {items}*"
+def plain(items: int = 8) -> lk.Kernel:
+    """Rows in pieces of so many numbers: what stands before each, and what stands in it."""
+    column = f"{items}*t"
     return lk.make_kernel(
         [
-            f"{{ [r, c]: 0 <= r < n and 0 <= c and {threads * items}*c < m }}",
-            f"{{ [t, s]: 0 <= t, s < {threads} }}",
-            "{ [u]: 0 <= u < t }",
-            f"{{ [k]: 0 <= k < {items} and {column}t + k < m }}",
+            f"{{ [r, t]: 0 <= r < n and 0 <= t and {column} < m }}",
+            f"{{ [u, v]: 0 <= u < t and 0 <= v < {items} }}",
+            f"{{ [k]: 0 <= k < {items} and {column} + k < m }}",
             "{ [l]: 0 <= l <= k }",
         ],
         f"""
-        for r
-            carried = 0 {{id=start}}
-            for c
-                for t
-                    part[t] = sum(k, x[r, {column}t + k]) {{id=parts}}
-                    ahead = carried + sum(u, part[u]) {{id=before}}
-                    for k
-                        y[r, {column}t + k] = ahead + sum(l, x[r, {column}t + l]) {{id=run}}
-                    end
-                end
-                carried = carried + sum(s, part[s]) {{id=carry}}
+        for r, t
+            <> ahead = sum((u, v), x[r, {items}*u + v]) {{id=before}}
+            for k
+                y[r, {column} + k] = ahead + sum(l, x[r, {column} + l]) {{id=run}}
             end
         end
         """,
         [
-            lk.TemporaryVariable(
-                "part", "float32", shape=threads, address_space=lk.AddressSpace.LOCAL
-            ),
             lk.GlobalArg("x", "float32", shape="n, m"),
             lk.GlobalArg("y", "float32", shape="n, m"),
-            lk.TemporaryVariable("carried", "float32"),
-            lk.TemporaryVariable("ahead", "float32"),
             ...,
         ],
         name="scan_rows_blocks",
@@ -53,25 +42,41 @@ def plain(threads: int = 128, items: int = 8) -> lk.Kernel:
     )
 
 
-def by_blocks(threads: int = 128, items: int = 8) -> lk.Kernel:
-    """A block for each row.
+def by_pieces(threads: int = 128, items: int = 8) -> lk.Kernel:
+    """A block for each row, a thread for each piece.
 
-    Chunks pass through shared memory, there and back; a swizzle puts what threads touch at
-    the same time into different banks.
+    Pieces pass through shared memory, there and back; a swizzle puts what threads touch at the
+    same time into different banks.
     """
     knl = (
-        plain(threads, items)
-        .realize_reduction("id:run*", force_scan=True)
-        .tag_inames("r: g.0, t: l.0, s: l.0")
-        .add_prefetch("x", ["t", "k"], default_tag="l.auto")
-        .buffer_array("y", ["t", "k"], default_tag="l.auto")
+        plain(items)
+        .realize_reduction(force_scan=True)
+        .tag_inames("r: g.0, v: unr, k: unr")
+        .split_iname("t", threads, outer_iname="c", inner_iname="s", inner_tag="l.0")
+        .add_prefetch("x", ["s", "v", "k"], default_tag="l.auto")
+        .buffer_array("y", ["s", "k"], default_tag="l.auto")
     )
-    return knl.swizzle_array("x_s", bits=3, skip=5).swizzle_array("y_buf", bits=3, skip=5)
+    bits = (items - 1).bit_length()
+    return knl.swizzle_array("x_s", bits=bits, skip=5).swizzle_array("y_buf", bits=bits, skip=5)
+
+
+def by_numbers(threads: int = 256) -> lk.Kernel:
+    """A block for each row, a thread for each number."""
+    return (
+        scan_rows.plain()
+        .realize_reduction(force_scan=True)
+        .tag_inames("r: g.0")
+        .split_iname("i", threads, inner_tag="l.0")
+    )
 
 
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {"plain": plain(), "a block a row": by_blocks()}
+    return {
+        "plain": plain(),
+        "a thread a piece": by_pieces(),
+        "a thread a number": by_numbers(),
+    }
 
 
 def inputs(n: int = 256, m: int = 3000, seed: int = 0) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Running sums of a long vector in three launches: sums of pieces, their running sums, and all.
+"""Running sums of a long vector, in three launches, or in one whose blocks look back.
 
-A block adds up its piece, one thread runs through what the blocks have found, and then each block
-runs through its piece from what stands before it: within a launch, blocks wait for nobody.
+Blocks add up their pieces; one block makes the running sums of what they have found; then each
+block makes those of its piece from what stands before it.  Or all of that in one launch: a block
+waits for those before it, which have begun before it has.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ def plain(threads: int = 128, items: int = 16) -> lk.Kernel:
             f"{{ [b, c, d]: 0 <= b, c, d and {piece}*b < n and {piece}*c < n and {piece}*d < n }}",
             f"[b, n] -> {{ [h]: {piece}*b <= h < {piece}*b + {piece} and h < n }}",
             "[c] -> { [e]: 0 <= e < c }",
-            f"{{ [t]: 0 <= t < {threads} }}",
+            f"[d, n] -> {{ [t]: 0 <= t < {threads} and {first} < n }}",
+            f"[t] -> {{ [u, v]: 0 <= u < t and 0 <= v < {items} }}",
             f"[d, t, n] -> {{ [k]: 0 <= k < {items} and {first} + k < n }}",
-            "[t] -> { [u]: 0 <= u < t }",
             "[k] -> { [l]: 0 <= l <= k }",
         ],
         f"""
@@ -33,8 +34,7 @@ def plain(threads: int = 128, items: int = 16) -> lk.Kernel:
         before[c] = sum(e, total[e]) {{id=run_totals}}
         ... gbarrier
         for d, t
-            part[t] = sum(k, x[{first} + k]) {{id=parts}}
-            ahead = before[d] + sum(u, part[u]) {{id=ahead}}
+            <> ahead = before[d] + sum((u, v), x[{piece}*d + {items}*u + v]) {{id=ahead}}
             for k
                 y[{first} + k] = ahead + sum(l, x[{first} + l]) {{id=run}}
             end
@@ -47,8 +47,6 @@ def plain(threads: int = 128, items: int = 16) -> lk.Kernel:
                 lk.TemporaryVariable(t, "float32", shape=f"n // {piece} + 1")
                 for t in ("total", "before")
             ),
-            lk.TemporaryVariable("part", "float32", threads, lk.AddressSpace.LOCAL),
-            lk.TemporaryVariable("ahead", "float32"),
             ...,
         ],
         name="scan",
@@ -56,26 +54,73 @@ def plain(threads: int = 128, items: int = 16) -> lk.Kernel:
     )
 
 
-def by_three_launches(threads: int = 128, items: int = 16) -> lk.Kernel:
-    """A block for each piece; one thread for what the blocks leave; a block for each piece again.
+def by_three_launches(threads: int = 128, items: int = 16, middle: int = 1024) -> lk.Kernel:
+    """A block for each piece; one of ``middle`` threads between; a block for each piece again.
 
     A thread's numbers lie side by side: pieces pass through shared memory, there and back, and
     swizzles put what threads touch at the same time into different banks.
     """
     knl = (
         plain(threads, items)
-        .realize_reduction("id:run*", force_scan=True)
+        .realize_reduction("id:run* or id:ahead*", force_scan=True)
         .split_iname("h", threads, inner_tag="l.0")
-        .tag_inames("b: g.0, d: g.0, t: l.0")
-        .add_prefetch("x", ["t", "k"], default_tag="l.auto", within="id:parts* or id:run*")
+        .tag_inames("b: g.0, d: g.0, t: l.0, v: unr, k: unr")
+        .add_prefetch("x", ["t", "v", "k"], default_tag="l.auto", within="id:ahead* or id:run*")
         .buffer_array("y", ["t", "k"], default_tag="l.auto")
+        .split_iname("c", middle, inner_tag="l.0")
     )
-    return knl.swizzle_array("x_s", bits=4, skip=5).swizzle_array("y_buf", bits=4, skip=5)
+    bits = (items - 1).bit_length()
+    return knl.swizzle_array("x_s", bits=bits, skip=5).swizzle_array("y_buf", bits=bits, skip=5)
+
+
+def of_threads(items: int = 16) -> lk.Kernel:
+    """The text of one launch: so many numbers of each thread, behind those of all before it."""
+    return lk.make_kernel(
+        [
+            f"{{ [t]: 0 <= t and {items}*t < n }}",
+            f"[t] -> {{ [u, v]: 0 <= u < t and 0 <= v < {items} }}",
+            f"[t, n] -> {{ [k]: 0 <= k < {items} and {items}*t + k < n }}",
+            "[k] -> { [l]: 0 <= l <= k }",
+        ],
+        f"""
+        for t
+            <> ahead = sum((u, v), x[{items}*u + v]) {{id=ahead}}
+            for k
+                y[{items}*t + k] = ahead + sum(l, x[{items}*t + l]) {{id=run}}
+            end
+        end
+        """,
+        [lk.GlobalArg(name, "float32", shape="n") for name in "xy"] + [...],
+        name="scan",
+        assumptions="n >= 1",
+    )
+
+
+def by_looking_back(threads: int = 128, items: int = 16) -> lk.Kernel:
+    """One launch, in which each block looks back at those before it: all is read and written once.
+
+    A thread's numbers pass through shared memory as in three launches.
+    """
+    knl = (
+        of_threads(items)
+        .realize_reduction("id:ahead*", force_scan=True, by="lookback")
+        .realize_reduction("id:run*", force_scan=True)
+        .split_iname("t", threads, outer_tag="g.0", inner_tag="l.0")
+        .tag_inames("v: unr, k: unr")
+        .add_prefetch("x", ["t_inner", "v", "k"], default_tag="l.auto")
+        .buffer_array("y", ["t_inner", "k"], default_tag="l.auto")
+    )
+    bits = (items - 1).bit_length()
+    return knl.swizzle_array("x_s", bits=bits, skip=5).swizzle_array("y_buf", bits=bits, skip=5)
 
 
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {"plain": plain(), "three launches": by_three_launches()}
+    return {
+        "plain": plain(),
+        "three launches": by_three_launches(),
+        "look-back": by_looking_back(),
+    }
 
 
 def inputs(n: int = 10_000, seed: int = 0) -> dict[str, Any]:

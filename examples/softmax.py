@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from _rows import by_blocks, by_warps
+from _rows import by_blocks, by_blocks_at_once, by_warps
 
 import loopkit as lk
 
@@ -31,11 +31,12 @@ def plain() -> lk.Kernel:
 
 
 def make() -> dict[str, lk.Kernel]:
-    """The text, and two schedules: each combination gives all threads of a row the whole."""
+    """The text, and three schedules: each combination gives all threads of a row the whole."""
     return {
         "plain": plain(),
         "a block a row": by_blocks(plain(), "jkl"),
         "a warp a row": by_warps(plain(), "jkl"),
+        "a block a row, read once": by_blocks_at_once(plain(), "jkl"),
     }
 
 

@@ -7,6 +7,7 @@ and call it with arrays.
 
 from typing import TYPE_CHECKING, Any
 
+from loopkit._arrays import AUTO as auto
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._compat.names import generate_code_v2, set_loop_priority, set_temporary_scope
@@ -32,7 +33,15 @@ from loopkit._errors import (
     Witness,
 )
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
-from loopkit._make import ConstantArg, GlobalArg, make_einsum, make_kernel, register_reduction
+from loopkit._make import (
+    ConstantArg,
+    GlobalArg,
+    make_einsum,
+    make_function,
+    make_kernel,
+    merge,
+    register_reduction,
+)
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
 from loopkit._registry import homes as _transforms
 from loopkit._registry import later as _later
@@ -41,6 +50,10 @@ from loopkit._transform import replay
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
     from loopkit._compat.fusion import get_kennedy_unweighted_fusion_candidates
+    from loopkit._compat.padding import (
+        add_padding_to_avoid_bank_conflicts,
+        find_padding_multiple,
+    )
     from loopkit._compat.statistics import (
         CountGranularity,
         MemAccess,
@@ -56,17 +69,24 @@ if TYPE_CHECKING:
     from loopkit._explore.table import Tried
     from loopkit._measure.compare import Contest, compare
     from loopkit._measure.measure import Measurement, measure
+    from loopkit._register import register_callable
     from loopkit._verify import Difference, Verdict, verify
     from loopkit.transforms import *  # noqa: F403
+    from loopkit.transforms.batches import to_batched
     from loopkit.transforms.fuse_kernels import fuse_kernels
 
 __version__ = "0.1.0"
 
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
+    "register_callable": "loopkit._register",
     "Device": "loopkit._costs.devices",
     "fuse_kernels": "loopkit.transforms.fuse_kernels",
+    "to_batched": "loopkit.transforms.batches",
     "get_kennedy_unweighted_fusion_candidates": "loopkit._compat.fusion",
+    **dict.fromkeys(
+        ("add_padding_to_avoid_bank_conflicts", "find_padding_multiple"), "loopkit._compat.padding"
+    ),
     **dict.fromkeys(
         (
             "CountGranularity",
@@ -160,9 +180,12 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "Verdict",
     "Within",
     "Witness",
+    "auto",
+    "add_padding_to_avoid_bank_conflicts",
     "auto_test_vs_ref",
     "compare",
     "explore",
+    "find_padding_multiple",
     "fuse_kernels",
     "generate_code_v2",
     "get_kennedy_unweighted_fusion_candidates",
@@ -170,12 +193,16 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "get_op_map",
     "get_synchronization_map",
     "make_einsum",
+    "make_function",
     "make_kernel",
+    "merge",
     "measure",
+    "register_callable",
     "register_reduction",
     "replay",
     "set_loop_priority",
     "set_temporary_scope",
+    "to_batched",
     "verify",
     *_transforms,
 ]

@@ -18,9 +18,9 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._arrays import AddressSpace, Nested, Strided
+from loopkit._arrays import AddressSpace, GivenStride, Nested, Strided
 from loopkit._errors import InvalidArgumentError
-from loopkit._expression import index_tuple
+from loopkit._expression import index_tuple, with_numbers
 from loopkit._match import Match
 from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, is_name, shown
@@ -67,6 +67,14 @@ def name(what: str, value: Any) -> str:
     """The name of something that exists."""
     if not is_name(value):
         raise unfit(what, "a name", value)
+    return str(value)
+
+
+def used_name(what: str, value: Any) -> str:
+    """The name of something that exists, perhaps with the tag of the uses that are meant."""
+    of, mark, tag = value.partition("$") if isinstance(value, str) else (value, "", "")
+    if not is_name(of) or (mark and not is_name(tag)):
+        raise unfit(what, "a name, or one with a tag such as 'x$near'", value)
     return str(value)
 
 
@@ -135,16 +143,23 @@ within = _value_or_text((Match, NoneType), "a match string such as 'id:w* and re
 address_space = _value_or_text(
     (AddressSpace, NoneType), "an address space such as 'private' or 'shared'"
 )
-dim_tag = _value_or_text((Nested, Strided), "an axis tag such as 'N0' or 'stride:17'")
+dim_tag = _value_or_text((Nested, Strided, GivenStride), "an axis tag such as 'N0' or 'stride:17'")
 
 
 def formula(what: str, value: Any) -> Any:
     """An expression: text, which is parsed, a number, or a tree."""
     if is_text(value):
-        return parse_expression(value)
+        return with_numbers(parse_expression(value))
     if isinstance(value, (bool, str)):
         raise unfit(what, "an expression", value)
     return check_expression(value, what)
+
+
+def template(what: str, value: Any) -> Any:
+    """An expression in which uses may have tags."""
+    if is_text(value):
+        return with_numbers(parse_expression(value, of_uses=True))
+    return formula(what, value)
 
 
 def optional(kind: Kind) -> Kind:
@@ -249,10 +264,9 @@ def name_or_number(what: str, value: Any) -> str | int:
 tags_by_name = mapping_of("a mapping of inames to tags", name, tag)
 tags_by_axis = mapping_of("a mapping of axes to tags", name_or_number, tag)
 names_by_name = mapping_of("a mapping of names to names", name, name)
+new_ids = mapping_of("a mapping of ids to new ones", name, names)
 batches = mapping_of("a mapping of new names to the old ones", name, names)
 dtypes_by_name = mapping_of("a mapping of names to types, as {'a, b': 'float32'}", names, dtype)
-
-
 integers_by_name = mapping_of("a mapping of sizes to integers", name, integer)
 T = TypeVar("T")
 
@@ -324,6 +338,21 @@ def axes(what: str, value: Any) -> Any:
     return tuple(name_or_number(what, item) for item in found)
 
 
+def array_axes(what: str, value: Any) -> Any:
+    """Axes of arrays: ``("a", 0)``, with ``"F"`` behind it or not, or a list of such."""
+    several = [value] if isinstance(value, tuple) and value and is_text(value[0]) else value
+    result = []
+    takes = "pairs of an array and an axis"
+    for item in items(what, several, takes):
+        if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
+            raise unfit(what, takes, item)
+        order = text("an order", item[2]) if len(item) == 3 else "C"
+        if order not in ("C", "F"):
+            raise InvalidArgumentError(f"an order is 'C' or 'F', not {shown(order)}")
+        result.append((name("an array", item[0]), integer("an axis", item[1]), order))
+    return tuple(result)
+
+
 def counts(what: str, value: Any) -> Any:
     """Two numbers of iterations."""
     if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_integer, value)):
@@ -363,23 +392,78 @@ def dim_tags(what: str, value: Any) -> Any:
 
 
 def subscripts(what: str, value: Any) -> Any:
-    """A subscript, or a list of them: texts, expressions and tuples of expressions."""
+    """A subscript, or a list of them: texts, expressions and tuples of expressions.
+
+    In texts an axis may be a range, ``"i, 2:n"`` or ``":, j"``: a slice of expressions or None.
+    """
+
+    def axis(part: str) -> Any:
+        ends = _outside_brackets(part, ":")
+        if len(ends) == 1:
+            return parse_expression(part)
+        if len(ends) > 2:
+            raise InvalidArgumentError(
+                f"{what}: '{part.strip()}' has a step", instead="a range is written lower:upper"
+            )
+        return slice(*(parse_expression(end) if end.strip() else None for end in ends))
 
     def one(item: Any) -> Any:
         if is_text(item):
+            if ":" in item:
+                return tuple(map(axis, _outside_brackets(item, ",")))
             return index_tuple(parse_expression(f"of[{item}]"))
         return tuple(formula(what, i) for i in (item if isinstance(item, tuple) else (item,)))
 
     return [one(item) for item in (value if isinstance(value, list) else [value])]
 
 
+def _outside_brackets(text: str, mark: str) -> list[str]:
+    """A text, cut at each ``mark`` that is in no brackets."""
+    depth, parts = 0, [""]
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == mark and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def use(what: str, value: Any) -> Any:
+    """The name of something that exists, and a subscript that it may have: ``"d[:, j]"``."""
+    head, bracket, rest = value.partition("[") if is_text(value) else (value, "", "")
+    if not bracket:
+        return used_name(what, value), None
+    if not rest.rstrip().endswith("]"):
+        raise unfit(what, "a name, or one use of it such as 'd[:, j]'", value)
+    return used_name(what, head.strip()), subscripts(what, rest.rstrip()[:-1])
+
+
 Name = Annotated[str, name]
+
+
+def invocations(what: str, value: Any) -> Any:
+    """The name of a rule, and invocations of it: ``"f"``, ``"f(i, 0:8)"``, or a list of these."""
+    name_of, found = "", list[Any]()
+    for item in value if isinstance(value, (list, tuple)) and value else [value]:
+        head, bracket, rest = item.partition("(") if is_text(item) else (item, "", "")
+        if (bracket and not rest.rstrip().endswith(")")) or name_of not in ("", str(head).strip()):
+            raise unfit(what, "a rule's name, or invocations of one rule such as 'f(i, j)'", value)
+        name_of = used_name(what, head.strip() if bracket else head)
+        found += subscripts(what, rest.rstrip()[:-1]) if bracket else []
+    return name_of, found or None
+
+
+UsedName = Annotated[str, used_name]
+Use = Annotated[str, use]
+Invocations = Annotated[str | Iterable[str], invocations]
 NeededName = Annotated[str, needed_name]
 NewName = Annotated[str | None, optional(needed_name)]
 Names = Annotated[str | Iterable[str], names]
 MaybeNames = Annotated[str | Iterable[str] | None, optional(names)]
 Patterns = Annotated[str | Iterable[str], patterns]
 NamesByName = Annotated[Mapping[str, str] | None, optional(names_by_name)]
+NewIds = Annotated[Mapping[str, str | Iterable[str]], new_ids]
 Batches = Annotated[Mapping[str, str | Iterable[str]], batches]
 Flag = Annotated[bool, flag]
 Text = Annotated[str | None, optional(text)]
@@ -389,9 +473,11 @@ Natural = Annotated[int, at_least(0)]
 MaybeNatural = Annotated[int | None, optional(at_least(0))]
 Positive = Annotated[int, at_least(1)]
 Counts = Annotated[Sequence[int], counts]
+ArrayAxes = Annotated[Any, array_axes]
 SizeValues = Annotated[Any, size_values]
 Within = Annotated[str | Match | None, within]
 Formula = Annotated[Any, formula]
+Template = Annotated[Any, template]
 MaybeFormula = Annotated[Any, optional(formula)]
 FormulaOrFlag = Annotated[Any, formula_or_flag]
 Subscripts = Annotated[Any, optional(subscripts)]
@@ -409,9 +495,8 @@ TagsByAxis = Annotated[Mapping[str | int, str | Tag | None] | None, optional(tag
 TagRequest = Annotated[
     str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]], tag_request
 ]
-DimTags = Annotated[
-    str | Sequence[str | Nested | Strided] | Mapping[int, str | Nested | Strided], dim_tags
-]
+_OneTag = str | Nested | Strided | GivenStride
+DimTags = Annotated[str | Sequence[_OneTag] | Mapping[int, _OneTag], dim_tags]
 
 
 @cache

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._called import fitting_type
+from loopkit._contents import Contents, contents_of
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
-from loopkit._spelling import check_expression, check_identifier, check_name, check_note, shown
+from loopkit._spelling import (
+    check_declared,
+    check_expression,
+    check_identifier,
+    check_name,
+    check_note,
+    shown,
+)
 from loopkit._swizzle import Swizzle
 
 DType = np.dtype[Any]
@@ -68,13 +76,27 @@ class Strided(Exact):
         return f"stride:{self.stride}"
 
 
-DimTag = Nested | Strided
+@dataclass(frozen=True)
+class GivenStride:
+    """An axis of an argument whose stride is that of the array which a call passes.
+
+    Of an array that the call makes, it is that of an array without gaps.
+    """
+
+    def __str__(self) -> str:
+        return f"stride:{AUTO}"
+
+
+DimTag = Nested | Strided | GivenStride
+
+AUTO: Final = "auto"
+"""What is left to loopkit or to the call: a type, a shape, strides, an offset."""
 
 
 @fitting_type
 @dataclass(frozen=True, eq=False)
 class ArrayArg(Exact):
-    """An array argument in global memory.
+    """An array argument in global memory, or several where ``name`` is a list, as in ``"a, b"``.
 
     ``shape`` in elements, one expression over sizes per axis, or None where it
     is to be inferred from the accesses; ``dtype`` None likewise.  ``dim_tags``
@@ -90,37 +112,57 @@ class ArrayArg(Exact):
     is_output: bool | None = None
 
     def __post_init__(self) -> None:
-        check_name(self.name, "the name of an array")
+        check_declared(self.name, "the name of an array")
         _check_extents(self.name, self.shape, self.dim_tags)
         if not isinstance(self.offset, str):
             check_expression(self.offset, f"the offset of '{self.name}'")
 
 
+@dataclass(frozen=True, eq=False)
+class ConstantTable(ArrayArg):
+    """An array whose elements stand in the source: it is read as an argument that nobody passes."""
+
+    contents: Contents | None = None
+
+    @property
+    def array(self) -> Any:
+        """The elements as a NumPy array."""
+        assert self.contents is not None
+        return self.contents.array
+
+
 @fitting_type
 @dataclass(frozen=True, eq=False)
 class ValueArg(Exact):
-    """A scalar argument, passed by value; integer ones may be sizes."""
+    """A scalar argument, passed by value; integer ones may be sizes.
+
+    A ``name`` such as ``"s, t"`` declares several.
+    """
 
     name: str
     dtype: DType | None = None
     default: Any = None
 
     def __post_init__(self) -> None:
-        check_name(self.name, "the name of a value")
+        check_declared(self.name, "the name of a value")
 
 
 @fitting_type
 @dataclass(frozen=True, eq=False)
 class TemporaryVariable(Exact):
-    """A scalar or array that lives only inside a kernel.
+    """A scalar or array that lives only inside a kernel; ``name`` may list several, ``"p, q"``.
 
     ``padding[i]`` elements are added to the storage of axis ``i``; ``swizzles`` say how cells
     change places along axes, at most one for each.
     ``accumulates`` names the reduction whose accumulator loopkit made it to be:
     such a temporary may be expanded by the transforms that need it.  ``combined_by`` says how
-    threads combine their partial results of it: by ``"shuffle"``, ``"shared"`` or ``"atomic"``;
-    None for what suits the block.  Temporaries of one ``base_storage``
-    begin at the same byte of shared memory.
+    threads combine their partial results of it: by ``"shuffle"``, ``"shared"`` or ``"atomic"``,
+    and by ``"lookback"`` running ones across blocks; None for what suits the block.
+    ``is_running`` says that it lasts through a loop, in which what
+    reads it sees the updates so far, also where threads run that loop together.  Temporaries of
+    one ``base_storage`` begin at the same byte of shared memory.  With an
+    ``initializer``, an array, and ``read_only=True`` it is a table of constants, and
+    :func:`make_kernel` makes a :class:`ConstantTable` of it.
     """
 
     name: str
@@ -133,10 +175,24 @@ class TemporaryVariable(Exact):
     accumulates: str | None = None
     made_by: str | None = None
     combined_by: str | None = None
+    is_running: bool = False
     base_storage: str | None = None
+    initializer: Any = None
+    read_only: bool = False
 
     def __post_init__(self) -> None:
-        check_name(self.name, "the name of a temporary")
+        check_declared(self.name, "the name of a temporary")
+        if self.initializer is not None:
+            contents = contents_of(self.initializer, self.name)
+            object.__setattr__(self, "initializer", contents)
+        if self.read_only is not (self.initializer is not None):
+            raise InvalidArgumentError(
+                f"'{self.name}' is read only, and has no initializer"
+                if self.read_only
+                else f"'{self.name}' has an initializer, and is not read only",
+                instead="a table of constants has both; what is written later is first written "
+                "in the text",
+            )
         _check_extents(self.name, self.shape, self.dim_tags)
         if self.accumulates is not None:
             check_identifier(self.accumulates, "a reduction")
@@ -151,7 +207,7 @@ class TemporaryVariable(Exact):
             check_name(self.base_storage, "a base storage")
 
 
-COMBINED_BY = ("shuffle", "shared", "atomic")
+COMBINED_BY = ("shuffle", "shared", "atomic", "lookback")
 """How threads may be asked to combine their partial results of a reduction."""
 
 
@@ -217,7 +273,10 @@ def last_fastest(rank: int) -> tuple[Nested, ...]:
 
 
 def strides_of(array: ArrayArg | TemporaryVariable) -> tuple[Expression, ...]:
-    """Element strides, one per axis, from the shape and the dim tags."""
+    """Element strides, one per axis, from the shape and the dim tags.
+
+    Where the call decides, those of an array without gaps; lowering has parameters for them.
+    """
     shape = storage_shape(array)
     tags = array.dim_tags or last_fastest(len(shape))
     by_level = sorted((tag.level, axis) for axis, tag in enumerate(tags) if isinstance(tag, Nested))
@@ -228,6 +287,11 @@ def strides_of(array: ArrayArg | TemporaryVariable) -> tuple[Expression, ...]:
     for _, axis in by_level:
         strides[axis] = product(inner)
         inner = [shape[axis], *inner]
+    given = [axis for axis, tag in enumerate(tags) if isinstance(tag, GivenStride)]
+    reached = [factor for axis in strides for factor in (shape[axis], strides[axis])]
+    for axis in reversed(given):
+        strides[axis] = product(reached)
+        reached = [shape[axis], *reached]
     return tuple(strides[axis] for axis in range(len(shape)))
 
 

@@ -27,6 +27,9 @@ KEPT = 400_000
 STEP = 400_000
 """Proving one step.  Those of the gallery need up to some ten thousand."""
 
+PART_OF_STEP = 300_000
+"""Proving those statements of one step that read what it reorders, before all of them are."""
+
 CHANGE = 1_000_000
 """Making the kernel of one step, before anything is proven of it."""
 

@@ -34,7 +34,8 @@ class Change:
     mapped identically; those in ``moves`` only carry data.  ``fixed`` are sizes
     that became numbers.  ``assumes`` says that the step is a promise about
     sizes or data.  Each of ``wishes`` makes more of the new kernel, one after the
-    other, and is granted where that can be proven.
+    other, and is granted where that can be proven.  ``arguments``, where it is given, says what
+    each argument is called now, in their order; those that are missing are gone.
     """
 
     kernel: Kernel
@@ -43,6 +44,7 @@ class Change:
     fixed: Mapping[str, int] = field(default_factory=dict)
     assumes: bool = False
     wishes: tuple[Callable[[Kernel], Kernel], ...] = ()
+    arguments: Mapping[str, str] | None = None
 
     @property
     def merges(self) -> bool:

@@ -88,7 +88,9 @@ def _named(
 
 def _inames(kernel: Kernel) -> dict[str, str]:
     tags = kernel.iname_tags
-    return {name: f"({tags[name]})" if name in tags else "" for name in kernel.all_inames}
+    slabs = {i: f"slabs={first, last}" for i, first, last in kernel.slabs}
+    words = {i: (str(tags.get(i, "")), slabs.get(i, "")) for i in kernel.all_inames}
+    return {i: f"({', '.join(filter(None, w))})" if any(w) else "" for i, w in words.items()}
 
 
 def _arrays(kernel: Kernel) -> dict[str, str]:
@@ -140,10 +142,14 @@ class Diff:
         old, new = self.before.splitlines(), self.after.splitlines()
         return "\n".join(difflib.unified_diff(old, new, *self.names, lineterm="", n=CONTEXT))
 
-    def hunks(self) -> list[list[tuple[str, list[str], list[str]]]]:
-        """Groups of ``(tag, old lines, new lines)``, as :mod:`difflib` has them, with context."""
+    def hunks(self, indented: bool = True) -> list[list[tuple[str, list[str], list[str]]]]:
+        """Groups of ``(tag, old lines, new lines)``, as :mod:`difflib` has them, with context.
+
+        Without ``indented``, lines are equal that only moved to the left or to the right.
+        """
         old, new = self.before.splitlines(), self.after.splitlines()
-        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        one, other = (list(map(str.strip, s)) if not indented else s for s in (old, new))
+        matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
         return [
             [(tag, old[a:b], new[c:d]) for tag, a, b, c, d in group]
             for group in matcher.get_grouped_opcodes(CONTEXT)

@@ -1,9 +1,9 @@
-"""Reductions that threads make together: where their partial results are combined.
+"""Reductions that threads make together: whose accumulators, along which axes.
 
 If an iname that a reduction runs over is a thread's index, each thread has a partial result in
 its private accumulator.  Between the updates and what reads the accumulator all these threads
-combine their partial results, and each has the whole then.  All of that follows from tags: a
-kernel's tree names no combination.
+combine their partial results.  Then each has the whole; or, of a running reduction, what the
+threads up to it have.  All of that follows from tags: a kernel's tree names no combination.
 """
 
 from __future__ import annotations
@@ -13,30 +13,26 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import memoised
-from loopkit._digits import told_by_all
-from loopkit._errors import IllegalTransformError
-from loopkit._expression import substitute, to_text, variable_names
-from loopkit._hidden import ONE, TWO, instance, instances, variable
+from loopkit._expression import nodes_of, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
-from loopkit._tree import (
-    Entry,
-    Key,
-    Loop,
-    Path,
-    Tree,
-    build,
-    common_prefix,
-    entries_of,
-    path_inames,
-    statements_in,
-)
+from loopkit._promotion import COMPLEXES, INTEGERS
+from loopkit._relations import reachable
+from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
+from loopkit._tree import Path, common_prefix, path_inames
 
 COMBINE = "combine"
 """The kind of a statement that combines the partial results of threads."""
+SCAN = "scan"
+"""The kind of a statement that gives each thread what the threads up to it have."""
+CARRY = "carry"
+"""The kind of a statement that gives the first thread what all have, and the others nothing."""
+LOOKBACK = "lookback"
+"""The way in which blocks make running results: each looks back at those before it."""
+TOGETHER = frozenset((COMBINE, SCAN, CARRY))
+"""The kinds of statements that threads run together."""
 
 
 @memoised
@@ -55,19 +51,30 @@ def reduced_inames(kernel: Kernel, update: Statement) -> frozenset[str]:
     )
 
 
+def adds_to(statement: Statement, name: str) -> bool:
+    """Whether a statement updates an accumulator, in any order or in that of a segmented one."""
+    is_update = statement.operation is not None or statement.kind == "update"
+    return is_update and statement.written == name
+
+
 def reduction_text(kernel: Kernel, update: Statement) -> str:
     """What an update adds up: ``sum over j``, or ``running sum over i``, read on the way."""
     reduced = kernel.reduced_inames(update)
     mine = kernel.paths.get(update.id, ())
+    temporary = kernel.temporary_by_name[update.written]
+    readers = [r for r in kernel.readers.get(update.written, ()) if r.kind != "update"]
     running = any(
         iname in reduced
-        for reader in kernel.readers.get(update.written, ())
-        if reader.kind != "update"
+        for reader in readers
         for iname in path_inames(common_prefix((mine, kernel.paths.get(reader.id, ()))))
     )
+    if temporary.is_running:  # also along threads that both are on
+        parallel = {i for i, tag in kernel.tags if tag.is_parallel}.intersection(reduced)
+        running = running or any(parallel & reader.inames for reader in readers)
     operation = update.operation
     if operation is None:
-        operation = f"segmented {kernel.temporary_by_name[update.written].accumulates}"
+        operation = f"segmented {temporary.accumulates}"
+    operation = next((o.shown for o in kernel.reductions if o.name == operation), operation)
     over = f" over {', '.join(reduced)}" if reduced else ""
     return f"{'running ' if running else ''}{operation}{over}"
 
@@ -88,7 +95,9 @@ def spread_inames(kernel: Kernel) -> Mapping[str, tuple[str, ...]]:
         starts = [s for s in writers if s.kind == "init"]
         if not starts:
             continue
-        updates = [s for s in writers if s.operation is not None]
+        # The terms of a segmented one have an order, which is that of a scan.
+        updates = [s for s in writers if s.operation is not None or temporary.is_running]
+        updates = [s for s in updates if adds_to(s, temporary.name)]
         inames = [i for s in updates for i in kernel.all_inames if i in reduced_inames(kernel, s)]
         inames = [i for i in inames if i in parallel]
         if inames:
@@ -103,9 +112,55 @@ def combined_axes(kernel: Kernel) -> Mapping[str, tuple[int, ...]]:
     for name, inames in spread_inames(kernel).items():
         tags = (kernel.iname_tags[i] for i in inames)
         axes = {tag.axis for tag in tags if isinstance(tag, LocalAxis)}
-        if axes:
+        if axes or scanned_blocks(kernel, name):
             found[name] = tuple(sorted(axes))
     return found
+
+
+def scanned_blocks(kernel: Kernel, name: str) -> tuple[int, ...]:
+    """The block axes along which blocks look back at running results of those before them."""
+    tags = (kernel.iname_tags[i] for i in spread_inames(kernel).get(name, ()))
+    axes = {tag.axis for tag in tags if isinstance(tag, GroupAxis)}
+    return tuple(sorted(axes)) if axes and looks_back(kernel, name) else ()
+
+
+def looks_back(kernel: Kernel, name: str) -> bool:
+    """Whether the running results of an accumulator are asked for across blocks."""
+    temporary = kernel.temporary_by_name[name]
+    return temporary.is_running and temporary.combined_by == LOOKBACK
+
+
+@memoised
+def is_alike_in_all(kernel: Kernel, name: str) -> bool:
+    """Whether threads that have combined an accumulator all hold the same, as far as it shows.
+
+    Each of them may have joined the partial results in another order of operands.  Those of the
+    operations that are named here may change places.  Products of complex numbers are rounded as
+    their operands stand; the largest of zeros may have either sign, which must show nowhere.
+    """
+    temporary = kernel.temporary_by_name[name]
+    operation, dtype = temporary.accumulates, temporary.dtype
+    if temporary.is_running or any(operation == own.name for own in kernel.reductions):
+        return False
+    if operation == "product":
+        return dtype is not None and dtype not in COMPLEXES
+    if operation in ("max", "min"):
+        return dtype in INTEGERS or not _shows_signs(kernel, name)
+    return operation in ("sum", "any", "all")
+
+
+def _shows_signs(kernel: Kernel, name: str) -> bool:
+    """Whether something that is computed from a value may tell zeros of different sign apart."""
+    readers = kernel.readers
+    names = reachable([name], lambda n: (s.written for s in readers.get(n, ())))
+    return any(
+        isinstance(node, (prim.Quotient, prim.FloorDiv, prim.Remainder, prim.Power))
+        or (isinstance(node, prim.Call) and node.function.name != "abs")
+        for n in names
+        for statement in readers.get(n, ())
+        for expr in (statement.rhs, *statement.predicates)
+        for node in nodes_of(expr)
+    )
 
 
 def is_collective(kernel: Kernel, statement: Statement) -> bool:
@@ -113,187 +168,94 @@ def is_collective(kernel: Kernel, statement: Statement) -> bool:
 
     They start their partial results, and combine them.
     """
-    return statement.kind == COMBINE or (
+    return statement.kind in TOGETHER or (
         statement.kind == "init" and statement.written in combined_axes(kernel)
     )
 
 
-@memoised
-def with_combinations(kernel: Kernel) -> Kernel:
-    """The kernel with a statement for each combination, in the tree where threads make it.
+@dataclass(frozen=True)
+class ThreadScan:
+    """Running reductions that threads make together.
 
-    It stands behind the updates, in front of what reads them, and runs once for each start of
-    its accumulator.  Raises :class:`IllegalTransformError` where an accumulator is read in the
-    midst of its updates.
+    ``accumulators`` are theirs, ``inames`` the threads', that of the highest axis first, and in
+    front of them the blocks' that look back;
+    ``updates`` and ``readers`` are statements in loops with the keys ``path``.  In each iteration
+    of these, a reader sees what the updates of all threads up to its own have added.
     """
-    for name in combined_axes(kernel):
-        kernel = _Placement(kernel, name).kernel_with()
-    return kernel
+
+    accumulators: tuple[str, ...]
+    inames: tuple[str, ...]
+    updates: frozenset[str]
+    readers: frozenset[str]
+    path: Path
+
+    @property
+    def statements(self) -> frozenset[str]:
+        """Updates and readers."""
+        return self.updates | self.readers
 
 
-class _Placement:
-    """Where the combinations of one accumulator stand."""
+@memoised
+def thread_scans(kernel: Kernel) -> tuple[ThreadScan, ...]:
+    """The running reductions that threads make together; those that share a statement are one.
 
-    def __init__(self, kernel: Kernel, name: str) -> None:
-        self.kernel = kernel
-        self.name = name
-        self.updates = {s.id for s in kernel.writers[name] if s.operation is not None}
-        self.starts = {s.id for s in kernel.writers[name] if s.kind == "init"}
-        readers = kernel.readers.get(name, ())
-        self.readers = {s.id for s in readers} - self.updates
-        self.open: set[str] = set()  # updates without a combination yet
-        self.made: list[Statement] = []
+    Where updates follow what reads them, another scan begins.  Address spaces must have been
+    decided.
+    """
+    found: list[ThreadScan] = []
+    for name in spread_inames(kernel):
+        for mine in _scans_of_one(kernel, name):
+            for other in [o for o in found if o.statements & mine.statements]:
+                if other.inames != mine.inames:
+                    continue
+                found.remove(other)
+                updates = other.updates | mine.updates
+                mine = replace(
+                    mine,
+                    accumulators=(*other.accumulators, *mine.accumulators),
+                    updates=updates,
+                    readers=(other.readers | mine.readers) - updates,
+                )
+            found.append(mine)
+    paths = kernel.paths
+    return tuple(
+        replace(s, path=common_prefix([paths[id_] for id_ in s.statements])) for s in found
+    )
 
-    def kernel_with(self) -> Kernel:
-        entries = [*self.behind(self.kernel.tree, entries_of(self.kernel.tree), ())]
-        statements = (*self.kernel.statements, *self.made)
-        return self.kernel.with_(tree=build(entries), statements=statements)
 
-    def behind(self, nodes: Tree, entries: list[Entry], path: Path) -> list[Entry]:
-        """The entries of a body's statements, and those of combinations behind the last updates."""
-        found: list[Entry] = []
-        position = 0
-        is_open, is_whole = False, False  # updates without a combination; a combination was made
-        last, latest = 0, ""  # where the last updates end, and one of them
-        was_read = False
-        for node in nodes:
-            inside = set(statements_in(node))
-            mine = entries[position : position + len(entries_of((node,)))]
-            position += len(mine)
-            updates, reads = inside & self.updates, inside & self.readers
-            is_whole = is_whole and self.starts.isdisjoint(inside)
-            latest = max(updates, default=latest)
-            if updates and reads:
-                assert isinstance(node, Loop)
-                key = mine[0][1][len(path)]
-                if is_open or is_whole or key[0] in self.reduced(latest):
-                    raise self.amid(key[0])
-                mine = self.behind(node.body, mine, (*path, key))
-            elif updates:
-                if is_whole:
-                    raise self.amid(None)
-                is_open, last = True, len(found) + len(mine)
-                self.open |= updates
-            elif reads and is_open:
-                found.insert(last, self.combination(path, latest))
-                is_open, is_whole = False, True
-                self.open.clear()
-            was_read = was_read or bool(reads)
-            found += mine
-        if is_open and was_read and path:
-            raise self.amid(path[-1][0])
+def _scans_of_one(kernel: Kernel, name: str) -> list[ThreadScan]:
+    """The scans of one accumulator, in the order of the text; none where threads make none."""
+    tags, threads = kernel.iname_tags, spread_inames(kernel)[name]
+    axes = {i: tags[i] for i in threads if isinstance(tags[i], (LocalAxis, LocalAuto))}
+    if looks_back(kernel, name):
+        axes.update((i, tags[i]) for i in threads if isinstance(tags[i], GroupAxis))
+    blocks = {tag for tag in axes.values() if isinstance(tag, GroupAxis)}
+    found: list[ThreadScan] = []
+    if not (kernel.temporary_by_name[name].is_running and axes):
         return found
-
-    def reduced(self, update: str) -> frozenset[str]:
-        """The inames that an update runs over; others tell apart what is updated."""
-        return reduced_inames(self.kernel, self.kernel.statement_by_id[update])
-
-    def combination(self, path: Path, updated: str) -> Entry:
-        """A combination in some loops, and in others: each cell that was updated, and once.
-
-        The others are those of an update that it does not run over, or else those of the start.
-        """
-        taken = [s.id for s in self.made]
-        update, reduced = self.kernel.statement_by_id[updated], self.reduced(updated)
-        predicates = (p for p in update.predicates if reduced.isdisjoint(variable_names(p)))
-        statement = replace(
-            update,
-            id=self.kernel.fresh_name(f"{self.name}_{COMBINE}", taken),
-            rhs=update.lhs,
-            inames=update.inames - reduced,
-            predicates=tuple(predicates),
-            operation=None,
-            kind=COMBINE,
-            depends_on=frozenset(),
-            made_by=self.kernel.temporary_by_name[self.name].made_by,
+    users = [s for s in kernel.users(name) if s.kind not in ("init", *TOGETHER)]
+    ids = {s.id for s in users}
+    for statement in (s for s in kernel.statements if s.id in ids):
+        mine = statement.inames & axes.keys()
+        own = tuple(sorted(mine, key=lambda i: (axes[i] in blocks, str(axes[i]))))[::-1]
+        is_update = adds_to(statement, name)
+        if is_update and not own:
+            continue  # the first thread adds it
+        if {axes[i] for i in own} != {*axes.values()}:
+            return []
+        if is_update and (not found or found[-1].readers):
+            found.append(ThreadScan((name,), own, frozenset(), frozenset(), ()))
+        if not found or found[-1].inames != own:
+            return []
+        last, more = found[-1], frozenset((statement.id,))
+        found[-1] = (
+            replace(last, updates=last.updates | more)
+            if is_update
+            else replace(last, readers=last.readers | more)
         )
-        loops = self.kernel.paths[updated]
-        if not (self.is_of_all(statement, updated) and self.is_once(statement, path)):
-            start = self.kernel.statement_by_id[min(self.starts)]
-            loops = self.kernel.paths[start.id]
-            around = loops[: len(path)]
-            statement = replace(
-                statement,
-                lhs=start.lhs,
-                rhs=start.lhs,
-                inames=start.inames,
-                predicates=start.predicates,
-            )
-            if len(self.starts) > 1 or around != path or not self.is_once(statement, path):
-                raise self.repeated(update)
-        self.made.append(statement)
-        known = path_inames(path)
-        # Loops of its own: no other statement has a key with that number.
-        own: tuple[Key, ...] = tuple(
-            (iname, -len(self.made))
-            for iname, _ in loops
-            if iname not in known and iname in statement.inames
-        )
-        return statement.id, (*path, *own)
+    return found if found and found[-1].readers else []
 
-    def is_of_all(self, statement: Statement, updated: str) -> bool:
-        """Whether a combination like one update is of the cells of all that are open."""
-        others = (self.kernel.statement_by_id[s] for s in self.open - {updated})
-        return all(
-            other.lhs == statement.lhs
-            and other.inames - self.reduced(other.id) == statement.inames
-            and not (other.predicates or statement.predicates)
-            for other in others
-        )
 
-    def is_once(self, statement: Statement, path: Path) -> bool:
-        """Whether a combination in some loops comes to no cell twice that was started once."""
-        kernel, indices = self.kernel, statement.write[1]
-        prefix = common_prefix((path, *(kernel.paths[s] for s in self.starts)))
-        tags, used = kernel.iname_tags, variable_names(indices)
-        own = {
-            i
-            for i in statement.inames & tags.keys()
-            if isinstance(tags[i], (GroupAxis, LocalAxis, LocalAuto))
-            or (isinstance(tags[i], InstructionParallel) and i not in used)
-        }
-        fixed = {*path_inames(prefix), *own}
-        free = statement.inames - fixed
-        if not all(_sets.is_affine(i) and variable_names(i) <= kernel.integers for i in indices):
-            return False
-        if free <= told_by_all(kernel, indices):
-            return True
-        domain = kernel.domain_around(statement.inames) & kernel.assumptions.set
-        names = [n for n in _sets.names_of(domain) if n in kernel.home_domain]
-        both = _sets.rename(domain, instances(names, ONE))
-        both = both & _sets.rename(domain, instances(names, TWO))
-        for iname in fixed & {*names}:
-            both = both & _sets.equality(instance(iname, ONE), variable(iname, TWO))
-        for index in indices:
-            one, two = (
-                substitute(index, {n: variable(n, label) for n in names}) for label in (ONE, TWO)
-            )
-            both = both & _sets.affine_equality(one, two)
-        less = (prim.Comparison(variable(i, ONE), "<", variable(i, TWO)) for i in sorted(free))
-        return all((both & _sets.condition_set(one)).is_empty() for one in less)
-
-    def repeated(self, update: Statement) -> IllegalTransformError:
-        """No place is known where each cell is combined once."""
-        return IllegalTransformError(
-            f"threads hold partial results of '{to_text(update.lhs)}', and which cells those are "
-            "is not known where they would be combined, each once",
-            instead="an array in shared memory, which all threads update: "
-            f"set_temporary_address_space('{self.name}', 'shared'); or the thread axis a "
-            "sequential loop",
-        )
-
-    def amid(self, iname: str | None) -> IllegalTransformError:
-        """An accumulator is read where threads still hold partial results."""
-        where = "between its updates" if iname is None else f"inside the loop over '{iname}'"
-        update = self.kernel.statement_by_id[min(self.updates)]
-        if reduction_text(self.kernel, update).startswith("running"):
-            instead = "a running reduction is one thread's: keep its loops sequential, and give "
-            instead += "threads the loops around it, or pieces with sums of their own"
-        else:
-            instead = "keep what reads it behind all of its updates, or the thread axis a "
-            instead += "sequential loop"
-        return IllegalTransformError(
-            f"threads hold partial results of '{self.name}', which is read {where}, in the midst "
-            "of its updates",
-            instead=instead,
-        )
+def scans_of(kernel: Kernel, name: str) -> tuple[ThreadScan, ...]:
+    """The scans of an accumulator that threads make."""
+    return tuple(s for s in thread_scans(kernel) if name in s.accumulators)

@@ -129,7 +129,7 @@ def _arguments(
             instead=f"parameters={{'{missing}': ...}}",
         )
     arguments: dict[str, Any] = {a.name: parameters[a.name] for a in values if a.name in parameters}
-    arrays = [a for a in kernel.args if isinstance(a, ArrayArg)]
+    arrays = [a for a in kernel.passed if isinstance(a, ArrayArg)]
     how = "pass them in parameters={...}"
     return arguments | random_arrays(arrays, assertions, parameters, rng, how)
 

@@ -22,14 +22,17 @@ def deal_out(kernel: Kernel) -> Kernel:
 
     Before: a_s[p, q] = a[p, q] for all p, q        After: cell 256*round + thread of the box
 
-    Without threads they are loops, and so they are where several statements share one.
+    Without threads they are loops, and so they are where several statements share one, or one is
+    on threads already.
     """
     waiting = [iname for iname, tag in kernel.tags if isinstance(tag, LocalAuto)]
     if not waiting:
         return kernel
+    threads = {iname for iname, _ in thread_inames(kernel)}
     for statement in kernel.statements:
         mine = [iname for iname in waiting if iname in statement.inames]
-        if mine and thread_inames(kernel) and _is_box(kernel, statement, mine):
+        is_free = threads and not statement.inames & threads
+        if mine and is_free and _is_box(kernel, statement, mine):
             kernel = _dealt(kernel, statement, mine)
             waiting = [iname for iname in waiting if iname not in mine]
     for iname in waiting:

@@ -106,7 +106,7 @@ class ReferenceExecutor(CpuExecutor):
             grid=(1, 1, 1),
             block=(1, 1, 1),
             checks=checks(typed.assumptions.set),
-            arguments=tuple(a.name for a in typed.args),
+            arguments=tuple(a.name for a in typed.passed),
         )
         self.plan = ArgumentPlan(signature)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -19,7 +20,20 @@ from pymbolic.mapper.stringifier import (
 )
 
 from loopkit._hidden import is_hidden, plain
-from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast, TypeName
+from loopkit._nodes import (
+    Component,
+    Expression,
+    FlatIndex,
+    Record,
+    Reduction,
+    SubArray,
+    TaggedVariable,
+    TypeCast,
+    TypeName,
+    head_of,
+    renamed,
+    tagged_like,
+)
 from loopkit._same import fields_of, remembered, unique
 
 Access = tuple[str, tuple[Expression, ...]]
@@ -63,9 +77,9 @@ def places_of_parts(kind: Any) -> tuple[str, ...] | None:
     """Where a node of some type has its parts, the last one first; None for what is no node."""
     if issubclass(kind, (prim.Call, prim.Subscript)):
         return ("parameters",) if issubclass(kind, prim.Call) else ("index",)
-    if issubclass(kind, prim.ExpressionNode) and kind is not prim.Variable:
+    if issubclass(kind, prim.ExpressionNode) and not issubclass(kind, prim.Variable):
         return fields_of(kind)
-    is_leaf = kind is prim.Variable or issubclass(kind, (int, float, complex, np.generic))
+    is_leaf = issubclass(kind, (prim.Variable, int, float, complex, np.generic))
     return () if is_leaf else None
 
 
@@ -204,6 +218,12 @@ class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
     def map_type_name(self, expr: TypeName) -> Expression:
         return expr
 
+    def map_sub_array(self, expr: SubArray) -> Expression:
+        return SubArray(expr.inames, self.rec(expr.subscript))
+
+    def map_flat_index(self, expr: FlatIndex) -> Expression:
+        return FlatIndex(self.rec(expr.offset))
+
     def map_type_cast(self, expr: TypeCast) -> Expression:
         return TypeCast(expr.dtype, self.rec(expr.operand))
 
@@ -228,7 +248,10 @@ class _Substituter(ExpressionMapper):
         self.values = values
 
     def map_variable(self, expr: prim.Variable) -> Expression:
-        return self.values.get(expr.name, expr)
+        new = self.values.get(expr.name, expr)
+        if type(expr) is TaggedVariable and type(new) is prim.Variable:
+            return renamed(expr, new.name)
+        return new
 
     def map_reduction(self, expr: Reduction) -> Expression:
         inames = []
@@ -258,12 +281,13 @@ class _AccessReplacer(ExpressionMapper):
 
     def map_variable(self, expr: prim.Variable) -> Expression:
         new = self.replace(expr.name, ())
-        return expr if new is None else new
+        return expr if new is None else tagged_like(expr, new)
 
     def map_subscript(self, expr: prim.Subscript) -> Expression:
         indices = tuple(self.rec(i) for i in index_tuple(expr))
         new = self.replace(expr.aggregate.name, indices)
-        return prim.Subscript(expr.aggregate, indices) if new is None else new
+        same = prim.Subscript(expr.aggregate, indices)
+        return same if new is None else tagged_like(same, new)
 
 
 def replace_accesses(
@@ -275,6 +299,69 @@ def replace_accesses(
     returns None to keep an access.
     """
     return expr if is_constant(expr) else _AccessReplacer(replace)(expr)
+
+
+NUMBERS: Mapping[str, float] = {"inf": math.inf, "nan": math.nan}
+"""Names of what no digits spell."""
+
+
+class _NumberReader(ExpressionMapper):
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def map_variable(self, expr: prim.Variable) -> Expression:
+        return expr if expr.name in self.names else NUMBERS.get(expr.name, expr)
+
+    def map_subscript(self, expr: prim.Subscript) -> Expression:
+        return prim.Subscript(expr.aggregate, tuple(self.rec(i) for i in index_tuple(expr)))
+
+    def map_product(self, expr: prim.Product) -> Expression:
+        sign, *rest = parts = tuple(self.rec(child) for child in expr.children)
+        is_negated = sign == -1 and len(rest) == 1 and type(rest[0]) is float
+        return -rest[0] if is_negated else prim.Product(parts)
+
+
+def with_numbers(expr: Expression, names: Collection[str] = ()) -> Expression:
+    """``expr`` with the numbers ``inf`` and ``nan`` in it, where these are none of ``names``."""
+    if is_constant(expr) or not variable_names(expr) & NUMBERS.keys():
+        return expr
+    return _NumberReader(names)(expr)
+
+
+class _HeadMapper(ExpressionMapper):
+    def __init__(self, new: Callable[[prim.Variable], prim.Variable]) -> None:
+        super().__init__()
+        self.new = new
+
+    def map_variable(self, expr: prim.Variable) -> Expression:
+        return self.new(expr)
+
+    def map_call(self, expr: prim.Call) -> Expression:
+        return prim.Call(self.new(expr.function), tuple(self.rec(p) for p in expr.parameters))
+
+
+def map_heads(expr: Expression, new: Callable[[prim.Variable], prim.Variable]) -> Expression:
+    """``expr`` with another name for each variable, array and function, itself a variable."""
+    return expr if is_constant(expr) else _HeadMapper(new)(expr)
+
+
+@remembered(1 << 12)
+def _tagged_uses(expr: Expression) -> frozenset[tuple[str, str]]:
+    heads = map(head_of, nodes_of(expr))
+    return frozenset((h.name, h.tag) for h in heads if isinstance(h, TaggedVariable))
+
+
+def tagged_uses(expr: Expression) -> frozenset[tuple[str, str]]:
+    """The names in ``expr`` that have a tag, each with it."""
+    return frozenset() if is_constant(expr) else _tagged_uses(expr)
+
+
+def without_tags(expr: Expression) -> Expression:
+    """``expr`` as it is computed: tags of uses mean nothing to that."""
+    if not tagged_uses(expr):
+        return expr
+    return map_heads(expr, lambda h: prim.Variable(h.name) if type(h) is TaggedVariable else h)
 
 
 # All that reads expressions calls itself for the parts of what it reads, as Python's own
@@ -351,7 +438,13 @@ class _Stringifier(StringifyMapper):  # type: ignore[misc]
 
     def map_subscript(self, expr: prim.Subscript, enclosing_prec: int, *args: Any) -> str:
         inner = ", ".join(self.rec(i, PREC_NONE, *args) for i in index_tuple(expr))
-        return f"{expr.aggregate.name}[{inner}]"
+        return f"{self.rec(expr.aggregate, PREC_NONE, *args)}[{inner}]"
+
+    def map_variable(self, expr: prim.Variable, enclosing_prec: int, *args: Any) -> str:
+        return f"{expr.name}${expr.tag}" if type(expr) is TaggedVariable else str(expr.name)
+
+    def map_flat_index(self, expr: FlatIndex, enclosing_prec: int, *args: Any) -> str:
+        return f"[{self.rec(expr.offset, PREC_NONE, *args)}]"
 
     def map_if(self, expr: prim.If, enclosing_prec: int, *args: Any) -> str:
         parts = (expr.condition, expr.then, expr.else_)

@@ -194,6 +194,17 @@ def _hull(form: Linear, ranges: Mapping[str, Range]) -> Range:
             step = math.gcd(step, coefficient)
 
 
+def _are_tied(form: Linear, ranges: Mapping[str, Range]) -> bool:
+    """Whether what a form is made of may not take all values together.
+
+    A name and a quotient of it do not (``i % 4``), nor do two loops that share a bound, such as
+    those into which a loop was split whose length is no multiple.
+    """
+    if any(variable_names(atom) & ranges.keys() for atom in _quotients(form)):
+        return True
+    return sum(name in ranges and ranges[name].span > 0 for name in form.names) > 1
+
+
 def _quotients(form: Linear) -> list[Expression]:
     return [atom for atom in form.terms if not isinstance(atom, prim.Variable)]
 
@@ -225,8 +236,7 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
         near = affine.get(index)
         if near is None:
             near = _clamped_hull(index, use, ranges, list(affine.values()))
-        elif any(variable_names(atom) & ranges.keys() for atom in _quotients(linear(index))):
-            # A hull that knows what a name and a quotient of it have in common, as in i % 4.
+        elif _are_tied(linear(index), ranges):
             exact = _relative_hull(index, near.lower, use, ranges)
             if exact is not None and exact.span <= near.span:
                 near = replace(exact, step=near.step)
@@ -290,6 +300,9 @@ def is_inside(access: Use, box: Sequence[Axis], ranges: Mapping[str, Range]) -> 
         elif not _sets.is_pw_affine(index):
             return False
         else:
+            distance = prim.Sum((index, (axis.lower * -1).expression))
+            gap = _relative_hull(distance, Linear({}), access, ranges)
+        if gap is not None and gap.lower.terms:
             distance = prim.Sum((index, (axis.lower * -1).expression))
             gap = _relative_hull(distance, Linear({}), access, ranges)
         if gap is None:

@@ -47,12 +47,14 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
     "imag": lambda x: x.imag,
     "conj": lambda x: x.conjugate(),
 }
+BITS = frozenset(("popcount", "clz", "ffs", "brev"))
+"""Functions of the bits that an integer has in its type."""
 COMPLEX_FUNCTIONS = frozenset(("sqrt", "exp", "log", "sin", "cos"))
 """Those floating-point functions that take complex arguments."""
 
 _ARITIES = {
     **dict.fromkeys(_FLOAT_FUNCTIONS, 1),
-    **dict.fromkeys((*_ROUNDING, *_PREDICATES, *_PARTS), 1),
+    **dict.fromkeys((*_ROUNDING, *_PREDICATES, *_PARTS, *BITS), 1),
     **dict.fromkeys(("atan2", "hypot", "copysign", "fmod", "fmin", "fmax", "pow"), 2),
     "fma": 3,
 }
@@ -87,6 +89,8 @@ def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -
     check_call(name, len(arguments), asked)
     if name == "pow":
         return dt.power_type(arguments[0], arguments[1], asked)
+    if name in BITS:
+        return _type_of_bits(name, arguments[0], asked)
     if not any(isinstance(a, np.dtype) for a in arguments):
         if any(isinstance(a, RunTime) for a in arguments):
             return _late_call(name, arguments)
@@ -115,6 +119,18 @@ def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -
             "functions of complex numbers: " + ", ".join(sorted(COMPLEX_FUNCTIONS)),
         )
     return dt.float_of(common)
+
+
+def _type_of_bits(name: str, argument: Typed, asked: Callable[[], str]) -> Typed:
+    if not isinstance(argument, np.dtype):
+        raise TypeInferenceError(
+            f"'{name}' is of the bits that an integer has in its type, and this has no type",
+            asked=asked(),
+            instead="a cast says which, as in int32(...)",
+        )
+    if argument not in dt.INTEGERS:
+        raise dt.refuse(f"'{name}'", argument, asked())
+    return argument if name == "brev" else dt.INT32
 
 
 _FOLDED: dict[str, Callable[..., Any]] = {

@@ -8,7 +8,7 @@ from typing import ClassVar
 from loopkit._costs.costs import in_all
 from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.quantities import bytes_text, number_text
-from loopkit._costs.sizes import whole
+from loopkit._costs.sizes import check_sizes, whole
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
@@ -115,7 +115,10 @@ def _shown(value: int | None, text_of: Callable[[float], str]) -> str:
 
 
 def history_costs(steps: History, sizes: Mapping[str, int]) -> HistoryCosts:
-    """The costs before and after each step; raises for sizes that are unknown or missing."""
+    """The costs before and after each step.
+
+    Raises for sizes that are unknown or missing, and for those that no call of the text may have.
+    """
     if not steps:
         raise InvalidArgumentError(
             "no step was made so far, and so none has changed any costs",
@@ -127,11 +130,7 @@ def history_costs(steps: History, sizes: Mapping[str, int]) -> HistoryCosts:
         if name not in known:
             raise UnknownNameError("size", name, known)
     sizes = {name: whole(name, value) for name, value in sizes.items()}
-    if missing := [name for name in kernels[0].sizes if name not in sizes]:
-        raise InvalidArgumentError(
-            f"the costs of steps need the sizes {', '.join(missing)}",
-            instead=f"history.at({', '.join(f'{m}=...' for m in (*sizes, *missing))})",
-        )
+    check_sizes(kernels[0], _among(kernels[0], sizes), "history.at")
     stages = zip((None, *steps), kernels, strict=True)
     found = tuple(_stage(step, kernel, sizes) for step, kernel in stages)
     return HistoryCosts(tuple(sorted(sizes.items())), found)
@@ -139,7 +138,11 @@ def history_costs(steps: History, sizes: Mapping[str, int]) -> HistoryCosts:
 
 def _stage(step: Step | None, kernel: Kernel, sizes: Mapping[str, int]) -> StepCosts:
     try:
-        mine = {name: value for name, value in sizes.items() if name in kernel.sizes}
-        return StepCosts(step, costs_of(kernel, mine))
+        return StepCosts(step, costs_of(kernel, _among(kernel, sizes)))
     except LoopkitError as error:
         return StepCosts(step, None, error.why)
+
+
+def _among(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes that a kernel has: a step may fix some, or bring some."""
+    return {name: value for name, value in sizes.items() if name in kernel.sizes}

@@ -15,6 +15,8 @@ from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
+from loopkit._make.check_bounds import check_settled
+from loopkit._slabs import settled
 from loopkit._spelling import shown
 from loopkit._target import CUDA
 
@@ -216,6 +218,7 @@ def launches(kernel: Kernel) -> tuple[Kernel, ...]:
     :returns: kernels, each of one launch.
     :raises IllegalTransformError: where what passes from one launch to another has no place.
     """
+    kernel = settled(kernel)
     if is_one_launch(kernel):
         return (kernel,)
     from loopkit.codegen.launches import parts_in, parts_of
@@ -255,6 +258,7 @@ def costs(
     from loopkit._costs.of_kernel import costs_of
     from loopkit._costs.sizes import sizes_of
 
+    check_settled(kernel)
     given = sizes_of(kernel, sizes, more)
     # What a kernel calls its sizes are sizes, unless they were told together.
     if "device" in kernel.sizes and "device" not in given and device is not None:
@@ -307,7 +311,7 @@ def view(
     from loopkit._costs.sizes import sizes_of
     from loopkit._view.view import view
 
-    return view(kernel, path, _arch(arch), sizes_of(kernel, sizes, more))
+    return view(settled(kernel), path, _arch(arch), sizes_of(kernel, sizes, more))
 
 
 def script(kernel: Kernel) -> str:

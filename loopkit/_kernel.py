@@ -13,12 +13,13 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets, _spelling
-from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import Argument, ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._assertions.values import Assertion
 from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
+from loopkit._device_functions import OwnFunction, names_of
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
-from loopkit._expression import Access, accesses, variable_names
+from loopkit._expression import Access, accesses, tagged_uses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
 from loopkit._linear import plain_terms
@@ -112,6 +113,11 @@ class Statement(Exact):
         """All names that occur."""
         return frozenset().union(*map(variable_names, self.expressions))
 
+    @cached_property
+    def tagged(self) -> frozenset[tuple[str, str]]:
+        """The names whose uses have tags, each with one of these."""
+        return frozenset().union(*map(tagged_uses, self.expressions))
+
     def map_expressions(self, function: Any) -> Statement:
         """A copy with ``function`` applied to lhs, rhs and predicates."""
         return replace(
@@ -189,6 +195,9 @@ class Options:
             )
 
 
+Slabs = tuple[tuple[str, int, int], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Kernel(Exact, Methods):
     """What is computed, and how: a value, which no method changes.
@@ -197,9 +206,11 @@ class Kernel(Exact, Methods):
     the same.  ``domains`` are the sets of values of inames, and ``statements`` what is executed for
     them, in the order of ``tree``, the nest of loops; ``tags`` say which inames are mapped to what.
     ``args`` are what a call passes, ``temporaries`` what lives inside only.  ``substitutions``
-    are the rules, ``reductions`` operations of :func:`register_reduction`.  ``assumptions`` is
-    a set over sizes; ``assertions`` say what the data of index arrays have in common.  ``history``
-    holds the steps that made the kernel.
+    are the rules, ``reductions`` operations of :func:`register_reduction`, ``functions`` those of
+    :func:`register_callable`.  ``assumptions`` is a set over sizes; ``assertions`` say what the
+    data of index arrays have in common.  ``slabs`` are ``(iname, first, last)``: so many iterations
+    at the ends of a loop get code of their own.  With ``owes_bounds`` its accesses are proven to
+    lie in their arrays where code is made.  ``history`` holds the steps that made the kernel.
     """
 
     name: str
@@ -213,15 +224,26 @@ class Kernel(Exact, Methods):
     substitutions: tuple[SubstitutionRule, ...] = ()
     options: Options = Options()
     reductions: tuple[Any, ...] = ()
+    functions: tuple[OwnFunction, ...] = ()
     assertions: tuple[Assertion, ...] = ()
+    slabs: Slabs = ()
+    owes_bounds: bool = False
     history: History = field(default=History(), compare=False)
     lineage: Lineage | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _spelling.check_kernel_name(self.name)
+        for data in (*self.args, *self.temporaries):
+            if "," in data.name:  # as declarations may have it, and no kernel
+                _spelling.check_name(data.name, "a name")
         steps: tuple[Step, ...] = self.history
         if not isinstance(steps, History):
             object.__setattr__(self, "history", History(steps))
+
+    @cached_property
+    def passed(self) -> tuple[Argument, ...]:
+        """The arguments that a call passes: all but tables of constants."""
+        return tuple(a for a in self.args if not isinstance(a, ConstantTable))
 
     @cached_property
     def statement_by_id(self) -> Mapping[str, Statement]:
@@ -343,6 +365,7 @@ class Kernel(Exact, Methods):
                 *(s.id for s in self.statements),
                 *(leaf.id for leaf, _ in entries_of(self.tree) if isinstance(leaf, LaunchBarrier)),
                 *(r.name for r in self.substitutions),
+                *names_of(self.functions),
                 self.name,
             ]
         )
@@ -414,6 +437,8 @@ class Kernel(Exact, Methods):
             changes["statements"] = tuple(_of_tree(tree, by_id))
         if "tags" in changes:
             changes["tags"] = tuple(sorted(changes["tags"]))
+        if "slabs" in changes:
+            changes["slabs"] = tuple(sorted(changes["slabs"]))
         return replace(self, **changes)
 
     def recorded(self, history: History, lineage: Lineage | None) -> Kernel:
@@ -503,6 +528,10 @@ def _check_field(name: str, value: object) -> None:
         fits = isinstance(value, (tuple, list)) and all(
             isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
             for item in value
+        )
+    elif name == "slabs":
+        fits = isinstance(value, tuple) and all(
+            isinstance(item, tuple) and [*map(type, item)] == [str, int, int] for item in value
         )
     if not fits:
         raise InvalidArgumentError(f"the {name} of a kernel cannot be {_spelling.shown(value)}")

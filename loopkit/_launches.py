@@ -14,6 +14,7 @@ from loopkit import _sets
 from loopkit._cached import memoised
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._tags import Unroll
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
 
 
@@ -106,9 +107,11 @@ def broken_launches(kernel: Kernel) -> str:
     for launch in launches_in(launches_of(kernel)):
         for depth, iname in enumerate(launch.loops):
             if iname in kernel.iname_tags:
+                tag = kernel.iname_tags[iname]
+                instead = f"; unroll('{iname}') writes them out" * isinstance(tag, Unroll)
                 return (
                     f"the loop over '{iname}' stands around launches, which the call runs one "
-                    f"after the other: it cannot be tagged {kernel.iname_tags[iname]}"
+                    f"after the other: it cannot be tagged {tag}{instead}"
                 )
             known = {*kernel.sizes, *launch.loops[: depth + 1]}
             needs = _sets.involved_names(kernel.domain_around(launch.loops[: depth + 1]))

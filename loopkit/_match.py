@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import NoReturn
 
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import called_names, variable_names
+from loopkit._expression import called_names, tagged_uses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, head_of
 from loopkit._relations import reachable
 from loopkit._syntax.tokens import END, Words
 
@@ -84,12 +84,23 @@ def _names(kernel: Kernel, statement: Statement, field: str) -> Iterable[str]:
     if field == "id":
         return (statement.id,)
     if field == "writes":
-        return (statement.written,)
+        return (statement.written, *_with_tags(tagged_uses(head_of(statement.lhs))))
     if field == "iname":
         return statement.inames
     if field == "tag":
         return statement.tags
-    return read_names(kernel, statement)
+    return read_names(kernel, statement).union(_tagged_reads(kernel, statement))
+
+
+def _with_tags(uses: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """Names with the tags of their uses, as match strings spell them: ``reads:x$near``."""
+    return (f"{name}${tag}" for name, tag in uses)
+
+
+def _tagged_reads(kernel: Kernel, statement: Statement) -> Iterable[str]:
+    reads = [*statement.write[1], statement.rhs, *statement.predicates]
+    reads += [kernel.rule_by_name[rule].expression for rule in rules_of(kernel, statement)]
+    return (name for expr in reads for name in _with_tags(tagged_uses(expr)))
 
 
 def rules_used(kernel: Kernel, expressions: Iterable[Expression]) -> frozenset[str]:

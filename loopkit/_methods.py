@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from loopkit import _execute, _inspect, _plot, transforms
+from loopkit import _execute, _inspect, _plot, _slabs, transforms
 from loopkit._cached import cached_property
 from loopkit._compat import names as _compat
 from loopkit._errors import LoopkitError, Witness, WitnessError
@@ -47,6 +47,7 @@ class Methods:
     plot_roofline = _plot.plot_roofline
 
     _default_executor = cached_property(_execute.executor)
+    _settled = cached_property(_slabs.peel_slabs)
     __call__ = _execute.call
     executor = _execute.executor
     bind = _execute.bind
@@ -56,8 +57,11 @@ class Methods:
 
     if TYPE_CHECKING:
         add_and_infer_dtypes = transforms.add_and_infer_dtypes
+        add_dependency = transforms.add_dependency
         add_dtypes = transforms.add_dtypes
         add_barrier = transforms.add_barrier
+        add_inames_for_unused_hw_axes = transforms.add_inames_for_unused_hw_axes
+        add_inames_to_insn = transforms.add_inames_to_insn
         add_padding = transforms.add_padding
         add_prefetch = transforms.add_prefetch
         affine_map_inames = transforms.affine_map_inames
@@ -70,6 +74,7 @@ class Methods:
         assume_within = transforms.assume_within
         buffer_array = transforms.buffer_array
         chunk_iname = transforms.chunk_iname
+        concatenate_arrays = transforms.concatenate_arrays
         duplicate_inames = transforms.duplicate_inames
         expand_subst = transforms.expand_subst
         extract_subst = transforms.extract_subst
@@ -77,6 +82,7 @@ class Methods:
         fix_parameters = transforms.fix_parameters
         fuse_loops = transforms.fuse_loops
         join_inames = transforms.join_inames
+        make_reduction_inames_unique = transforms.make_reduction_inames_unique
         map_domain = transforms.map_domain
         pad_temporary = transforms.pad_temporary
         peel_iname = transforms.peel_iname
@@ -86,18 +92,27 @@ class Methods:
         reduction_arg_to_subst_rule = transforms.reduction_arg_to_subst_rule
         realize_reduction = transforms.realize_reduction
         remove_barrier = transforms.remove_barrier
+        remove_instructions = transforms.remove_instructions
+        remove_unused_arguments = transforms.remove_unused_arguments
         remove_unused_inames = transforms.remove_unused_inames
+        rename_argument = transforms.rename_argument
         rename_iname = transforms.rename_iname
         rename_inames = transforms.rename_inames
         rename_inames_in_batch = transforms.rename_inames_in_batch
+        replace_instruction_ids = transforms.replace_instruction_ids
         save_and_reload_temporaries = transforms.save_and_reload_temporaries
+        set_argument_order = transforms.set_argument_order
         set_temporary_address_space = transforms.set_temporary_address_space
+        split_array_dim = transforms.split_array_dim
         split_iname = transforms.split_iname
         swizzle_array = transforms.swizzle_array
         split_reduction_inward = transforms.split_reduction_inward
         split_reduction_outward = transforms.split_reduction_outward
         tag_array_axes = transforms.tag_array_axes
         tag_inames = transforms.tag_inames
+        tag_instructions = transforms.tag_instructions
+        inline_callable_kernel = transforms.inline_callable_kernel
+        unprivatize_temporaries_with_inames = transforms.unprivatize_temporaries_with_inames
         unroll = transforms.unroll
         untag_inames = transforms.untag_inames
 

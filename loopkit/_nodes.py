@@ -84,6 +84,44 @@ class TypeCast(Node):
 
 
 @dataclass(frozen=True)
+class SubArray(Node):
+    """A part of an array that a call is given: ``[i]: x[i, j]``, all elements along ``i``.
+
+    Only texts hold these: creation puts what is called in the place of its calls.
+    """
+
+    mapper_method = "map_sub_array"
+
+    inames: tuple[str, ...]
+    subscript: Expression
+
+
+@dataclass(frozen=True)
+class Named(Node):
+    """An argument that a call gives by its name: ``f(x, gain=2)``.
+
+    Only texts hold these: creation puts the arguments of calls in order.
+    """
+
+    mapper_method = "map_named"
+
+    name: str
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class FlatIndex(Node):
+    """The only index of ``a[[offset]]``: elements are counted in the order of their storage.
+
+    Only texts hold these: creation puts an index per axis in their place.
+    """
+
+    mapper_method = "map_flat_index"
+
+    offset: Expression
+
+
+@dataclass(frozen=True)
 class Record(Node):
     """A value of several components: what a reduction with several results adds at a time.
 
@@ -105,3 +143,52 @@ class Component(Node):
 
     operand: Expression
     name: str
+
+
+@dataclass(frozen=True)
+class TaggedVariable(prim.Variable):  # type: ignore[misc]
+    """``x$near``: one use of the array or rule ``x``, which transforms can select by its tag.
+
+    It stands where ``x`` would, and means the same.
+    """
+
+    name: str
+    tag: str
+
+    __getstate__ = Node.__getstate__
+    __setstate__ = Node.__setstate__
+
+
+def head_of(node: Expression) -> Expression:
+    """The name that an access or a call is of; a name alone is that itself, and others None."""
+    if isinstance(node, prim.Subscript):
+        return node.aggregate
+    if isinstance(node, prim.Call):
+        return node.function
+    return node if isinstance(node, prim.Variable) else None
+
+
+def tag_of_use(node: Expression) -> str | None:
+    """The tag of an access, or of the use of a rule."""
+    head = head_of(node)
+    return head.tag if isinstance(head, TaggedVariable) else None
+
+
+def renamed(head: prim.Variable, name: str) -> prim.Variable:
+    """Another name in the place of one, for the same use."""
+    return TaggedVariable(name, head.tag) if type(head) is TaggedVariable else prim.Variable(name)
+
+
+def with_head(node: Expression, head: prim.Variable) -> Expression:
+    """An access, a call or a name, with another name in its front."""
+    if isinstance(node, prim.Subscript):
+        return prim.Subscript(head, node.index)
+    return prim.Call(head, node.parameters) if isinstance(node, prim.Call) else head
+
+
+def tagged_like(old: Expression, new: Expression) -> Expression:
+    """``new`` with the tag of ``old``, where it has none and both are uses of one name."""
+    tag, head = tag_of_use(old), head_of(new)
+    if tag is None or type(head) is not prim.Variable or head.name != head_of(old).name:
+        return new
+    return with_head(new, TaggedVariable(head.name, tag))

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import memoised
-from loopkit._collectives import combined_axes
+from loopkit._collectives import adds_to, combined_axes, scanned_blocks
 from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch, launch_of
 from loopkit._nodes import Expression
 from loopkit._relations import grouped, reachable
+from loopkit._simplify import simplify
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 from loopkit._tree import Path, rewrite_paths
 
@@ -60,7 +61,8 @@ def space_in_launch(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpac
         return AddressSpace.GLOBAL
     if temporary.made_by is not None and all(w.made_by == temporary.made_by for w in writers):
         reads = [indices for s in users for name, indices in s.reads if name == temporary.name]
-        subscripts = {index for indices in reads for index in indices}
+        # What rules are given may cancel: 4*b + t - 4*b - t is one cell for all threads.
+        subscripts = {simplify(index) for indices in reads for index in indices}
         tags |= {kernel.iname_tags.get(n) for index in subscripts for n in variable_names(index)}
     threads = any(isinstance(tag, LocalAxis) for tag in tags)
     return AddressSpace.LOCAL if threads else AddressSpace.PRIVATE
@@ -174,8 +176,9 @@ def runs_once_along(kernel: Kernel, statement: Statement) -> frozenset[tuple[str
     blocks = frozenset(("g", axis) for axis in alone)
     if temporary.address_space is AddressSpace.LOCAL:
         return blocks | _THREADS
-    if statement.operation is not None and temporary.name in combined_axes(kernel):
+    if adds_to(statement, temporary.name) and temporary.name in combined_axes(kernel):
         # One thread alone adds to its partial result.
+        blocks |= {("g", axis) for axis in scanned_blocks(kernel, temporary.name)}
         return blocks | {("l", axis) for axis in combined_axes(kernel)[temporary.name]}
     return blocks
 

@@ -217,9 +217,10 @@ def plot_roofline(
     do not exist.
     """
     from loopkit._costs.of_kernel import costs_of
-    from loopkit._costs.sizes import sizes_of
+    from loopkit._costs.sizes import check_sizes, sizes_of
 
-    return costs_of(kernel, sizes_of(kernel, sizes, more), device).plot_roofline(measured=measured)
+    given = check_sizes(kernel, sizes_of(kernel, sizes, more), "plot_roofline")
+    return costs_of(kernel, given, device).plot_roofline(measured=measured)
 
 
 def picture(error: WitnessError) -> WitnessPicture:

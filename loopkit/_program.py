@@ -8,7 +8,7 @@ program's integer value parameters only, made of integers, ``Variable``,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ class ValueParam:
 
     ``role`` is ``"argument"`` for what the caller passes (or what is inferred
     from shapes), ``"stride"`` for the element stride of axis ``axis`` of array
-    ``array`` (variants for non-contiguous arrays).
+    ``array``, which is ``default``, an expression, where the call makes that array.
     """
 
     name: str
@@ -48,7 +48,9 @@ class ArrayParam:
 
     ``shape`` is in elements, ``strides`` in elements (not bytes), as the
     generated code computes addresses.  ``role`` is ``"argument"``, or
-    ``"scratch"`` for a temporary in global memory that the executor allocates.
+    ``"scratch"`` for a temporary in global memory that the executor allocates;
+    ``"state"`` for what blocks of one launch leave for each other, and ``"cleared"`` where
+    that holds zeros when the launch begins.
     """
 
     name: str
@@ -58,6 +60,21 @@ class ArrayParam:
     is_read: bool
     is_written: bool
     role: str = "argument"
+
+    @property
+    def is_scratch(self) -> bool:
+        """Whether the executor allocates it for what runs alone."""
+        return self.role == "scratch" or self.is_state
+
+    @property
+    def is_state(self) -> bool:
+        """Whether blocks of one launch leave something in it for each other."""
+        return self.role in ("state", "cleared")
+
+
+def cleared_in(params: Iterable[ValueParam | ArrayParam]) -> list[str]:
+    """The names of arrays that hold zeros when a launch begins."""
+    return [p.name for p in params if isinstance(p, ArrayParam) and p.role == "cleared"]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _budget
 from loopkit._errors import ParseError
-from loopkit._expression import ExpressionMapper, is_constant, nodes_of, substitute
+from loopkit._expression import ExpressionMapper, is_constant, nodes_of, substitute, without_tags
 from loopkit._kernel import Kernel, SubstitutionRule
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, tagged_like
 from loopkit._same import remembered
 
 Rules = Mapping[str, SubstitutionRule]
@@ -36,7 +36,7 @@ class _Expander(ExpressionMapper):
     def map_call(self, expr: prim.Call) -> Expression:
         arguments = tuple(self.rec(p) for p in expr.parameters)
         if expr.function.name in self.rules:
-            return self._expand(expr.function.name, arguments)
+            return tagged_like(expr.function, self._expand(expr.function.name, arguments))
         return prim.Call(expr.function, arguments)
 
     def map_variable(self, expr: prim.Variable) -> Expression:
@@ -129,10 +129,17 @@ def check_rules(rules: Rules) -> None:
         counter.of_body(rule)
 
 
+def is_expanded(kernel: Kernel) -> bool:
+    """Whether a kernel has neither rules nor tags of uses: nothing that is there for transforms."""
+    return not kernel.substitutions and not any(s.tagged for s in kernel.statements)
+
+
 def expand_rules(kernel: Kernel) -> Kernel:
-    """The kernel without substitution rules: every use is replaced by its expression."""
-    if not kernel.substitutions:
+    """The kernel as it is computed: uses of rules are their expressions, and have no tags."""
+    if is_expanded(kernel):
         return kernel
     rules = kernel.rule_by_name
-    statements = tuple(s.map_expressions(lambda e: expand_in(e, rules)) for s in kernel.statements)
+    statements = tuple(
+        s.map_expressions(lambda e: without_tags(expand_in(e, rules))) for s in kernel.statements
+    )
     return kernel.with_(statements=statements, substitutions=())

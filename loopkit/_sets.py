@@ -189,6 +189,7 @@ def affine(expr: Expression) -> isl.Aff:
     return _as_aff(_affine(expr))
 
 
+@remembered(1 << 14)
 def pw_affine(expr: Expression) -> isl.PwAff:
     """Like :func:`affine`, for ``min``, ``max`` and ``if`` as well."""
     if isinstance(expr, (prim.Min, prim.Max)):

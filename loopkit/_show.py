@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pymbolic.primitives as prim
 
@@ -10,6 +10,7 @@ from loopkit import _sets
 from loopkit._arrays import (
     AddressSpace,
     ArrayArg,
+    ConstantTable,
     TemporaryVariable,
     ValueArg,
     storage_shape,
@@ -17,19 +18,23 @@ from loopkit._arrays import (
 )
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
-from loopkit._collectives import COMBINE, reduction_text, with_combinations
+from loopkit._collectives import TOGETHER, reduction_text
+from loopkit._combined import with_combinations
+from loopkit._device_functions import called_by
 from loopkit._errors import LoopkitError, TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch
+from loopkit._make.check_bounds import first_outside
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces, shared_storage
 from loopkit._promotion import dtype_name
+from loopkit._rules import is_expanded
 from loopkit._tree import LaunchBarrier, Loop, Tree
 from loopkit.codegen.bounds import Bounds
 from loopkit.codegen.combinations import combination_note
-from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
+from loopkit.codegen.ir import Barrier, Code, Do, For, If, Leave, Let
 from loopkit.codegen.launches import PartIf, PartLoop, Parts, parted, parts_of
 from loopkit.codegen.nest import nest_of
 from loopkit.codegen.prepare import prepare
@@ -97,7 +102,9 @@ def _signature(kernel: Kernel) -> tuple[str, str]:
     arrays = [a for a in kernel.args if isinstance(a, ArrayArg)]
     written = {a.name for a in arrays if a.name in kernel.writers}
     inputs = [
-        _array(a.name, a.shape) for a in arrays if a.name not in written or a.name in kernel.readers
+        _array(a.name, a.shape)
+        for a in arrays
+        if (a.name not in written or a.name in kernel.readers) and not isinstance(a, ConstantTable)
     ]
     outputs = [_array(a.name, a.shape) for a in arrays if a.name in written]
     inside = "; ".join(p for p in (", ".join(values), ", ".join(inputs)) if p)
@@ -109,6 +116,9 @@ def _signature(kernel: Kernel) -> tuple[str, str]:
 
 
 def _temporaries(kernel: Kernel) -> Iterator[Line]:
+    for table in (a for a in kernel.args if isinstance(a, ConstantTable)):
+        note = f"constant {dtype_name(table.dtype) if table.dtype else ''}"
+        yield Line("array", _array(table.name, table.shape), f"{note}: {_elements(table)}")
     for t in kernel.temporaries:
         if t.shape or t.address_space is not AddressSpace.PRIVATE:
             yield Line(
@@ -118,6 +128,17 @@ def _temporaries(kernel: Kernel) -> Iterator[Line]:
                 + _swizzled(t)
                 + _over(kernel, t),
             )
+
+
+def _elements(table: ConstantTable) -> str:
+    """The first elements of a table."""
+    flat = table.array.ravel()
+    dots = ", ..." if len(flat) > _FIRST else ""
+    return ", ".join(str(value) for value in flat[:_FIRST]) + dots
+
+
+_FIRST = 4
+"""So many elements of a table stand in the nest."""
 
 
 def _swizzled(temporary: TemporaryVariable) -> str:
@@ -132,6 +153,9 @@ def _over(kernel: Kernel, temporary: TemporaryVariable) -> str:
 
 
 def _rules(kernel: Kernel) -> Iterator[Line]:
+    for function in kernel.functions:
+        for overload in function.overloads:
+            yield Line("rule", overload.signature, "CUDA C")
     for rule in kernel.substitutions:
         arguments = f"({', '.join(rule.arguments)})" if rule.arguments else ""
         yield Line("rule", f"{rule.name}{arguments} := {to_text(rule.expression)}")
@@ -143,6 +167,13 @@ def _assumptions(kernel: Kernel) -> Iterator[Line]:
         yield Line("assumption", f"assuming {to_text(condition)}")
     for assertion in kernel.assertions:
         yield Line("assumption", f"assuming {assertion.text}")
+    if kernel.owes_bounds and (found := first_outside(kernel)) is not None:
+        access = to_text(prim.Subscript(prim.Variable(found.array), found.indices))
+        yield Line("assumption", f"owing that {access} lies in its array")
+    for iname, *ends in kernel.slabs:
+        parts = zip(("first", "last"), ends, strict=True)
+        which = (f"the {at}" + (f" {n}" if n > 1 else "") for at, n in parts if n)
+        yield Line("assumption", f"peeling {' and '.join(which)} of {iname}")
 
 
 def _note(kernel: Kernel, statement: Statement) -> str:
@@ -152,7 +183,8 @@ def _note(kernel: Kernel, statement: Statement) -> str:
         return "atomic"
     if statement.kind == "move":
         return statement.made_by or "move"
-    return ""
+    called = called_by(statement.tags)
+    return f"of {', '.join(called)}" if called else ""
 
 
 def statement_text(statement: Statement) -> str:
@@ -173,7 +205,7 @@ def _nest(kernel: Kernel, placed: Kernel, places: Mapping[str, int]) -> tuple[Ke
         return placed, [*_launches(parts, placed, places)]
     made = _prepared(kernel)
     # Rules stand in the nest as they are called.
-    spelled = placed if kernel.substitutions else made
+    spelled = made if is_expanded(kernel) else placed
     return spelled, [*_launch(made, spelled, places)]
 
 
@@ -214,7 +246,12 @@ def _launch(made: Kernel, spelled: Kernel, places: Mapping[str, int]) -> Iterato
     )
     if axes:
         yield Line("axes", "", inside=axes)
-    yield from _lines(spelled, nest.code, (), places, nest.hardware.block)
+
+    def told(statement: Statement) -> str:
+        # Scans of one launch are known to what is lowered alone.
+        return combination_note(made, statement, nest.hardware.block)
+
+    yield from _lines(spelled, nest.code, (), places, told)
 
 
 def _plain(kernel: Kernel, nodes: Tree, places: Mapping[str, int]) -> Iterator[Line]:
@@ -235,29 +272,30 @@ def _lines(
     codes: Iterable[Code],
     conditions: tuple[str, ...],
     places: Mapping[str, int],
-    block: tuple[int, int, int],
+    told: Callable[[Statement], str],
 ) -> Iterator[Line]:
-    """The nest; ``conditions`` guard it, and are not yet shown."""
+    """The nest; ``conditions`` guard it, and are not yet shown; ``told`` notes combinations."""
     for code in codes:
         if isinstance(code, For):
             note = _if(conditions, "unrolled" if code.unroll else "")
-            yield _loop(code.iname, code, note, tuple(_lines(kernel, code.body, (), places, block)))
+            yield _loop(code.iname, code, note, tuple(_lines(kernel, code.body, (), places, told)))
         elif isinstance(code, Let):
             head = f"for {code.iname} = {to_text(code.value)}"
-            yield Line(
-                "loop", head, "", tuple(_lines(kernel, code.body, conditions, places, block))
-            )
+            yield Line("loop", head, "", tuple(_lines(kernel, code.body, conditions, places, told)))
         elif isinstance(code, If):
             more = (*conditions, to_text(code.condition))
-            yield from _lines(kernel, code.body, more, places, block)
+            yield from _lines(kernel, code.body, more, places, told)
         elif isinstance(code, Barrier):
             kind = "warp barrier" if code.of_warp else "barrier"
             yield Line("barrier", f"---- {kind}: {code.reason}")
+        elif isinstance(code, Leave):
+            place = places[code.statement.id]
+            note = _if(conditions, f"leaves {code.loop}" if code.loop else "")
+            yield Line("statement", "break", note, statement=place)
         elif isinstance(code, Do):
-            if code.statement.kind == COMBINE:
-                note = combination_note(kernel, code.statement, block)
-                text = f"---- combine {to_text(code.statement.lhs)}: {note}"
-                yield Line("combine", text)
+            if code.statement.kind in TOGETHER:
+                text = f"---- {code.statement.kind} {to_text(code.statement.lhs)}"
+                yield Line("combine", f"{text}: {told(code.statement)}")
                 continue
             statement = kernel.statement_by_id[code.statement.id]
             note = _if(conditions, _note(kernel, statement))

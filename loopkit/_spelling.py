@@ -21,7 +21,7 @@ import pymbolic.primitives as prim
 from loopkit import _words
 from loopkit._errors import InvalidArgumentError
 from loopkit._hidden import is_hidden
-from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast
+from loopkit._nodes import Component, Expression, Record, Reduction, TaggedVariable, TypeCast
 
 LONGEST = 200
 """Characters that a name may have."""
@@ -51,11 +51,20 @@ def check_name(name: object, what: str = "a name") -> str:
 
 def check_kernel_name(name: object) -> str:
     """``name``, if a kernel may be called so: its function shares a scope with C's library."""
-    word = check_name(name, "the name of a kernel")
+    return _check_global(name, "the name of a kernel", "_kernel")
+
+
+def check_function_name(name: object) -> str:
+    """``name``, if a user's function may be called so: it, too, shares that scope."""
+    return _check_global(name, "the name of a function", "_of_mine")
+
+
+def _check_global(name: object, what: str, ending: str) -> str:
+    word = check_name(name, what)
     if word in _words.LIBRARY:
         raise InvalidArgumentError(
-            f"'{word}' cannot be the name of a kernel: CUDA's headers declare it",
-            instead=f"for example '{word}_kernel'",
+            f"'{word}' cannot be {what}: CUDA's headers declare it",
+            instead=f"for example '{word}{ending}'",
         )
     return word
 
@@ -74,6 +83,17 @@ def check_identifier(name: object, what: str) -> str:
             else "it is made of the letters a to z, digits and '_', and begins with no digit",
         )
     return str(name)
+
+
+def check_declared(names: object, what: str) -> str:
+    """What a declaration declares: a name, or several with commas between, none of them twice."""
+    if not isinstance(names, str) or "," not in names:
+        return check_name(names, what)
+    several = [check_name(name.strip(), what) for name in names.split(",")]
+    for place, name in enumerate(several):
+        if name in several[:place]:
+            raise InvalidArgumentError(f"{shown(names)} declares '{name}' twice")
+    return ", ".join(several)
 
 
 def check_component(name: object) -> str:
@@ -186,6 +206,8 @@ def _check_tree(expr: Expression) -> None:
         if isinstance(node, prim.Variable):
             if not _is_made_up(node.name):
                 check_identifier(node.name, "a name in an expression")
+            if isinstance(node, TaggedVariable):
+                check_identifier(node.tag, "the tag of a use")
             continue
         if isinstance(node, prim.Comparison) and node.operator not in _COMPARISONS:
             raise InvalidArgumentError(f"{shown(node.operator)} compares nothing")

@@ -27,6 +27,7 @@ from loopkit._errors import (
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
 from loopkit._registry import transform_named
+from loopkit._slabs import used_slabs, without_lost
 from loopkit._spelling import shown
 
 P = ParamSpec("P")
@@ -78,6 +79,10 @@ def transform(function: Makes[P]) -> Transform[P]:
         step = Step(function.__name__, given, required=required)
         try:
             change = _made(function, bound)
+            if lost := _lost_slabs(kernel, change.kernel):
+                kernel = without_lost(kernel, lost)
+                bound.arguments[next(iter(bound.arguments))] = kernel
+                change = _made(function, bound)
         except LoopkitError as error:
             if error.step is None:
                 error.step = step.call()[1:]
@@ -125,6 +130,12 @@ def _made(function: Callable[..., Change], bound: inspect.BoundArguments) -> Cha
             f"isl did not work out what becomes of the kernel within {_budget.CHANGE:,} operations",
             instead="steps that leave simpler bounds and subscripts may come first",
         ) from None
+
+
+def _lost_slabs(old: Kernel, new: Kernel) -> list[str]:
+    """The inames with slabs that the new kernel has no loops over: they are peeled first."""
+    recorded = {i for i, _, _ in new.slabs if i not in new.home_domain}
+    return [i for i in used_slabs(old) if i in recorded]
 
 
 def _with_wishes(kernel: Kernel, change: Change, lineage: Lineage) -> tuple[Change, Lineage]:

@@ -9,6 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
+from loopkit._device_functions import OwnFunction
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import parts_of, to_text
 from loopkit._functions import call_type
@@ -171,6 +172,8 @@ class Typer:
                 instead="sum and product over inames take one",
             )
         arguments = [self(parameter) for parameter in expr.parameters]
+        if isinstance(expr.function, OwnFunction):
+            return expr.function.overload(arguments, asked_of(expr)).result
         return call_type(expr.function.name, arguments, asked_of(expr))
 
     def cast(self, expr: TypeCast) -> Typed:

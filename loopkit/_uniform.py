@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from loopkit._arrays import AddressSpace
 from loopkit._cached import memoised
-from loopkit._collectives import COMBINE
+from loopkit._collectives import TOGETHER, combined_axes, is_alike_in_all
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
@@ -43,7 +43,7 @@ def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
     temporary = kernel.temporary_by_name.get(name)
     if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
         return False
-    if name in users:
+    if name in users or _is_of_all(kernel, name):
         return True
     for writer in kernel.writers.get(name, ()):
         if writer.inames & thread_inames(kernel):
@@ -53,6 +53,15 @@ def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
             if not _is_fixed(kernel, read, (*users, name)):
                 return False
     return True
+
+
+def _is_of_all(kernel: Kernel, name: str) -> bool:
+    """Whether all threads of a block have combined an accumulator: each reads the same."""
+    axes = combined_axes(kernel).get(name)
+    if axes is None or not is_alike_in_all(kernel, name):
+        return False
+    tags = (kernel.iname_tags[i] for i in thread_inames(kernel))
+    return all(isinstance(tag, LocalAxis) and tag.axis in axes for tag in tags)
 
 
 def _is_fixed(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
@@ -84,7 +93,7 @@ def partings(kernel: Kernel) -> Iterator[Parting]:
     used where they say.  Address spaces must have been decided, combinations have been placed.
     """
     for statement in kernel.statements:
-        if statement.kind != COMBINE:
+        if statement.kind not in TOGETHER:
             continue
         data = (p for p in statement.predicates if not variable_names(p) <= kernel.integers)
         own = varying(kernel, frozenset().union(*map(variable_names, data)))

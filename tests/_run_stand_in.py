@@ -86,6 +86,10 @@ class Cpu:
         """Give it back."""
         del self._memory[pointer]
 
+    def cuMemsetD8Async(self, pointer: int, value: int, size: int, stream: int) -> None:
+        """Fill memory."""
+        ctypes.memset(pointer, value, size)
+
     def cuMemcpyHtoDAsync(self, to: int, source: int, size: int, stream: int) -> None:
         """Copy in."""
         ctypes.memmove(to, source, size)

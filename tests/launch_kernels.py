@@ -26,6 +26,19 @@ def summed() -> lk.Kernel:
     return full_sum().split_iname("b", 4, outer_tag="g.0", inner_tag="l.0")
 
 
+def looked_back() -> lk.Kernel:
+    """Running sums of a vector by blocks that look back at those before them."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "y[i] = sum(j, x[j])",
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 0",
+        name="running",
+    )
+    knl = knl.realize_reduction(force_scan=True, by="lookback")
+    return knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
 def normalise() -> lk.Kernel:
     """Rows scaled by their largest value: found in one launch, used in the next."""
     return lk.make_kernel(

@@ -10,6 +10,7 @@ import inspect
 import itertools
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 import islpy as isl
 import numpy as np
@@ -18,6 +19,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arguments import normal
 from loopkit._change import Change
+from loopkit._device_functions import OwnFunction
 from loopkit._expression import index_tuple
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operation import operands
@@ -110,6 +112,10 @@ def value(expr: Any, env: Point, memory: dict[str, dict[tuple[int, ...], Any]]) 
         return rec(expr.then if rec(expr.condition) else expr.else_)
     if isinstance(expr, prim.Comparison):
         return bool(eval(f"a {expr.operator} b", {"a": rec(expr.left), "b": rec(expr.right)}))
+    if isinstance(expr, prim.Call) and isinstance(expr.function, OwnFunction):
+        # Any function of its text and its arguments.
+        texts = [overload.texts for overload in expr.function.overloads]
+        return crc32(repr((texts, [float(rec(p)) for p in expr.parameters])).encode()) % 1009
     raise TypeError(type(expr))
 
 

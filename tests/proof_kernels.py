@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import sys
-from pathlib import Path
+
+from gallery import kernels
 
 import loopkit as lk
 from loopkit._kernel import Kernel
-
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-
-GALLERY = tuple(sorted(p.stem for p in EXAMPLES.glob("*.py") if not p.stem.startswith("_")))
-
-
-@functools.cache
-def gallery(example: str) -> dict[str, Kernel]:
-    """All schedules of one example."""
-    made: dict[str, Kernel] = importlib.import_module(example).make()
-    return made
 
 
 @functools.cache
@@ -45,7 +32,7 @@ def matmul(n: int = 16) -> Kernel:
 @functools.cache
 def registers() -> Kernel:
     """The product with register tiles, of any size."""
-    return gallery("matmul_registers")["any size"]
+    return kernels("matmul_registers")["any size"]
 
 
 @functools.cache
@@ -166,6 +153,7 @@ def peeled_over_blocks() -> Kernel:
     )
     return (
         knl.split_iname("k", 2, slabs=(1, 1))
+        .peel_iname("k_outer")
         .tag_inames({"k_outer_last": "g.0"}, force=True)
         .split_iname("k_inner_first", 16, outer_tag="g.1", inner_tag="l.1")
     )

@@ -143,15 +143,6 @@ def shift_by() -> lk.Kernel:
     return making("{ [i]: 0 <= i < n }", "a[i] = a[i + d] {id=s}", "a", "n, d >= 1")
 
 
-def triangle() -> lk.Kernel:
-    return lk.make_kernel(
-        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
-        "c[i, j] = 2*a[i, j] {id=s}",
-        dtypes={"a, c": FLOAT},
-        assumptions="n >= 1",
-    )
-
-
 def three_loops() -> lk.Kernel:
     """Three loops, each of which reads all that the one before wrote."""
     return making(

@@ -159,7 +159,7 @@ def test_what_cannot_be_built() -> None:
         knl.alias_temporaries("t, s", 'a"; b')
     with pytest.raises(lk.IllegalTransformError, match="shares its storage with 't'"):
         alone = stages().set_temporary_address_space("t, s", "shared").alias_temporaries("t, s")
-        alone.set_temporary_address_space("s", "private").cuda()
+        alone.set_temporary_address_space("s", "private")
 
 
 def test_storage_is_data_of_the_arrays() -> None:

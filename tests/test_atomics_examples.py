@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Golden
-from test_gallery import kernels, load
+from gallery import kernels, load
 
 SCHEDULES = {
     "histogram": ("global atomics", "shared memory"),

@@ -109,6 +109,7 @@ def judge(kernel: Kernel) -> Judge:
 SEEDS = st.integers(0, 2**32 - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warp", [32, 2, 4])
 @settings(max_examples=40)
 @given(seed=SEEDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
@@ -95,3 +97,46 @@ def test_outside_of_the_array_is_seen() -> None:
             "y[i] = x[i ^ 4]",
             [*(lk.GlobalArg(a, "float32", shape="n") for a in "xy"), ...],
         )
+
+
+REVERSED = [
+    ("y[(i & 1) << 2 | i & 2 | i >> 2] = x[i]", 8, lambda i: (i & 1) << 2 | i & 2 | i >> 2),
+    ("y[(i & 1)*4 ^ i & 2 ^ i // 4] = x[i]", 8, lambda i: (i & 1) << 2 | i & 2 | i >> 2),
+    ("y[(i >> 2) << 3 | i & 3] = x[i]", 32, lambda i: i >> 2 << 3 | i & 3),
+    ("y[i % 4 * 8 | i // 4] = x[i]", 32, lambda i: i % 4 * 8 | i // 4),
+]
+
+
+@pytest.mark.parametrize(("text", "count", "place"), REVERSED)
+def test_operands_without_common_bits_add_up(text: str, count: int, place: Any) -> None:
+    knl = lk.make_kernel(
+        f"{{ [i]: 0 <= i < {count} }}",
+        text,
+        [lk.GlobalArg("y", shape=64), ...],
+        dtypes={"x, y": "float32"},
+    ).tag_inames("i: l.0")
+    assert knl.history[-1].verdict == "proven"
+    assert knl.prove().ok
+    assert knl.prove(text=True).ok
+    x = np.arange(count, dtype="f4")
+    due = np.zeros(64, "f4")
+    due[[place(i) for i in range(count)]] = x
+    for executor in ("host", "reference"):
+        np.testing.assert_array_equal(knl.executor(executor)(x=x, y=np.zeros(64, "f4")), due)
+
+
+@given(st.integers(0, 7), st.integers(0, 31), st.sampled_from("|^"))
+def test_sums_of_bits_are_the_bits(i: int, j: int, operator: str) -> None:
+    text = f"y[0] = ((i & 5) {operator} (j >> 2 << 3) {operator} 0) + (i {operator} j)"
+    knl = lk.make_kernel(
+        f"{{ [i, j]: {i} <= i <= {i} and {j} <= j <= {j} }}", text, dtypes={"y": "int64"}
+    )
+    fold = {"|": int.__or__, "^": int.__xor__}[operator]
+    assert knl.executor("reference")()[0] == fold(i & 5, j >> 2 << 3) + fold(i, j)
+
+
+def test_operands_with_common_bits_stay() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "y[i] = (i & 3) | (i & 6) | (k[i] & 8)", dtypes={"k, y": "int32"}
+    )
+    assert "i & 3 | i & 6" in str(knl)

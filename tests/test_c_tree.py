@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import random
-import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from pathlib import Path
 from typing import Any
 
+import gallery
 import pytest
 
 import loopkit as lk
@@ -44,11 +41,10 @@ from loopkit.codegen.c.tree import (
     Wait,
 )
 from loopkit.codegen.functions import BodyLowering
+from loopkit.codegen.own_functions import declared_in
 from loopkit.codegen.proof.prove import prove_program
 from tests.campaign import kernels
 from tests.campaign.walk import Walk, walk
-
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def same(a: Any, b: Any) -> bool:
@@ -62,16 +58,16 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def read(program: Program) -> Function:
+def read(kernel: lk.Kernel, program: Program) -> Function:
     """What the text of one launch reads as, if comments alone name the statements."""
     known = frozenset(line.statement for line in program.lines if line.statement)
-    return read_function(program.source, by_comment(known))
+    return read_function(program.source, by_comment(known), declared_in(kernel))
 
 
 def check(kernel: lk.Kernel) -> None:
     """What lowering made is what reading its text makes, and prints the same text."""
     for program in kernel.program().parts:
-        function = read(program)
+        function = read(kernel, program)
         assert same(program.tree, function)
         assert printed(function)[1] == program.source
         assert same(printed(function)[0], function)
@@ -163,20 +159,15 @@ def test_long_sums_are_no_nest() -> None:
 # {{{ functions
 
 
-def gallery() -> Iterator[Any]:
-    sys.path.insert(0, str(EXAMPLES))
-    for path in sorted(EXAMPLES.glob("[a-z]*.py")):
-        module = importlib.import_module(path.stem)
-        for name, kernel in module.make().items():
-            if (path.stem, name) != ("stencil_25", "tiled"):  # takes seconds to lower
-                yield pytest.param(kernel, id=f"{path.stem}-{name}")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("example", "name"), [pytest.param(*s, id="-".join(s)) for s in gallery.SCHEDULES]
+)
+def test_gallery(example: str, name: str) -> None:
+    check(gallery.kernels(example)[name])
 
 
-@pytest.mark.parametrize("kernel", list(gallery()))
-def test_gallery(kernel: lk.Kernel) -> None:
-    check(kernel)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_random_schedules(seed: int) -> None:
     r = random.Random(seed)

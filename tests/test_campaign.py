@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import loopkit as lk
-from loopkit._collectives import combined_axes
+from loopkit._collectives import combined_axes, thread_scans
 from loopkit._registry import transforms
 
 pytestmark = pytest.mark.host
@@ -40,6 +40,7 @@ def randoms() -> st.SearchStrategy[random.Random]:
 # {{{ the campaign
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_that_is_accepted_goes_wrong(seed):
     limits = Limits(kernels=4, sequences=5, steps=8, sizes=3, refusals=0, pages=1)
@@ -64,6 +65,7 @@ def test_drawn_kernels_mean_their_text(r):
     assert wrong is None, drawn.source()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["host", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_schedules_picked_for_a_device(executor):
     """What ``python -m tests.campaign.device`` runs, by the executors that people use."""
@@ -270,22 +272,25 @@ def test_all_kinds_of_accesses_are_drawn():
         assert piece in text, piece
 
 
+@pytest.mark.slow
 def test_what_threads_do_together_is_drawn():
     """Collectives, launches, atomic updates and storage that is shared, in kernels that run."""
     text, accepted = "", set()
-    for seed in range(24):
+    for seed in range(48):
         r = random.Random(seed)
         drawn, kernel = kernels.draw(r, text=together.draw_text)
         found = walk(r, Walk(kernel), 6, together=True)
         text += drawn.text
         accepted |= {call.transform for call in found.calls}
         accepted |= {"combined"} & {"combined" for _ in combined_axes(found.kernel)}
+        accepted |= {"scanned" for _ in thread_scans(found.kernel)}
     for piece in ("gbarrier", "{atomic}", "sum(", "<> s", "if "):
         assert piece in text, piece
-    for step in ("tag_inames", "set_temporary_address_space", "add_barrier", "combined"):
+    for step in ("tag_inames", "set_temporary_address_space", "add_barrier", "combined", "scanned"):
         assert step in accepted, step
 
 
+@pytest.mark.slow
 def test_programs_of_several_launches_are_run():
     limits = Limits(kernels=3, sequences=3, steps=5, sizes=2, refusals=0, pages=1, together=1.0)
     batches = Batches(limits)
@@ -296,7 +301,7 @@ def test_programs_of_several_launches_are_run():
         return first_wrong(binary, cases, seed)
 
     with mock.patch("campaign.batch.first_wrong", first):
-        tally = batches.run(1)
+        tally = batches.run(3)
     assert ran == {False, True} and not tally.total("wrong")
 
 

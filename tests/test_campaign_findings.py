@@ -123,6 +123,7 @@ v[i] = t1 + t1
             ("split_iname", {"split_iname": "i", "inner_length": 2, "inner_tag": "l.0"}),
             ("map_domain", {"transform_map": "{ [i_outer] -> [ii]: ii = i_outer + -2 }"}),
             ("split_iname", {"split_iname": "ii", "inner_length": 3, "slabs": (0, 1)}),
+            ("peel_iname", {"iname": "ii_outer"}),
             (
                 "map_domain",
                 {
@@ -146,6 +147,7 @@ u[n - 1 - j] = b[j] + max(a[(j + 1) % 2], c[j, j])
             ("split_iname", {"split_iname": "j", "inner_length": 5, "inner_tag": "ilp"}),
             ("map_domain", {"transform_map": "{ [i] -> [w]: w = -i }"}),
             ("split_iname", {"split_iname": "w", "inner_length": 5, "slabs": (0, 1)}),
+            ("peel_iname", {"iname": "w_outer"}),
             ("fix_parameters", {"n": 1}),
             (
                 "split_iname",
@@ -1028,3 +1030,37 @@ def test_what_is_computed_before_a_loop_that_bounds_another() -> None:
         made = knl.executor(name)(x=x, y=np.zeros((4, 2), np.int32))
         np.testing.assert_array_equal(made, meant)
     assert lk.verify(plain, knl).answer == "equal"
+
+
+@pytest.mark.parametrize("term", ["", " + time"])
+def test_blocks_store_the_same_though_each_has_a_copy(term: str) -> None:
+    """What a block keeps for itself hangs on its other axis alone."""
+    plain = lk.make_kernel(
+        "{ [i, k, p, time]: 0 <= i < n and 0 <= k, p < 8 and 0 <= time < m }",
+        f"""
+        for time, i
+            for k
+                <> s[k] = c[i, 7 - k]{term}
+            end
+            for k
+                s[k] = s[k] + s[k]
+            end
+            for p
+                x[i, p] = s[7 - p]
+            end
+        end
+        """,
+        dtypes={"c, x": "float64"},
+        assumptions="n, m >= 1",
+    )
+    tags = {"time": "g.0", "k": "l.0", "p": "l.0"}
+    if term:
+        with pytest.raises(lk.RaceError):
+            plain.tag_inames(tags)
+        return
+    knl = plain.tag_inames(tags).tag_inames("i: g.1")
+    assert knl.prove().ok
+    c = np.arange(24.0).reshape(3, 8)
+    for order in ("ascending", "descending", "random"):
+        made = knl.executor("host", order=order)(c=c, m=5)
+        np.testing.assert_array_equal(made, 2 * c)

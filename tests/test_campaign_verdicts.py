@@ -17,6 +17,7 @@ def _ignored(text: str) -> None:
     """Nobody watches."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_no_verdict_is_wrong(seed):
     counts = judge(seed, 6, _ignored)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from loopkit._cli import WRONG, main
+from loopkit._cli._output import Output
 
 FILE = """
 import loopkit as lk
@@ -100,3 +103,36 @@ def test_costs_that_cannot_be_shown(
     assert main(["show", f"{file}:split", *words]) == WRONG
     captured = capsys.readouterr()
     assert says in captured.err and captured.out == ""
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    ("words", "doing"),
+    [
+        (["show", "kernels.py:split", "n=64", "--history"], ["counting"]),
+        (["show", "kernels.py:split", "--costs"], ["counting"]),
+        (["show", "kernels.py:split", "--sass", "--arch", "sm_90a"], ["compiling"]),
+        (["view", "kernels.py:split", "n=64"], ["replaying 1 steps, compiling, counting"]),
+        (
+            ["measure", "kernels.py:split", "n=20", "alpha=2", *QUICK],
+            ["making data", "compiling", "measuring", "counting"],
+        ),
+    ],
+)
+def test_long_work_says_what_it_does(
+    file: str, words: list[str], doing: list[str], capsys: Captured
+) -> None:
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == [f"... {what}" for what in doing]
+    assert captured.out and "..." not in captured.out.splitlines()[0]
+
+
+def test_a_terminal_shows_progress_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    output, shown = Output(), StringIO()
+    output.progress = Console(file=shown, force_terminal=True, width=80)
+    with output.working("counting"):
+        pass
+    assert "counting" in shown.getvalue()
+    assert shown.getvalue().endswith("\x1b[1A\x1b[2K")  # and takes its line away again

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from test_gallery import load
+from gallery import load
 
 import loopkit as lk
 from loopkit.codegen.proof.prove import prove_source
@@ -418,7 +418,8 @@ def test_examples(name, golden):
         proof = knl.prove()
         assert proof.ok, f"{label}: {proof}"
         if label != "plain":
-            golden(f"collective_{name}_{label.replace(' ', '_')}.txt", f"{knl}\n{knl.cuda()}")
+            title = "_".join(re.findall(r"\w+", label))
+            golden(f"collective_{name}_{title}.txt", f"{knl}\n{knl.cuda()}")
 
 
 # }}}
@@ -511,7 +512,7 @@ def test_each_cell_is_combined_once(name):
 @pytest.mark.parametrize("name", [*CELLS][1:])
 def test_the_proof_finds_cells_that_are_combined_twice_or_never(name, monkeypatch):
     """Where the combination follows one of the updates, whatever cells that has."""
-    placement = "loopkit._collectives._Placement"
+    placement = "loopkit._combined._Placement"
     monkeypatch.setattr(f"{placement}.is_once", lambda *_: True)
     monkeypatch.setattr(f"{placement}.is_of_all", lambda *_: True)
     proof = CELLS[name]().tag_inames("b: g.0, k: l.0").prove()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import json
 import sys
@@ -10,63 +9,59 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import loopkit as lk
-from loopkit._costs.costs import Costs
+from gallery import kernels, load
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "benchmarks")]
+sys.path.insert(0, str(ROOT / "benchmarks"))
 counters: Any = importlib.import_module("counters")
 
 ROWS: list[dict[str, Any]] = json.loads(
     (ROOT / "benchmarks" / "results" / "counters.json").read_text(encoding="utf-8")
 )["rows"]
-KINDS = {
-    "sectors loaded": ("global", False),
-    "sectors stored": ("global", True),
-    "wavefronts loaded": ("shared", False),
-    "wavefronts stored": ("shared", True),
-}
 
 
-@functools.cache
-def kernels(example: str) -> dict[str, lk.Kernel]:
-    made: dict[str, lk.Kernel] = importlib.import_module(example).make()
-    return made
+OPEN = {"argmin, a block for a row, loads ahead": "two runs counted 4,111 and 4,117 wavefronts"}
+"""Schedules some of whose differences are not explained, and why."""
 
 
-def counted(costs: Costs, kind: str) -> int:
-    space, is_write = KINDS[kind]
-    found = [a.counts for a in costs.accesses if (a.space, a.is_write) == (space, is_write)]
-    return sum(counts.pieces for counts in found if counts is not None)
+def costs_of(row: dict[str, Any]) -> Any:
+    example, title = row["schedule"].split(", ", 1)
+    inputs = load(example).inputs(**row["sizes"])
+    return kernels(example)[title].costs(**inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=[f"{r['schedule']} {r['sizes']}" for r in ROWS])
 def test_counts_are_the_hardwares(row: dict[str, Any]) -> None:
-    example, title = row["schedule"].split(", ", 1)
-    costs = kernels(example)[title].costs(**row["sizes"])
-    for kind in KINDS:
-        mine, its = counted(costs, kind), row["measured"][kind]["pieces"]
-        if kind in row["why"]:
-            # The compiler joins loads of neighbours, and keeps in registers what is read again.
-            assert kind == "wavefronts loaded" and mine > its
-        else:
-            assert mine == its, kind
+    found = counters.counted(costs_of(row))
+    for kind in counters.KINDS:
+        mine, its = found[kind]["pieces"], row["measured"][kind]["pieces"]
+        assert (mine == its) == (kind not in row["why"]), kind
 
 
 def test_the_machine_code_explains_all_differences() -> None:
-    assert len(ROWS) == 40
+    assert {row["schedule"].split(", ")[0] for row in ROWS} == {*counters.SIZES}
     for row in ROWS:
-        assert set(row["why"]) <= {"wavefronts loaded"}
-        assert not any("not explained" in text for text in row["why"].values())
-        for kind in KINDS:
-            made = {key: row["executed"][kind][key] for key in ("pieces", "requests")}
-            assert made == row["measured"][kind], (row["schedule"], kind)
+        is_open = any("not explained" in text for text in row["why"].values())
+        assert not is_open or row["schedule"] in OPEN
+        for kind in counters.KINDS:
+            told = row["why"].get(kind, "")
+            if isinstance(row["executed"], str):  # data decide where it goes
+                assert is_open or not told or told.startswith("conditions on data")
+            elif "wait for one of their cell" not in told and "not explained" not in told:
+                made = {key: row["executed"][kind][key] for key in ("pieces", "requests")}
+                assert made == row["measured"][kind], (row["schedule"], kind)
+
+
+def test_what_is_not_explained_is_named() -> None:
+    found = {r["schedule"] for r in ROWS if any("not explained" in t for t in r["why"].values())}
+    assert found == OPEN.keys()
 
 
 AGAIN = ["matmul, tiled", "stencil_25, planes", "segmented_sum, scheduled", "n_body, scheduled"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", AGAIN)
 def test_machine_code_executed_again(schedule: str) -> None:
     """What the compiler makes of the source that was measured is still what is told of it."""
@@ -76,4 +71,5 @@ def test_machine_code_executed_again(schedule: str) -> None:
     if counters.source_key(kernel) != row["source"]:
         pytest.skip("another source was measured")
     sizes = {n: row["sizes"][n] for n in kernel.sizes}
-    assert counters.executed(kernel, sizes, "sm_90a") == row["executed"]
+    inputs = load(example).inputs(**row["sizes"])
+    assert counters.executed(kernel, sizes, "sm_90a", inputs) == row["executed"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_gallery import kernels, load
+from gallery import kernels, load
 
 import loopkit as lk
 from loopkit._costs.accesses import accesses_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import random
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from math import gcd
@@ -14,6 +13,7 @@ from pathlib import Path
 import islpy as isl
 import numpy as np
 import pytest
+from pace import timed
 
 import loopkit as lk
 from loopkit import _sets
@@ -162,6 +162,7 @@ GALLERY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("example", "schedule"), GALLERY)
 def test_gallery(example: str, schedule: str) -> None:
     made = importlib.import_module(example).make()[schedule]
@@ -187,6 +188,7 @@ def footprints(knl: lk.Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int,
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_random_schedules(first: int) -> None:
     """Whatever transforms make of loops: requests, reuse and footprints are those of all points."""
@@ -298,9 +300,7 @@ def test_nothing_is_enumerated(example: str, schedule: str, sizes: dict[str, int
     """Costs of real sizes take half a second of one core at most."""
     knl = importlib.import_module(example).make()[schedule]
     knl.program()
-    begin = time.process_time()
-    costs = knl.costs(**sizes)
-    taken = time.process_time() - begin
+    costs, taken = timed(lambda: knl.costs(**sizes))
     assert all(a.counts is not None for a in costs.accesses)
     assert all(a.reuse is not None for a in costs.accesses if a.space == "global")
     assert all(f.read is not None and f.written is not None for f in costs.footprints)

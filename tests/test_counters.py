@@ -55,15 +55,24 @@ def test_an_answer_that_says_nothing_is_told(tmp_path: Path) -> None:
     assert len(found) == 1 and "UnknownNameError" in str(found[0])
 
 
+@pytest.mark.host
+def test_the_launches_of_a_call_are_summed(tmp_path: Path) -> None:
+    case = ("full_sum", "two launches", {"n": 100})
+    (found,) = counters.measured([case], 100, stand_in(tmp_path, "host", True))
+    assert set(found.values()) == {1024}  # the stand-in tells one row, two are asked for
+    rows = [{"a": 1, "b": None}, {"a": 2, "b": 3}]
+    assert counters.summed(rows) == {"a": 3, "b": None}
+
+
 def test_counters_that_a_gpu_lacks() -> None:
-    names = [*counters.METRICS.values()]
+    names = [*counters.flat(counters.METRICS)][:4]
     text = "noise\n" + "\n".join(
         ",".join(f'"{cell}"' for cell in row)
         for row in (["ID", *names], ["", *names], ["0", "1,024", "n/a", "0", "7.0"])
     )
     (row,) = counters.table(text)
     assert [row[name] for name in names] == [1024, None, 0, 7]
-    assert row[next(iter(counters.REQUESTS.values()))] is None
+    assert row[next(counters.flat(counters.REQUESTS))] is None
     assert counters.table("") == []
 
 
@@ -85,6 +94,25 @@ def test_differences_are_named() -> None:
     more = {**made, "bytes": 2 * read, "wide": {}}
     assert "2 times the bytes" in counters.why(costs, "wavefronts loaded", more, seen)
     assert counters.why(costs, "sectors loaded", "no code", seen) == "not explained: no code"
+
+
+def test_updates_of_one_cell_take_turns() -> None:
+    example = importlib.import_module("histogram")
+    costs = counters.kernels("histogram")["global atomics"].costs(**example.inputs(n=10_000))
+    made = counters.counted(costs)["sectors updated"]
+    waiting = sum(
+        len(w) - len(set(w)) for w in batches(example.inputs(n=10_000)["values"].tolist())
+    )
+    assert counters.collisions(costs, "sectors updated") == waiting
+    told = counters.why(costs, "sectors updated", made, {**made, "pieces": made["pieces"] + 7})
+    assert told == f"{waiting:,} updates wait for one of their cell: 7 sectors are asked for again"
+    more = {**made, "pieces": made["pieces"] + 2 * waiting + 1}
+    assert "not explained" in counters.why(costs, "sectors updated", made, more)
+
+
+def batches(values: list[int]) -> list[list[int]]:
+    """What each warp has."""
+    return [values[at : at + 32] for at in range(0, len(values), 32)]
 
 
 def test_comparisons_as_text() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
 
 import loopkit as lk
@@ -102,3 +105,74 @@ def test_what_was_found_wrong_is_told_though_isl_did_not_end() -> None:
         patch.setattr(_budget, "STEP", 200_000)
         with pytest.raises(lk.IllegalTransformError):
             two_parts().split_iname("i", 16, outer_tag="g.0", inner_tag="l.0", slabs=(0, 1))
+
+
+def queue_of_planes() -> lk.Kernel:
+    """Planes in a queue of three: the last one is loaded while its neighbours are used."""
+    return lk.make_kernel(
+        [
+            "{ [z, y, x]: 0 <= z < l and 0 <= y < 6 and 0 <= x < 30 }",
+            "{ [z0, y0, x0]: 0 <= z0 < 2 and 0 <= y0 < 8 and 0 <= x0 < 32 }",
+            "{ [y1, x1]: 0 <= y1 < 8 and 0 <= x1 < 32 }",
+        ],
+        """
+        for z0, y0, x0
+            q[z0, y0, x0] = u[z0, y0, x0] {id=first}
+        end
+        for z
+            for y1, x1
+                q[(z + 2) % 3, y1, x1] = u[z + 2, y1, x1] {id=next}
+            end
+            for y, x
+                <> ends = q[z % 3, y + 1, x + 1] + q[(z + 2) % 3, y + 1, x + 1]
+                v[z, y, x] = ends + q[(z + 1) % 3, y, x + 1] + q[(z + 1) % 3, y + 1, x + 2] {id=s}
+            end
+        end
+        """,
+        [lk.GlobalArg("u", "float32", "l + 2, 8, 32"), ...],
+        temporary_variables={"q": lk.TemporaryVariable("q", "float32", (3, 8, 32))},
+        dtypes={"v": "float32"},
+        assumptions="l >= 1",
+    )
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_a_queue_of_planes_in_any_order_of_steps(order: tuple[int, ...]) -> None:
+    knl = queue_of_planes()
+    for number in order:
+        if number == 3:
+            knl = knl.set_temporary_address_space("q", "shared")
+        else:
+            suffix = ("", "0", "1")[number]
+            knl = knl.tag_inames(f"y{suffix}: l.1, x{suffix}: l.0")
+    assert knl.prove().ok
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("outer", [None, "g.0"])
+def test_threads_that_come_around_a_fetch(outer: str | None) -> None:
+    """A fetch that is inside of what becomes threads is a loop on each of them."""
+    knl = lk.make_kernel(
+        [
+            "{ [i]: 0 <= i < n }",
+            "{ [b]: 0 <= 16*b < m }",
+            "{ [q]: 0 <= q < 16 and q < m - 16*b }",
+        ],
+        """
+        for i, b
+            y[i, b] = sum(q, x[i]*v[16*b + q])
+        end
+        """,
+        dtypes={"x, y, v": "float32"},
+        assumptions="n, m >= 1",
+    )
+    late = knl.add_prefetch("v[16*b : 16*b + 16]", default_tag="l.auto")
+    late = late.split_iname("i", 128, outer_tag=outer, inner_tag="l.0")
+    assert late.prove().ok
+    for n, m in ((1, 20), (130, 21)):
+        x, v = np.arange(1, n + 1, dtype=np.float32), np.arange(1, m + 1, dtype=np.float32)
+        want = np.outer(x, np.add.reduceat(v, range(0, m, 16)))
+        for order in ("ascending", "descending", "random"):
+            np.testing.assert_array_equal(
+                late.executor("host", order=order, seed=1)(x=x, v=v), want
+            )

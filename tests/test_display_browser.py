@@ -85,6 +85,24 @@ def test_loops_fold(page: Any) -> None:
     assert page.locator('#nest [data-lk-s="4"]').is_visible()
 
 
+def test_a_step_opens_by_keys_where_one_sees_what_has_the_focus(page: Any) -> None:
+    opened = page.locator("#history .lk-beside")
+    assert opened.count() == 2 * 5 and not opened.first.is_visible()
+    page.locator("#history summary").first.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    focused = page.locator("#history summary:focus-visible")
+    assert focused.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    assert opened.first.is_visible() and not opened.nth(2).is_visible()
+    heads = opened.first.locator("th").all_inner_texts()
+    assert heads == ["nest before", "nest after"]
+    left, right = (opened.first.locator("th").nth(n).bounding_box() for n in (0, 1))
+    assert left["y"] == right["y"] and left["x"] + left["width"] <= right["x"] + 1
+    page.keyboard.press("Enter")
+    assert not opened.first.is_visible()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("attribute", ["data-theme", "data-jp-theme-light", "class"])
 @pytest.mark.parametrize("system", ["light", "dark"])
@@ -117,6 +135,7 @@ def test_pages_for_notebooks_do_not_change_the_looks(page: Any) -> None:
     assert "255, 0, 0" not in style
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1400])
 def test_nothing_is_wider_than_the_page(page: Any, width: int) -> None:
     """What is wider scrolls inside of its output."""

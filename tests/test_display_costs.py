@@ -59,3 +59,16 @@ def test_costs_of_open_sizes() -> None:
     assert bundle["text/plain"] == str(costs)
     page = Page(bundle["text/html"])
     assert set(re.findall(r"\w+", str(costs))) <= set(re.findall(r"\w+", " ".join(page.texts)))
+
+
+@pytest.mark.parametrize(
+    ("example", "schedule"), [("bitonic", "a launch a stage"), ("full_sum", "two launches")]
+)
+def test_launches_fold(example: str, schedule: str) -> None:
+    """Each under its head; where there are many, they are closed at first."""
+    kernel: Kernel = importlib.import_module(example).make()[schedule]
+    page = Page(kernel.costs(n=64)._repr_mimebundle_()["text/html"])
+    launches = len(kernel.launches())
+    assert page.tags.count("details") == launches
+    assert len(page.values("open")) == (launches if launches <= 3 else 0)
+    assert "====" not in page.text

@@ -33,6 +33,16 @@ def test_every_page_is_listed() -> None:
     assert sorted(listed) == sorted(PAGES)
 
 
+def test_every_example_has_a_page() -> None:
+    """One of its own, which the gallery names."""
+    examples = {p.stem for p in (DOCS.parent / "examples").glob("*.py") if p.stem[0] != "_"}
+    assert {p.stem for p in (DOCS / "gallery").glob("*.md")} - {"index"} == examples
+    named = re.findall(
+        r"^```{examples} (.+)$", (DOCS / "gallery/index.md").read_text("utf-8"), re.M
+    )
+    assert sorted(" ".join(named).split()) == sorted(examples)
+
+
 def test_every_transform_has_its_place() -> None:
     """Each is shown on one page of its family, which ends with what it takes and raises."""
     headings: list[str] = []

@@ -10,6 +10,7 @@ import pytest
 
 import loopkit as lk
 from loopkit._poly.equal_values import EqualValues
+from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.prove import prove_program
 
 LOOPS = "{ [i, j, k]: 0 <= i < n and 0 <= j, k < m }"
@@ -49,7 +50,7 @@ def made(text: str) -> lk.Kernel:
     if "sum(l" in text:
         domains.append("{ [l]: 0 <= l < m }")
     if "sum(h" in text:
-        domains.append("{ [h]: 0 <= h < i }")
+        domains.append("{ [h]: 0 <= h <= i }")
     text = text.replace("v, y[j]", "<> v, y[j]")
     arrays = ["x", "y", *(["place"] if "place" in text else [])]
     data = [lk.GlobalArg(name, "int32", shape="n + 2*m") for name in arrays]
@@ -159,6 +160,52 @@ def test_the_proof_takes_nobodys_word(monkeypatch, name: str, tag: str) -> None:
     assert proof.findings or proof.undecided
 
 
+FAULTS = {
+    "equal": lambda self, expr, one, two, where: where,
+    "differing": lambda self, mine, its, where: where - where,
+    "counted_once": lambda self, name, seen, where: where - where,
+    "_direct": lambda self, statement: frozenset(),
+    "_indirect": lambda self, statement: self.varying(statement.id),
+}
+"""Functions of the checker and of lowering that tell equal values, and faulty ones."""
+
+
+@pytest.mark.parametrize("faulty", FAULTS)
+def test_the_proof_catches_what_a_fault_lets_through(monkeypatch, faulty: str) -> None:
+    accepted = 0
+    for name, tag in itertools.product(DIFFERENT, AXES):
+        with monkeypatch.context() as planted:
+            planted.setattr(EqualValues, faulty, FAULTS[faulty])
+            try:
+                knl = made(DIFFERENT[name]).tag_inames(f"i: {tag}")
+            except lk.LoopkitError:
+                continue
+            accepted += 1
+            try:
+                proof = knl.prove()
+            except lk.LoopkitError:
+                continue  # lowering refuses it
+        assert proof.findings or proof.undecided, name
+    assert accepted, "the fault matters nowhere"
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_the_checker_asks_nothing_of_the_proof(monkeypatch, name: str) -> None:
+    """A proof that takes all stores for equal lets nothing through: the step is refused."""
+    monkeypatch.setattr(EqualStores, "without", lambda self, space, one, two, where: space.nothing)
+    with pytest.raises(lk.LoopkitError):
+        made(DIFFERENT[name]).tag_inames("i: l.0")
+
+
+def test_stores_of_all_threads(golden) -> None:
+    """Equal stores of all threads in one cell, of a temporary and where data say."""
+    found = []
+    for name in ("a temporary", "a mark where something is found", "marks where data say"):
+        knl = made(EQUAL[name]).split_iname("i", 32, inner_tag="l.0", outer_tag="g.0")
+        found += [f"// {name}", str(knl), knl.cuda()]
+    golden("equal_stores.txt", "\n\n".join(found) + "\n")
+
+
 def test_the_proof_compares_each_store() -> None:
     """A text in which one of two lines stores another value."""
     text = "for i\n    y[0] = 1\nend\nfor i\n    y[0] = 1\nend"
@@ -185,3 +232,18 @@ def test_what_threads_combined_may_be_one_value() -> None:
     knl = knl.tag_inames("k: l.2").add_barrier("id:most", "id:use").tag_inames("i: g.0")
     proof = knl.prove()
     assert not proof.findings, proof
+
+
+@pytest.mark.parametrize("between", ["x[i] = 2*t", "t = t + 1"])
+def test_two_lines_store_what_nothing_changes_between_them(between: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i, k, b]: 0 <= i < n and 0 <= k < 8 and 0 <= b < m }",
+        f"for b, i\n<> t = min(k, c[i, k])\nu[i] = t\n{between}\nu[i] = t\nend",
+        dtypes={"c, u" + ", x" * ("x" in between): "int32"},
+        assumptions="n, m >= 1",
+    )
+    if "x" in between:
+        assert knl.tag_inames("b: g.0").prove(text=True).ok
+        return
+    with pytest.raises(lk.RaceError):
+        knl.tag_inames("b: g.0")

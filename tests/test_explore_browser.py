@@ -185,6 +185,7 @@ def opened(browser: Any, lab: Lab) -> Iterator[Opened]:
     found.page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(5 * PATIENCE)
 def test_a_slider_is_moved(opened: Opened) -> None:
     opened.waits_for("steps and source proven")

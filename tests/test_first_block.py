@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import loopkit as lk
 from loopkit.codegen.proof.prove import prove_source
 
@@ -97,37 +99,65 @@ def test_no_block_loads_what_another_stores() -> None:
     assert all(guarded(knl.cuda(), s) for s in ("load_x", "store_x"))
 
 
-def guarded_by_data() -> lk.Kernel:
-    """Beside blocks, a predicate that only its own statement looks at."""
-    return beside_blocks(
-        """
-        y[i] = 2*a[i]
-        if x[k] > 2
-            x[k] = 1
-        else
-            x[k] = b[k]
-        end
-        """
-    )
+FIRST = "blockIdx.x == 0 && threadIdx.x == 0"
+CHAINED = """
+    y[i] = 2*a[i]
+    if x[k] > 2
+        x[k] = 1
+    end
+    if x[k] > 3
+        x[k] = b[k]
+    end
+    """
+BRANCHES = """
+    y[i] = 2*a[i]
+    if x[k] > 2
+        x[k] = 1
+    else
+        x[k] = b[k]
+    end
+    """
+"""Beside blocks, predicates that only their own statements look at."""
 
 
-def test_guards_that_only_the_first_block_comes_to() -> None:
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        (CHAINED, f"        if ({FIRST} && cond)\n            x[k] = 1.0f;"),
+        (BRANCHES, f"        if ({FIRST}) {{\n            if (cond)\n                x[k] = 1.0f;"),
+    ],
+)
+def test_guards_that_only_the_first_block_comes_to(text: str, asked: str) -> None:
     """What such a guard reads is read where the operands before it hold."""
-    knl = guarded_by_data()
+    knl = beside_blocks(text)
     source = knl.cuda()
-    assert guarded(source, "cond_set") and "blockIdx.x == 0 && threadIdx.x == 0 && cond)" in source
-    assert knl.prove().ok
+    assert guarded(source, "cond_set") and asked in source
+    assert knl.prove().ok and knl.prove(text=True).ok
 
 
 def test_operands_that_all_blocks_come_to() -> None:
     """With the operands in the other order, all blocks look at the condition."""
-    knl = guarded_by_data()
+    knl = beside_blocks(CHAINED)
+    refuted(knl, knl.cuda().replace(f"{FIRST} && cond)", f"cond && {FIRST})"))
+
+
+def test_branches_that_all_blocks_come_to() -> None:
+    """With the guards the other way around, too, before an else and behind it."""
+    knl = beside_blocks(BRANCHES)
     source = knl.cuda()
-    first = "blockIdx.x == 0 && threadIdx.x == 0"
-    wrong = source.replace(f"{first} && cond", f"cond && {first}")
-    assert wrong != source
+    begun = f"        if ({FIRST}) {{\n            if (cond)\n"
+    turned = f"        if (cond) {{\n            if ({FIRST})\n"
+    behind = f"        }} else {{\n            if ({FIRST})\n"
+    assert source.count("            else\n") == 1
+    refuted(knl, source.replace(begun, turned).replace("            else\n", behind))
+
+
+def refuted(knl: lk.Kernel, wrong: str) -> None:
+    """All blocks look at the condition, which only the first one has."""
+    assert wrong != knl.cuda()
     found = prove_source(knl, wrong).findings
     assert any("'cond_set' is not executed" in f.what for f in found)
+    assert any("reads 'cond' where nothing" in f.what for f in found)
 
 
 def test_temporaries_that_nothing_reads() -> None:

@@ -28,6 +28,7 @@ def test_cases_are_the_same_each_time():
         assert case(area, 3).text.split(" at 0x")[0] == case(area, 3).text.split(" at 0x")[0]
 
 
+@pytest.mark.slow
 def test_the_crew_runs_cases_and_comes_back():
     crew = Crew(seed=0, workers=1, limit=60, areas=("matches",))
     report = crew.run(10, shows=False)
@@ -47,9 +48,11 @@ def _replayed(number):
 
 def test_cases_are_the_same_in_each_process():
     """Also the order of a set of words."""
-    first = _replayed(58)
-    assert "frozenset({" in first
-    assert _replayed(58) == first
+    several = re.compile(r"frozenset\(\{'[^']*', ")
+    number = next(n for n in range(1000) if several.search(case("transforms", n).text))
+    first = _replayed(number)
+    assert several.search(first)
+    assert _replayed(number) == first
 
 
 def _compute():

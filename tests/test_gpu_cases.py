@@ -13,7 +13,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 NAMES = (
-    *("softmax", "layernorm", "sum", "argmin", "histogram", "scatter"),
+    *("softmax", "layernorm", "sum", "argmin", "scan-rows", "scan-vector", "histogram", "scatter"),
     *("spmv-short", "spmv-long"),
 )
 
@@ -50,6 +50,8 @@ def makers() -> dict[str, Callable[[], Any]]:
         "layernorm": lambda: made.rows_layernorm(3, 301, "cpu"),
         "sum": lambda: made.whole_sum(9001, "cpu"),
         "argmin": lambda: made.rows_argmin(5, 301, "cpu"),
+        "scan-rows": lambda: made.rows_scan(3, 2301, "cpu"),
+        "scan-vector": lambda: made.vector_scan(9001, "cpu"),
         "histogram": lambda: made.bins(5001, "cpu"),
         "scatter": lambda: made.deposit(700, 9, "cpu"),
         "spmv-short": lambda: made.sparse(130, 40, 4, "cpu"),

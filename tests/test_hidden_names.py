@@ -153,6 +153,7 @@ TAKEN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAKEN)
 def test_what_a_transform_makes_is_new(name: str) -> None:
     """What comes into being is called as nothing that is there, and as C allows."""

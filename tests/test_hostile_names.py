@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from campaign.naming import Renaming
+from gallery import kernels, load
 from hostile import hostile, names_of, skewed, spoken, tokens, written
 from refusals.case import Case, Step, schedule
 from refusals.everything import CASES
@@ -17,7 +14,6 @@ from refusals.everything import CASES
 import loopkit as lk
 from loopkit import _hidden
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 EXAMPLES = (
     *(
         "argmin",
@@ -43,6 +39,7 @@ def _steps(steps: tuple[Step, ...], r: Renaming) -> tuple[Step, ...]:
     return tuple(Step(s.transform, r.value(s.args), r.value(s.options)) for s in steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param(c, id=n) for n, c in CASES.items()])
 def test_refused(case: Case) -> None:
     """An illegal schedule is refused as it is under the names that its author gave."""
@@ -65,12 +62,6 @@ def test_refused(case: Case) -> None:
     schedule(_anew(legal, more), _steps(case.legal, more))
 
 
-@functools.cache
-def _gallery(example: str) -> dict[str, lk.Kernel]:
-    made: dict[str, lk.Kernel] = importlib.import_module(example).make()
-    return made
-
-
 def _function(kernel: lk.Kernel) -> str:
     """The generated code without the helpers above it."""
     return kernel.cuda().partition("__global__")[2]
@@ -79,11 +70,11 @@ def _function(kernel: lk.Kernel) -> str:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_gallery(example: str) -> None:
     """Schedules are accepted, and become the same code, but for the names."""
-    known = _gallery(example)
+    known = kernels(example)
     plain = next(k for k in known.values() if not k.history)
     r = hostile(plain, example)
     with spoken(r):
-        made = importlib.import_module(example).make()
+        made = load(example).make()
     for title, kernel in known.items():
         other = made[title]
         assert [s.verdict for s in other.history] == [s.verdict for s in kernel.history]

@@ -253,8 +253,10 @@ def test_axes_of_launches_have_lengths_of_their_own():
 
 
 def test_loops_around_launches_have_no_tags():
-    with pytest.raises(lk.LoopkitError, match="stands around launches"):
-        jacobi().fix_parameters(steps=4).tag_inames("t: unr")
+    fixed = jacobi().fix_parameters(steps=4)
+    with pytest.raises(lk.LoopkitError, match=r"stands around launches.*; unroll\('t'\) writes"):
+        fixed.tag_inames("t: unr")
+    assert len(fixed.unroll("t").program().parts) == 5
     with pytest.raises(lk.RaceError):
         jacobi().tag_inames("t: g.0")
 
@@ -532,3 +534,31 @@ def test_a_value_that_was_loaded_again_does_not_pass_on_to_a_further_launch() ->
     assert caught.value.witness is not None and caught.value.witness.array == "t"
     assert not knl.add_barrier("id:reload_t", "id:store", unchecked=True).prove().ok
     assert knl.add_barrier("id:other", "id:reload_t").prove().ok
+
+
+@pytest.mark.host
+def test_threads_may_bound_a_loop_around_launches():
+    """What holds of a loop for some threads alone, the launches test, not the call."""
+    knl = lk.make_kernel(
+        ["{ [j]: 0 <= j < m }", "{ [k]: 0 <= k < p and k <= 2*j + 1 }"],
+        """
+        for j, k
+            f[j, k] = k - j  {id=one}
+            ... gbarrier
+            g[k, j] = f[j, k] + 4  {id=other}
+        end
+        """,
+        [lk.GlobalArg("f", shape="m, p"), lk.GlobalArg("g", shape="p, m"), ...],
+        dtypes={"f, g": "int32"},
+    ).split_iname("j", 5, inner_tag="l.0")
+    knl = knl.prioritize_loops("j_outer, k")
+    assert knl.cuda().count("k <= 2 * j_inner") == 2
+    assert knl.prove().ok and knl.prove(text=True).ok
+    for m, p in ((3, 4), (12, 30), (7, 1), (0, 3)):
+        blank = {"f": np.zeros((m, p), np.int32), "g": np.zeros((p, m), np.int32)}
+        due = knl.executor("reference")(**{name: a.copy() for name, a in blank.items()})
+        for order in ("ascending", "descending", "random"):
+            given = {name: a.copy() for name, a in blank.items()}
+            knl.executor("host", order=order, seed=1)(**given)
+            for name, values in given.items():
+                np.testing.assert_array_equal(values, getattr(due, name))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+from pace import timed
 
 import loopkit as lk
 from loopkit.codegen.proof import prove_source
@@ -213,6 +213,7 @@ def test_bounds_divide_what_loops_pass_beside_the_domain():
         .split_iname("i", 2, inner_tag="l.0")
         .map_domain("{ [i_outer] -> [ii]: ii = i_outer + -2 }")
         .split_iname("ii", 3, slabs=(0, 1))
+        .peel_iname("ii_outer")
         .map_domain(
             "{ [ii_inner_last, ii_outer_last] -> [ii, ii_outer_last']: "
             "ii = ii_inner_last + ii_outer_last and ii_outer_last' = ii_outer_last }"
@@ -248,6 +249,7 @@ def test_an_axis_without_values_has_one_block_for_the_others():
             assumptions="n >= 2",
         )
         .split_iname("k", 40, slabs=(1, 0))
+        .peel_iname("k_outer")
         .duplicate_inames("k_inner", within="id:insn_0", tags={"k_inner": "g.0"})
     )
     for fixed in (knl, knl.fix_parameters(n=13)):
@@ -316,9 +318,8 @@ def test_many_bounds_on_one_axis() -> None:
         "y[i] = 2*i",
         [lk.GlobalArg("y", "int32", shape="n0"), ...],
     ).split_iname("i", 128, outer_tag="g.0", inner_tag="l.0")
-    start = time.process_time()
-    program = knl.program()
-    assert time.process_time() - start < 3.0
+    program, taken = timed(knl.program)
+    assert taken < 3.0
     assert len(program.grid[0].children) == 12
     assert all(f"< n{k}" in program.source for k in range(12))
 
@@ -340,9 +341,8 @@ def test_a_staged_box_lowers_quickly() -> None:
         .split_iname("x", 32, outer_tag="g.0", inner_tag="l.0")
         .add_prefetch("u", ["y_inner", "x_inner"])
     )
-    start = time.process_time()
-    source = knl.cuda()
-    assert time.process_time() - start < 2.0
+    source, taken = timed(knl.cuda)
+    assert taken < 2.0
     assert "for (int u_round = 0; u_round < 4; ++u_round)" in source
 
 

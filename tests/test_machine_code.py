@@ -29,7 +29,7 @@ def made(lines: str) -> list[Any]:
 
 
 def run(lines: str, block: tuple[int, int, int] = (64, 1, 1)) -> list[Any]:
-    return list(machine.Launch(made(lines), (1, 1, 1), block, {0: 7, 1: 3}).run())
+    return list(machine.Launch(made(lines), (1, 1, 1), block, {(0, 0): 7, (0, 1): 3}).run())
 
 
 def test_threads_that_go_apart_come_together() -> None:
@@ -50,6 +50,45 @@ def test_threads_that_go_apart_come_together() -> None:
     assert odd.active.sum(axis=1).tolist() == [16, 16]
     assert together.active.all() and together.bytes == 8
     assert together.addresses.reshape(-1).tolist() == [4 * n + 16 for n in range(64)]
+
+
+def test_loads_from_data_and_updates_where_they_say() -> None:
+    lines = """
+        S2R R0, SR_TID.X
+        UMOV UR4, 0x0
+        IMAD.WIDE R4, R0, 0x4, RZ
+        LDG.E R6, desc[UR4][R4.64]
+        IMAD.SHL.U32 R7, R6, 0x4, RZ
+        ATOMS.POPC.INC.32 RZ, [R7+0x8]
+        EXIT
+    """
+    places = np.arange(64, dtype=np.uint32)[::-1] % 5
+    launch = machine.Launch(made(lines), (1, 1, 1), (64, 1, 1), {}, {0: places})
+    loaded, updated = launch.run()
+    assert loaded.addresses.reshape(-1).tolist() == [4 * n for n in range(64)]
+    assert updated.instruction.op == "ATOMS"
+    assert updated.addresses.reshape(-1).tolist() == [4 * int(p) + 8 for p in places]
+    with pytest.raises(machine.UntoldError, match="data decide the address"):
+        list(machine.Launch(made(lines), (1, 1, 1), (64, 1, 1), {}).run())
+
+
+def test_branches_on_data_that_leave_out_sums_alone() -> None:
+    lines = """
+        S2R R0, SR_TID.X
+        IMAD.WIDE R4, R0, 0x4, RZ
+        LDG.E R6, desc[UR4][R4.64]
+        FSETP.GT.AND P0, PT, R6, RZ, PT
+        @!P0 BRA `(.L_1)
+        FADD R6, R6, R6
+        {}
+        .L_1:
+        STS [R0], R6
+        EXIT
+    """
+    _, stored = run(lines.format("FMUL R6, R6, R6"))
+    assert stored.active.all()
+    with pytest.raises(machine.UntoldError, match="data decide"):
+        run(lines.format("STS [R0+0x400], R6"))
 
 
 def test_a_loop_and_a_predicate_that_stops_all() -> None:
@@ -106,7 +145,7 @@ def test_words(line: str, value: int) -> None:
         "LDS R0, [RZ]\nSTS [R0], R1",
         "LDS R0, [RZ]\nISETP.GE.AND P0, PT, R0, RZ, PT\n@P0 EXIT",
         "CALL.REL.NOINC `(.L_1)",
-        "STS [R5], R1",
+        "MUFU.RCP R5, R1\nSTS [R5], R1",
         ".L_1:\nBRA `(.L_1)",
     ],
 )
@@ -161,3 +200,21 @@ def test_wide_elements_are_wide_requests(dtype: str) -> None:
         made[key] = before[0] + int(pieces.sum()), before[1] + int(some.sum())
         assert found.bytes == np.dtype(dtype).itemsize
     assert made == counted
+
+
+def test_tables_of_constants_are_known() -> None:
+    """Where a table's numbers are subscripts, they decide addresses."""
+    turned = np.random.default_rng(3).permutation(40).astype(np.int32)
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 40 }",
+        "b[turned[i]] = a[i]",
+        [
+            lk.GlobalArg("b", "float32", shape=40),
+            lk.TemporaryVariable("turned", initializer=turned, read_only=True),
+            ...,
+        ],
+        dtypes={"a": "float32"},
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    stores = [r for r in machine.requests_of(knl, {}, "sm_90a") if r.instruction.op == "STG"]
+    places = np.concatenate([r.addresses[r.active] for r in stores])
+    assert ((places - machine.ARRAY) // 4 == turned).all()

@@ -75,6 +75,7 @@ def test_completion_offers_what_a_person_uses() -> None:
     assert not offered & {"fresh_name", "check_iname", "domain_around", "lineage", "recorded"}
 
 
+@pytest.mark.slow
 def test_type_checkers_see_the_methods(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     script = tmp_path / "script.py"

@@ -14,6 +14,7 @@ from campaign.mutant_edits import EDITS, mutant
 from campaign.mutant_judge import Mutant, judged, mutants
 from campaign.mutant_subjects import Subject, subjects
 
+import loopkit as lk
 from loopkit.codegen.proof import Proof
 
 pytestmark = pytest.mark.host
@@ -25,6 +26,7 @@ def programs() -> list[Subject]:
     return [next(found) for _ in range(6)]
 
 
+@pytest.mark.slow
 def test_nothing_harmful_is_proven(programs: list[Subject]) -> None:
     count = Count()
     for number, subject in enumerate(programs):
@@ -36,11 +38,14 @@ def test_nothing_harmful_is_proven(programs: list[Subject]) -> None:
 
 
 def test_every_edit_changes_something(programs: list[Subject]) -> None:
+    together = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }", "y[i] = sum(j, x[i, j])", dtypes={"x, y": "int32"}
+    ).split_iname("j", 64, inner_tag="l.0")
     r = random.Random(3)
     made: set[str] = set()
     for _ in range(60):
-        for subject in programs:
-            made.update(mutant(r, subject.program.source)[1].split())
+        for text in (*(s.program.source for s in programs), together.cuda()):
+            made.update(mutant(r, text)[1].split())
     assert made == {edit.__name__ for edit, _ in EDITS}
 
 

@@ -22,6 +22,7 @@ LARGEST = 1_000_000
 BOTH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.host
 def test_outputs_are_up_to_date(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -7,11 +7,10 @@ import pickle
 
 import islpy as isl
 import pytest
+from gallery import NAMES, kernels
 from proof_kernels import (
-    GALLERY,
     copy,
     dynamic,
-    gallery,
     in_place,
     matmul,
     registers,
@@ -26,9 +25,9 @@ from loopkit.codegen.proof import Proof, prove, prove_source
 # {{{ everything that is printed is proven
 
 
-@pytest.mark.parametrize("example", GALLERY)
+@pytest.mark.parametrize("example", NAMES)
 def test_gallery(example: str) -> None:
-    for name, knl in gallery(example).items():
+    for name, knl in kernels(example).items():
         proof = prove(knl)
         assert proof.ok, f"{example}, {name}: {proof}"
 

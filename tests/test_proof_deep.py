@@ -12,6 +12,7 @@ def copied() -> lk.Kernel:
     return lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = x[i]", dtypes={"x, y": "int32"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "int16", "int64"])
 def test_long_sums(dtype: str) -> None:
     terms = " + ".join(f"x[i]*{k % 5 + 2}" for k in range(1200))
@@ -36,6 +37,7 @@ def test_long_subscripts_and_predicates() -> None:
     assert not proof.findings, str(proof)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [100, 400, 3000])
 @pytest.mark.parametrize(
     ("old", "opened", "closed"),

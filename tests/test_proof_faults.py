@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from gallery import kernels
 from proof_kernels import (
     copy,
     dynamic,
-    gallery,
     in_place,
     matmul,
     registers,
@@ -46,15 +46,15 @@ class Fault:
 
 
 def stencil() -> Kernel:
-    return gallery("stencil_25")["tiled"]
+    return kernels("stencil_25")["tiled"]
 
 
 def staged_gradient() -> Kernel:
-    return gallery("dg_gradient")["staged"]
+    return kernels("dg_gradient")["staged"]
 
 
 def transpose() -> Kernel:
-    return gallery("transpose")["scheduled"]
+    return kernels("transpose")["scheduled"]
 
 
 def one_warp() -> Kernel:

@@ -95,7 +95,7 @@ def test_guards_between_loaded_bounds_are_index_arithmetic() -> None:
         .assume_increasing("ptr")
         .split_iname("r", 4, inner_tag="ilp")
     )
-    assert "if (lo <= r_inner + 4 * r_outer" in str(ragged.cuda())
+    assert "if (lo <= r_inner + 4LL * r_outer" in str(ragged.cuda())
     assert not [u for u in prove(ragged).undecided if u.kind == "width"]
 
 

@@ -98,7 +98,8 @@ def test_atomics() -> None:
         "for (int j = 0; j > n; ++j) a[j] = 1;",
         "for (int j = 0; j < n; --j) a[j] = 1;",
         "__syncwarp(15);",
-        "goto end;",
+        "continue;",
+        "goto 1;",
         "a[0] = 'x';",
     ],
 )

@@ -99,7 +99,9 @@ WORDS = [
     ("2.0f", "__half2float(__float2half(2.0f))"),
     ("+ 8]", "+ 8LL * x[0]]"),
     ("+ 8]", "+ 8 ? 1 : 2.0]"),
-    ("if (", "if (n < 3) { } else if ("),
+    ("if (", "if (n < 3) { __syncwarp(); } else if ("),
+    ("if (", "if (n < 3) { } else else if ("),
+    ("if (", "else if ("),
     ("float const *__restrict__ x", "__half const *__restrict__ x"),
     ("float *__restrict__ y", "lk_complex64 *__restrict__ y"),
 ]
@@ -116,6 +118,15 @@ def test_another_spelling(old: str, new: str) -> None:
 
 def test_as_it_is_printed() -> None:
     assert prove(plain()).ok, str(prove(plain()))
+
+
+@pytest.mark.parametrize(("never", "is_never"), [("n < 3", True), ("n < 25", False)])
+def test_what_stands_behind_an_else_is_what_remains(never: str, is_never: bool) -> None:
+    """It is read as C reads it: nothing is lost behind a condition that never holds."""
+    source = plain().cuda()
+    proof = prove_source(plain(), source.replace("if (", f"if ({never}) {{ }} else if (", 1))
+    assert proof.ok == is_never
+    assert any("'first' is not executed" in f.what for f in proof.findings) != is_never
 
 
 @pytest.mark.parametrize("bytes_", ["17", "3", "0", "256", "16u", "020"])

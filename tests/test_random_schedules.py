@@ -134,6 +134,7 @@ def arguments(knl: lk.Kernel, sizes: dict[str, int], seed: int) -> dict[str, obj
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 240, 20))
 def test_random_schedules(first):
     ran = 0

@@ -15,7 +15,7 @@ import numpy as np
 import pymbolic.primitives as p
 import pytest
 from _run_programs import MATMUL, SUMDIFF, axpy, loaded, m, n
-from launch_kernels import eliminated, summed, swept
+from launch_kernels import eliminated, looked_back, summed, swept
 
 from loopkit._errors import AssumptionError, InvalidArgumentError, LaunchError
 from loopkit._program import ArrayParam, Check, Program
@@ -524,3 +524,39 @@ def test_several_launches_bound(gpu: Gpu) -> None:
     assert [one.stream for one in gpu.launches] == [0] * 4 + [4] * 4
     assert knl.bind(**swept_arrays(100) | {"steps": 0})() is not None
     assert len(gpu.launches) == 8
+
+
+def test_what_must_hold_zeros_is_cleared_before_each_launch(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a checked call, by a specialised one, and by one that was bound; on the same stream."""
+    cleared: list[tuple[int, int, int, int]] = []
+
+    def clear(pointer: int, value: int, size: int, stream: int) -> int:
+        cleared.append((pointer, size, stream, len(gpu.launches)))
+        assert value == 0
+        return 0
+
+    def call(name: str, *arguments: int, doing: str = "") -> None:
+        assert name == "cuMemsetD8Async" and doing
+        clear(*arguments)
+
+    monkeypatch.setattr(driver, "call", call)
+    monkeypatch.setattr(launch, "clear_function", lambda: clear)
+    knl = executor_of(looked_back().program(), gpu)
+    x = tensor(100)
+    knl(x=x)
+    knl(x=x)
+    assert gpu.resolved == 1
+    gpu.kind.stream = 7
+    bound = knl.bind(x=x, y=tensor(100))
+    bound()
+    bound()
+    assert [one[3] for one in cleared] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [one[1] for one in cleared] == [4, 4 * 4] * 4
+    assert [one[2] for one in cleared] == [0] * 4 + [7] * 4
+    for one, (tickets, flags) in zip(
+        gpu.launches, zip(cleared[::2], cleared[1::2], strict=True), strict=True
+    ):
+        assert (one.values["tickets"], one.values["acc_flags"]) == (tickets[0], flags[0])
+        assert len({one.values[name] for name in ("acc_flags", "acc_aggregates", "y")}) == 3

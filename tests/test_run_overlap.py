@@ -15,7 +15,7 @@ import loopkit as lk
 from loopkit import _budget
 from loopkit._errors import InvalidArgumentError, LaunchError
 from loopkit._run import overlap
-from loopkit._run.arrays import HOST, NUMPY, ArrayInfo
+from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, Layout
 
 as_strided = np.lib.stride_tricks.as_strided
 
@@ -146,10 +146,13 @@ def test_what_cannot_be_decided_is_said_so(monkeypatch: pytest.MonkeyPatch) -> N
     plan: Any = SimpleNamespace(outputs=("c",), name="k")
     folded = info((3, 4), (3, 2), 4096, "f4")
     with pytest.raises(InvalidArgumentError, match="could not be decided within"):
-        overlap.check(plan, {"c": folded})
+        overlap.check(plan, {"c": folded}, {})
     a, c = info((5, 7, 3), (31, 17, 11), 4096, "f4"), info((50, 3), (3, 200), 4100, "f4")
     with pytest.raises(LaunchError, match="whether c shares memory with a could not be decided"):
-        overlap.check(plan, {"c": c, "a": a})
+        overlap.check(plan, {"c": c, "a": a}, {})
+    made = Layout((3, 4), (3, 2))
+    with pytest.raises(InvalidArgumentError, match="could not be decided within"):
+        overlap.check(plan, {}, {"c": made})
 
 
 def test_hard_questions_are_answered() -> None:

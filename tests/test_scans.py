@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from gallery import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_instances import change_of
 from pymbolic.primitives import Max
-from test_gallery import load
 
 import loopkit as lk
 from loopkit._check.checker import examine
@@ -329,15 +329,6 @@ def test_a_scan_in_another_order_is_refused(step, error, says):
     with pytest.raises(error, match=says) as caught:
         getattr(forced(scan()), name)(*args[:2], **options)
     assert caught.value.witness is not None
-
-
-def test_a_scan_tagged_as_a_plain_loop_of_threads_is_refused():
-    done = forced(scan()).assume("n <= 64")
-    with pytest.raises(lk.IllegalTransformError, match="would overwrite acc before") as caught:
-        done.tag_inames("i: l.0")
-    assert caught.value.witness is not None
-    with pytest.raises(lk.IllegalTransformError, match="a running reduction is one thread's"):
-        done.split_iname("i", 4, inner_tag="l.0")
 
 
 def test_what_cannot_be_built_is_refused():

@@ -213,3 +213,28 @@ def test_random_sequences_in_other_orders():
 
 
 # }}}
+
+
+@pytest.mark.parametrize("where", ["above", "below", "both"])
+def test_alike_statements_stand_at_several_places(where):
+    """Of stores to the same cells, one may be above another statement, and one below."""
+    above = "x[j + 1, i + 1] = d[j, i] {id=above}" if where != "below" else ""
+    below = "x[j + 1, i + 1] = d[j, i] + 1 {id=below}" if where != "above" else ""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 2 }", "{ [j]: 0 <= j < n }"],
+        f"""
+        for i, j
+            {above}
+            x[j + i, i] = d[i, j]  {{id=between}}
+            {below}
+        end
+        """,
+        dtypes={"d, x": "int32"},
+        assumptions="n >= 1",
+    )
+    if where == "above":  # its write is older than the one that stays, on whatever thread
+        assert knl.tag_inames("i: l.0").history[-1].verdict == "proven"
+        return
+    with pytest.raises(lk.IllegalTransformError) as caught:
+        knl.tag_inames("i: l.0")
+    assert "'below' (i=0, j=0) would overwrite x[1, 1]" in str(caught.value)

@@ -20,7 +20,6 @@ from suggestion_kernels import (
     summed,
     three_loops,
     tile,
-    triangle,
     two_loops,
     values_in_turn,
 )
@@ -124,14 +123,6 @@ FAMILIES = {
         corner,
         do("map_domain", "{ [i, j] -> [w, i]: w = i - j }"),
         "legal with w = i + j: .map_domain('{ [i, j] -> [w, i]: w = i + j }')",
-    ),
-    "turned over": (
-        triangle,
-        do("prioritize_loops", "j, i"),
-        (
-            "legal with bounds that are turned over, too: "
-            ".map_domain('{ [i, j] -> [outer, inner]: outer = j and inner = i }')"
-        ),
     ),
     "threads, not blocks": (
         two_loops,

@@ -7,10 +7,10 @@ say, and that looking for them costs nobody anything who does not read them.
 from __future__ import annotations
 
 import pickle
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from pace import timed
 from refusals.case import Case, Step, do
 from refusals.everything import CASES
 from suggestion_kernels import BLOCKS, applied, corner, making, recurrence, refusal, stencil
@@ -159,9 +159,9 @@ def test_a_large_kernel_ends_in_time() -> None:
     arrays = ", ".join(f"a{k}" for k in range(count + 1))
     kernel = making(f"{{ [{', '.join(inames)}]: {bounds} }}", text, arrays)
     error = refusal(kernel, do("tag_inames", "i20:g.0"))
-    start = time.process_time()
-    assert error.suggestions
-    assert time.process_time() - start < 10.0
+    found, taken = timed(lambda: error.suggestions)
+    assert found
+    assert taken < 10.0
 
 
 def test_errors_travel() -> None:

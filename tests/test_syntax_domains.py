@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import islpy as isl
@@ -213,3 +214,42 @@ def test_map_errors(text: str, why: str) -> None:
     with pytest.raises(ParseError, match=why) as caught:
         parse_map(text)
     assert str(caught.value).encode()
+
+
+BITS = [
+    "i & 5",
+    "i >> 2",
+    "i | 3",
+    "i ^ 6",
+    "i << 1 & 12",
+    "(i - 7) & -4",
+    "i + 1 >> 1 & 3",
+    "-i & 9",
+]
+
+
+@pytest.mark.parametrize(
+    "text", [*BITS, "-i & 9", "3 ^ i | 8", "(i & 7) + (i >> 3)", "i & 0", "5 & 3"]
+)
+def test_bits(text: str) -> None:
+    for relation in ("<= 2", "= 1", "> -3"):
+        found = parse_domain(f"{{ [i]: -20 <= i < 40 and {text} {relation} }}")
+        python = f"{text} {relation.replace('=', '==') if relation == '= 1' else relation}"
+        want = [i for i in range(-20, 40) if eval(python, {"i": i})]
+        points = " or ".join(f"i = {i}" for i in want) or "false"
+        assert found == isl.Set(f"{{ [i]: {points} }}")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("i & j = 0", "'&' of two variables is not affine"),
+        ("i >> j = 0", "a shift goes by a number of bits that is known"),
+        ("i << 64 = 0", "less than 64"),
+        ("i/2 & 1 = 0", "'&' is of integers"),
+        ("(i > 2) & (j > 2)", "'&' is not part of a domain's language"),
+    ],
+)
+def test_bits_that_are_refused(text: str, why: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(why)):
+        parse_domain(f"{{ [i, j]: 0 <= i, j < 8 and {text} }}")

@@ -206,13 +206,15 @@ def test_padded_rows_run():
 
 
 def test_add_padding():
-    knl = arrays().add_padding("a", 0, 16)
-    assert strides_of(knl.arg_by_name["a"]) == (8, 1)
-    assert knl.arg_by_name["a"].dim_tags == (Strided(8), Strided(1))
+    with pytest.raises(IllegalTransformError, match="where the caller has them") as refused:
+        arrays().add_padding("a", 0, 16)
+    assert str(refused.value.witness) == "layout at a[1, 0]"
+    said = arrays().tag_array_axes("a", "stride:8, stride:1")
     with pytest.raises(IllegalTransformError, match="would stay as it is"):
-        knl.add_padding("a", 0, 16)
+        said.add_padding("a", 0, 16)
     wide = staged_matmul().add_padding("a_s", 0, 48)
     assert strides_of(wide.temporary_by_name["a_s"]) == (24, 1)
+    assert wide.temporary_by_name["a_s"].dim_tags == (Strided(24), Strided(1))
     with pytest.raises(IllegalTransformError, match="no constant"):
         staged_matmul().add_padding("a", 0, 16)
 

@@ -114,6 +114,7 @@ def step(draw: st.DrawFn, kernel: Kernel) -> tuple[object, tuple[object, ...], d
     return tr.prioritize_loops, (order,), {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+
+import numpy as np
 import pymbolic.primitives as prim
 import pytest
 from loop_instances import all_sizes, check_change, executed, results
@@ -17,8 +20,10 @@ from loop_kernels import (
 import loopkit.transforms as tr
 from loopkit import _sets
 from loopkit._expression import to_text
+from loopkit._history import step_from_json
 from loopkit._kernel import Kernel
 from loopkit._make import make_kernel
+from loopkit._transform import replay
 from loopkit._tree import Loop
 
 
@@ -171,8 +176,54 @@ def test_split_within_needs_private_temporaries(scalar: Kernel) -> None:
 # {{{ slabs
 
 
+def test_slabs_are_set_apart_last(product: Kernel) -> None:
+    """A prefetch, renamings and tags find one loop; what would lose it peels it first."""
+    tiled = product.split_iname("k", 4, slabs=(0, 1))
+    plain = product.split_iname("k", 4)
+    assert tiled.statements == plain.statements
+    assert tiled != plain
+    assert tiled.key != plain.key
+    assert "peeling the last of k_outer" in str(tiled)
+    staged = tiled.add_prefetch("a", ["k_inner"]).rename_iname("k_outer", "t")
+    assert staged.slabs == (("t", 0, 1),)
+    assert staged.duplicate_inames("j", within="id:*").slabs == (("t", 0, 1),)
+    assert pickle.loads(pickle.dumps(staged)) == staged
+    assert replay(product, [step_from_json(s.to_json()) for s in staged.history]) == staged
+    for knl in (staged, staged.tag_inames("i: g.0, j: g.1"), staged.fix_parameters(l=3)):
+        assert knl.prove().ok
+    assert "t_last" in staged.cuda()
+    assert "t_last" not in staged.fix_parameters(l=3).cuda()
+    again = tiled.split_iname("k_outer", 2)
+    assert [s.transform for s in again.history[-2:]] == ["peel_iname", "split_iname"]
+    assert "k_outer_last" in again.all_inames
+    assert not again.slabs
+    assert not tiled.peel_iname("k_outer", first=1).slabs
+    whole = product.fix_parameters(l=9).split_iname("k", 2, slabs=(0, 1)).unroll("k_outer")
+    assert not whole.slabs
+    assert len(whole.history) == 3
+
+
+@pytest.mark.host
+def test_slabs_around_a_prefetch(golden) -> None:
+    """The tile that is not full has a fetch and threads of its own, whatever runs first."""
+    knl = make_product().split_iname("i", 8, outer_tag="g.1", inner_tag="l.1")
+    knl = knl.split_iname("j", 8, outer_tag="g.0", inner_tag="l.0").split_iname(
+        "k", 8, slabs=(0, 1)
+    )
+    knl = knl.add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+    knl = knl.add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")
+    golden("slabs_prefetch.txt", f"{knl}\n\n{knl.cuda()}")
+    assert knl.prove(text=True).ok
+    rng = np.random.default_rng(0)
+    for n, m, l in ((1, 1, 1), (9, 17, 8), (8, 5, 23)):
+        a, b = rng.random((n, l), dtype=np.float32), rng.random((l, m), dtype=np.float32)
+        for order in ("ascending", "descending", "random"):
+            found = knl.executor("host", order=order, seed=1)(a=a, b=b)
+            np.testing.assert_allclose(found, a @ b, rtol=1e-5)
+
+
 def test_slabs_of_a_loop(product: Kernel) -> None:
-    new = product.split_iname("k", 16, slabs=(0, 1))
+    new = product.split_iname("k", 16, slabs=(0, 1)).peel_iname("k_outer")
     assert outline(new) == text(
         """
         i
@@ -199,11 +250,12 @@ def test_slabs_of_a_loop(product: Kernel) -> None:
     assert (full & tile).is_subset(new.domain_of(["k_outer", "k_inner"]))
     for sizes in all_sizes(["n", "m", "l"], [1, 2, 5]):
         for slabs in ((0, 1), (1, 0), (1, 1), (2, 1)):
-            check_change(tr.split_iname, product, "k", 2, slabs=slabs, sizes=sizes)
+            tiled = product.split_iname("k", 2, slabs=slabs)
+            check_change(tr.peel_iname, tiled, "k_outer", sizes=sizes)
 
 
 def test_slabs_of_an_outer_loop_copy_accumulators(product: Kernel) -> None:
-    new = product.split_iname("i", 4, slabs=(1, 1))
+    new = product.split_iname("i", 4, slabs=(1, 1)).peel_iname("i_outer")
     assert {t.name for t in new.temporaries} == {"acc", "acc_first", "acc_last"}
     assert [node.iname for node in new.tree if isinstance(node, Loop)] == [
         "i_outer_first",
@@ -215,6 +267,7 @@ def test_slabs_of_an_outer_loop_copy_accumulators(product: Kernel) -> None:
 
 def test_slabs_of_blocks_are_predicates(product: Kernel) -> None:
     new = product.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0", slabs=(0, 1))
+    new = new.peel_iname("i_outer")
     assert outline(new) == text(
         """
         j
@@ -229,17 +282,9 @@ def test_slabs_of_blocks_are_predicates(product: Kernel) -> None:
           c[16*i_outer + i_inner, j] = acc if n <= 16*i_outer + 16
         """
     )
+    tiled = product.split_iname("i", 4, outer_tag="g.0", inner_tag="l.0", slabs=(0, 1))
     for n in (1, 4, 5, 8, 9):
-        check_change(
-            tr.split_iname,
-            product,
-            "i",
-            4,
-            outer_tag="g.0",
-            inner_tag="l.0",
-            slabs=(0, 1),
-            sizes={"n": n, "m": 2, "l": 2},
-        )
+        check_change(tr.peel_iname, tiled, "i_outer", sizes={"n": n, "m": 2, "l": 2})
 
 
 def test_peel(triangle: Kernel) -> None:
@@ -259,8 +304,31 @@ def test_peel(triangle: Kernel) -> None:
         check_change(tr.peel_iname, triangle, "j", first=1, last=1, sizes={"n": n})
     assert error_of(triangle.peel_iname, "i") == (
         "IllegalTransformError: peel_iname('i'): no iteration of 'i' is to be peeled\n"
-        "give first= or last="
+        "give first=, last= or at="
     )
+
+
+def test_cut_at_a_bound_of_another_loop(triangle: Kernel) -> None:
+    tiled = triangle.split_iname("i", 4)
+    new = tiled.peel_iname("j", at="4*i_outer")
+    assert "for j_first in [0, 4*i_outer)" in str(new) and "for j in [4*i_outer, " in str(new)
+    assert new.fission("i_inner", "id:s").prioritize_loops("j_first, i_inner").prove().ok
+    for n in (1, 4, 6, 9):
+        check_change(tr.peel_iname, tiled, "j", at="4*i_outer", sizes={"n": n})
+    error = error_of(triangle.peel_iname, "j", at="n")
+    assert "the cut at n leaves all iterations of 'j' on one side" in error
+    assert "there is no size or iname around the loop 'x'" in error_of(
+        triangle.peel_iname, "j", at="x + 1"
+    )
+    assert "at: i*n is not affine" in error_of(triangle.peel_iname, "j", at="i*n")
+    assert "give either, or peel twice" in error_of(triangle.peel_iname, "j", first=1, at="i")
+
+
+def test_cut_of_blocks(triangle: Kernel) -> None:
+    new = triangle.split_iname("i", 4, outer_tag="g.0", inner_tag="l.0").peel_iname(
+        "i_outer", at="2"
+    )
+    assert len(new.statements) == 2 and new.prove().ok
 
 
 def test_peel_with_rules() -> None:
@@ -283,7 +351,8 @@ def test_peel_with_rules() -> None:
     for n in (1, 2, 4):
         check_change(tr.peel_iname, knl, "i", first=1, last=1, sizes={"n": n})
         check_change(tr.peel_iname, knl, "j", first=1, last=1, sizes={"n": n})
-        check_change(tr.split_iname, knl, "i", 2, slabs=(0, 1), sizes={"n": n})
+        tiled = knl.split_iname("i", 2, slabs=(0, 1))
+        check_change(tr.peel_iname, tiled, "i_outer", sizes={"n": n})
 
 
 def test_peeling_all(product: Kernel) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit._costs.devices import CAPABILITIES, running
+from loopkit._costs.occupancy import blocks_at_once
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._run.listing import Listing, listing_of
 from loopkit._view import machine_code
@@ -105,6 +107,39 @@ def test_each_step_has_its_machine_code(written: Path) -> None:
     assert text.count(">SASS for sm_90a, ") == 3
 
 
+def test_each_step_says_what_it_uses(written: Path, listing: Listing) -> None:
+    """Registers, shared memory and spills, and what limits the warps that are there at once."""
+    (used,) = listing.resources
+    held = blocks_at_once(CAPABILITIES["9.0"], used.threads, used.registers, used.shared)
+    text = written.read_text()
+    assert text.count(f"{used}; {held.warps} of 64 warps ({held.share:.0%}), limited by ") == 1
+    assert text.count(" registers a thread, ") == 3
+
+
+def test_the_roofline_is_of_a_device_that_runs_the_code(kernel: lk.Kernel, tmp_path: Path) -> None:
+    for arch, device in (("sm_80", "A100 40GB"), ("sm_100", "B200"), ("sm_89", "RTX 4090")):
+        text = kernel.view(tmp_path / "out.html", arch=arch, n=1000).read_text()
+        assert f"the roofline on {device}" in text
+    assert running("sm_90a").name == "H100 SXM" and running("sm_50").name == "H100 SXM"
+
+
+def test_what_is_not_shown_is_not_compiled(
+    kernel: lk.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first source for which there is no room ends it."""
+    asked: list[str] = []
+
+    def listed(program: Any, arch: str) -> Listing:
+        asked.append(program.source)
+        return listing_of(program, arch)
+
+    monkeypatch.setattr(machine_code, "listing_of", listed)
+    monkeypatch.setattr(machine_code, "LINES", 0)
+    text = kernel.view(tmp_path / "out.html", arch="sm_90a").read_text()
+    assert text.count(">SASS for sm_90a, ") == 1
+    assert asked[0] == kernel.program().source and len(asked) <= 3
+
+
 def test_many_sources_are_not_all_compiled(
     kernel: lk.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +179,23 @@ def test_every_pane_fills(opened: Opened, kernel: lk.Kernel, listing: Listing) -
     below.locator("summary", has_text="reads x[").first.click()
     assert below.locator("svg").first.is_visible()
     assert "sector" in below.inner_text()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 800, 1600])
+def test_panes_have_room_at_any_width(browser: Any, written: Path, width: int, scheme: Any) -> None:
+    """Nothing is wider than the page; heads are whole; panes stand side by side where they fit."""
+    opened = Opened(browser, written, color_scheme=scheme)
+    opened.page.set_viewport_size({"width": width, "height": 900})
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    columns = opened.page.locator("section:not([hidden]) .lk-column")
+    boxes = [columns.nth(n).bounding_box() for n in range(columns.count())]
+    heads = [one.bounding_box()["height"] for one in columns.locator("h2").all()]
+    assert len(boxes) == 4 and min(heads) >= 18
+    assert all(box["width"] >= (300 if width < 1600 else 200) for box in boxes)
+    assert len({box["y"] for box in boxes}) == {390: 4, 800: 2, 1600: 1}[width]
+    opened.close()
 
 
 @pytest.mark.browser
@@ -217,6 +269,72 @@ def test_panes_can_be_put_away(opened: Opened) -> None:
     assert not ptx.is_visible() and button.get_attribute("aria-pressed") == "false"
     button.click()
     assert ptx.is_visible()
+
+
+def widths(opened: Opened) -> dict[str, float]:
+    """How wide each pane is that is there."""
+    columns = opened.page.locator("section:not([hidden]) .lk-column:visible").all()
+    return {one.get_attribute("data-pane"): one.bounding_box()["width"] for one in columns}
+
+
+@pytest.mark.browser
+def test_borders_move_by_keyboard(opened: Opened, kernel: lk.Kernel) -> None:
+    """One pane takes what its neighbour loses, in each step; what is put away has no border."""
+    page, keys = opened.page, opened.page.keyboard
+    first = widths(opened)
+    border = page.get_by_role("separator", name="between source and ptx")
+    assert border.get_attribute("aria-orientation") == "vertical"
+    assert border.get_attribute("aria-valuenow") == "60"  # 33 of 33 + 22
+    keys.press("3")
+    keys.press("Shift+Tab")
+    assert border.evaluate("one => one === document.activeElement")
+    for _ in range(3):
+        keys.press("ArrowRight")
+    wider = widths(opened)
+    assert wider["source"] > first["source"] + 50 and wider["ptx"] < first["ptx"] - 50
+    assert abs(wider["nest"] - first["nest"]) < 1 and abs(wider["sass"] - first["sass"]) < 1
+    assert border.get_attribute("aria-valuenow") == "71"  # 39 of 55
+    assert page.locator('[aria-current="step"]').inner_text().startswith(str(len(kernel.history)))
+    keys.press("[")
+    assert widths(opened) == wider
+    keys.press("]")
+    border.focus()
+    keys.press("End")
+    assert border.get_attribute("aria-valuenow") == border.get_attribute("aria-valuemax") == "91"
+    assert widths(opened)["ptx"] >= 50
+    keys.press("ArrowRight")
+    assert border.get_attribute("aria-valuenow") == "91"
+    keys.press("Home")
+    assert border.get_attribute("aria-valuenow") == border.get_attribute("aria-valuemin") == "9"
+    keys.press("Enter")
+    assert widths(opened) == first
+    page.locator('[data-toggle="ptx"]').click()
+    names = page.locator("section:not([hidden]) .lk-grip:visible").all()
+    said = [one.get_attribute("aria-label") for one in names]
+    assert said == ["between nest and source", "between source and sass"]
+
+
+@pytest.mark.browser
+def test_borders_move_by_pointer(opened: Opened) -> None:
+    page, first = opened.page, widths(opened)
+    page.locator('[data-toggle="ptx"]').click()
+    before = widths(opened)
+    border = page.get_by_role("separator", name="between source and sass")
+    box = border.bounding_box()
+    at = box["x"] + box["width"] / 2, box["y"] + 100
+    page.mouse.move(*at)
+    page.mouse.down()
+    page.mouse.move(at[0] + 40, at[1])
+    page.mouse.move(at[0] + 120, at[1])
+    page.mouse.up()
+    after = widths(opened)
+    assert abs(after["source"] - before["source"] - 120) < 2
+    assert abs(before["sass"] - after["sass"] - 120) < 2
+    page.mouse.move(at[0] + 300, at[1])
+    assert widths(opened) == after  # it was let go
+    border.dblclick()
+    page.locator('[data-toggle="ptx"]').click()
+    assert widths(opened) == first
 
 
 @pytest.mark.browser
@@ -323,6 +441,9 @@ def test_lines_of_several_launches_are_linked(browser: Any, tmp_path: Path) -> N
         assert opened.lit("sass") == addresses and addresses
         assert nest.locator(".lk-is-lit").count() == 1
     below = opened.page.locator("section:not([hidden]) .lk-below")
+    below.locator("summary", has_text="resources of each launch").click()
+    rows = [row.split("\t")[0] for row in below.locator("tbody tr:visible").all_inner_texts()]
+    assert rows == ["jacobi", "jacobi_2"]
     below.locator("summary", has_text="costs").click()
     assert "6 launches in a call" in below.inner_text()
     below.locator("summary", has_text="roofline").click()

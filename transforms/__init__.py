@@ -19,6 +19,11 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.affine_maps import join_inames as join_inames
     from loopkit.transforms.affine_maps import map_domain as map_domain
     from loopkit.transforms.alias import alias_temporaries as alias_temporaries
+    from loopkit.transforms.arguments import remove_unused_arguments as remove_unused_arguments
+    from loopkit.transforms.arguments import rename_argument as rename_argument
+    from loopkit.transforms.arguments import set_argument_order as set_argument_order
+    from loopkit.transforms.array_axes import concatenate_arrays as concatenate_arrays
+    from loopkit.transforms.array_axes import split_array_dim as split_array_dim
     from loopkit.transforms.assertions import assume_disjoint as assume_disjoint
     from loopkit.transforms.assertions import assume_increasing as assume_increasing
     from loopkit.transforms.assertions import assume_injective as assume_injective
@@ -33,10 +38,17 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.duplicate import duplicate_inames as duplicate_inames
     from loopkit.transforms.fusion import fission as fission
     from loopkit.transforms.fusion import fuse_loops as fuse_loops
+    from loopkit.transforms.more_inames import (
+        add_inames_for_unused_hw_axes as add_inames_for_unused_hw_axes,
+    )
+    from loopkit.transforms.more_inames import add_inames_to_insn as add_inames_to_insn
     from loopkit.transforms.precomputed import precompute as precompute
     from loopkit.transforms.prefetch import add_prefetch as add_prefetch
     from loopkit.transforms.privatize import (
         privatize_temporaries_with_inames as privatize_temporaries_with_inames,
+    )
+    from loopkit.transforms.privatize import (
+        unprivatize_temporaries_with_inames as unprivatize_temporaries_with_inames,
     )
     from loopkit.transforms.reductions import realize_reduction as realize_reduction
     from loopkit.transforms.reductions import (
@@ -54,6 +66,13 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.slabs import peel_iname as peel_iname
     from loopkit.transforms.split import chunk_iname as chunk_iname
     from loopkit.transforms.split import split_iname as split_iname
+    from loopkit.transforms.statements import add_dependency as add_dependency
+    from loopkit.transforms.statements import inline_callable_kernel as inline_callable_kernel
+    from loopkit.transforms.statements import remove_instructions as remove_instructions
+    from loopkit.transforms.statements import (
+        replace_instruction_ids as replace_instruction_ids,
+    )
+    from loopkit.transforms.statements import tag_instructions as tag_instructions
     from loopkit.transforms.storage import add_padding as add_padding
     from loopkit.transforms.storage import pad_temporary as pad_temporary
     from loopkit.transforms.storage import (
@@ -67,10 +86,15 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.tag import prioritize_loops as prioritize_loops
     from loopkit.transforms.tag import tag_inames as tag_inames
     from loopkit.transforms.tag import untag_inames as untag_inames
+    from loopkit.transforms.unique import (
+        make_reduction_inames_unique as make_reduction_inames_unique,
+    )
     from loopkit.transforms.unrolling import unroll as unroll
 
 _FAMILIES = {
     "alias": "alias_temporaries",
+    "arguments": "remove_unused_arguments rename_argument set_argument_order",
+    "array_axes": "concatenate_arrays split_array_dim",
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
     "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
     "barriers": "add_barrier remove_barrier",
@@ -78,18 +102,22 @@ _FAMILIES = {
     "duplicate": "duplicate_inames",
     "fusion": "fission fuse_loops",
     "affine_maps": "affine_map_inames join_inames map_domain",
+    "more_inames": "add_inames_for_unused_hw_axes add_inames_to_insn",
     "precomputed": "precompute",
     "prefetch": "add_prefetch",
-    "privatize": "privatize_temporaries_with_inames",
+    "privatize": "privatize_temporaries_with_inames unprivatize_temporaries_with_inames",
     "reductions": "realize_reduction reduction_arg_to_subst_rule split_reduction_inward "
     "split_reduction_outward",
     "rename": "remove_unused_inames rename_iname rename_inames rename_inames_in_batch",
     "save": "save_and_reload_temporaries",
     "slabs": "peel_iname",
     "split": "chunk_iname split_iname",
+    "statements": "add_dependency inline_callable_kernel remove_instructions "
+    "replace_instruction_ids tag_instructions",
     "storage": "add_padding pad_temporary set_temporary_address_space swizzle_array tag_array_axes",
     "subst": "assignment_to_subst expand_subst extract_subst",
     "tag": "prioritize_loops tag_inames untag_inames",
+    "unique": "make_reduction_inames_unique",
     "unrolling": "unroll",
 }
 """The transforms of each file."""

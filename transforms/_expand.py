@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -195,3 +195,30 @@ def with_axes(
     changed = replace(temporary, shape=(*temporary.shape, *lengths), padding=padding)
     statements = {id_: longer(kernel.statement_by_id[id_]) for id_ in added}
     return with_arrays(with_statements(kernel, statements), {name: changed})
+
+
+def without_axes(kernel: Kernel, temporary: TemporaryVariable, axes: Collection[int]) -> Kernel:
+    """A temporary with fewer axes; all that differs there alone is one cell."""
+    name = temporary.name
+    if temporary.dim_tags is not None or temporary.padding or temporary.swizzles:
+        raise IllegalTransformError(
+            f"'{name}' has a layout, which says nothing of fewer axes",
+            instead="take axes away first; tag_array_axes, pad_temporary and swizzle_array then",
+        )
+
+    def kept(values: Sequence[Expression]) -> tuple[Expression, ...]:
+        return tuple(v for axis, v in enumerate(values) if axis not in axes)
+
+    def access(found: str, indices: tuple[Expression, ...]) -> Expression | None:
+        if found != name or not indices:
+            return None
+        rest = kept(indices)
+        return prim.Subscript(prim.Variable(name), rest) if rest else prim.Variable(name)
+
+    changed = {
+        s.id: s.map_expressions(lambda e: replace_accesses(e, access))
+        for s in kernel.statements
+        if name in s.names
+    }
+    less = replace(temporary, shape=kept(temporary.shape))
+    return with_arrays(with_statements(kernel, changed), {name: less})

@@ -13,6 +13,7 @@ from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
+from loopkit._slabs import slabs_named
 from loopkit._spelling import candidates
 from loopkit._tree import LaunchBarrier, Loop, Node, entries_of
 from loopkit.transforms._rule_uses import rename_functions
@@ -122,5 +123,6 @@ def renamed(kernel: Kernel, new: Renaming) -> Kernel:
         temporaries=tuple(map(temporary, kernel.temporaries)),
         tree=tuple(map(node, kernel.tree)),
         tags=tuple((new.of(i), t) for i, t in kernel.tags),
+        slabs=slabs_named(kernel.slabs, new.names),
         substitutions=tuple(map(rule, kernel.substitutions)),
     )

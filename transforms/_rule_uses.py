@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import pymbolic.primitives as prim
@@ -10,10 +10,11 @@ import pymbolic.primitives as prim
 from loopkit import _expression
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._match import rules_of, rules_used
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, renamed
 from loopkit._rules import expand_in
 
 Values = Mapping[str, Expression]
+Indices = tuple[Expression, ...]
 
 
 def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) -> Kernel:
@@ -50,18 +51,91 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
     return kernel.with_(statements=tuple(statements))
 
 
+def replaced_within_rules(
+    kernel: Kernel,
+    name: str,
+    users: Collection[str],
+    new: Callable[[Indices, SubstitutionRule | None], Expression | None],
+) -> Kernel | None:
+    """The kernel where ``users`` use ``new(indices, rule)`` for ``name[indices]`` in each rule.
+
+    Rules stay rules; those that others use, too, get copies.  None where ``new`` gives none for
+    what stands in a rule.
+    """
+    rules = kernel.rule_by_name
+    chosen = [s for s in kernel.statements if s.id in users]
+    seen = frozenset().union(*(rules_of(kernel, s) for s in chosen)) - {name}
+    used = [n for n in rules if n in seen and _reaches(kernel, n, {name})]
+    if not used or any(name in _expression.called_names(i) for s in chosen for i in s.write[1]):
+        return None
+    others = [s for s in kernel.statements if s.id not in users]
+    shared = frozenset().union(*(rules_of(kernel, s) for s in others))
+    shared |= {n for n in used if any(_reaches(kernel, r, {n}) for r in rules.keys() - {*used})}
+    names: dict[str, str] = {}
+    for n in used:
+        names[n] = kernel.fresh_name(n, names.values()) if n in shared else n
+    is_open = False
+
+    def rewritten(expr: Expression, rule: SubstitutionRule | None = None) -> Expression:
+        def one(found: str, indices: Indices) -> Expression | None:
+            nonlocal is_open
+            made = new(indices, rule) if found == name else None
+            is_open |= found == name and made is None
+            return made
+
+        return rename_functions(_expression.replace_accesses(_as_access(expr, name), one), names)
+
+    substitutions: list[SubstitutionRule] = []
+    for n, rule in rules.items():
+        if n not in used or n in shared:
+            substitutions.append(rule)
+        if n in used:
+            expression = rewritten(rule.expression, rule)
+            substitutions.append(replace(rule, name=names[n], expression=expression))
+    changed = {
+        s.id: replace(
+            s,
+            lhs=rename_functions(s.lhs, names),
+            rhs=rewritten(s.rhs),
+            predicates=tuple(map(rewritten, s.predicates)),
+        )
+        for s in chosen
+    }
+    statements = tuple(changed.get(s.id, s) for s in kernel.statements)
+    new_kernel = kernel.with_(statements=statements, substitutions=tuple(substitutions))
+    return None if is_open else new_kernel
+
+
+def _reaches(kernel: Kernel, start: str, names: Collection[str]) -> bool:
+    """Whether a rule uses some of ``names``, also through other rules."""
+    body = kernel.rule_by_name[start].expression
+    below = (kernel.rule_by_name[n] for n in {start} | rules_used(kernel, [body]))
+    return any(
+        not (_expression.called_names(rule.expression) - {*rule.arguments}).isdisjoint(names)
+        for rule in below
+    )
+
+
+def _as_access(expr: Expression, name: str) -> Expression:
+    """``expr`` with each use of a rule ``name`` as an access of an array."""
+
+    class Accesses(_expression.ExpressionMapper):
+        def map_call(self, call: prim.Call) -> Expression:
+            parts = tuple(self.rec(p) for p in call.parameters)
+            if call.function.name == name and parts:
+                return prim.Subscript(call.function, parts)
+            return prim.Call(call.function, parts)
+
+    return expr if _expression.is_constant(expr) else Accesses()(expr)
+
+
 def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
     """``expr`` with uses of substitution rules renamed."""
 
-    class Renamer(_expression.ExpressionMapper):
-        def map_call(self, call: prim.Call) -> Expression:
-            function = prim.Variable(names.get(call.function.name, call.function.name))
-            return prim.Call(function, tuple(self.rec(p) for p in call.parameters))
+    def other(head: prim.Variable) -> prim.Variable:
+        return renamed(head, names[head.name]) if head.name in names else head
 
-        def map_variable(self, variable: prim.Variable) -> Expression:
-            return prim.Variable(names[variable.name]) if variable.name in names else variable
-
-    return expr if _expression.is_constant(expr) else Renamer()(expr)
+    return _expression.map_heads(expr, other)
 
 
 def rewritten_rules(

@@ -24,6 +24,7 @@ from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import NotAffineError, is_name
 from loopkit._linear import variable as variable_of
 from loopkit._nodes import Expression
+from loopkit._tags import LocalAxis
 from loopkit._tree import Entry, build, entries_of, path_inames
 from loopkit.transforms._common import (
     is_parallel,
@@ -88,14 +89,22 @@ class _Scan:
         names = _sets.involved_names(self.domain.gist(own))
         return (names | ancestors_of(self.kernel, self.reduced)) & self.start.inames
 
+    @cached_property
+    def threads(self) -> tuple[str, ...]:
+        """Those of them that are threads of a block."""
+        tags = self.kernel.iname_tags
+        axes = {i: t.axis for i in self.bounding if isinstance(t := tags.get(i), LocalAxis)}
+        return tuple(sorted(axes, key=lambda i: -axes[i]))
+
     def loops(self, outer: str | None) -> tuple[str, ...]:
         """The inames of the loops that the accumulator is to last through, from ``outer`` inwards.
 
         Without ``outer``, those of the innermost loops around it along which what it runs over
-        grows.  Raises :class:`IllegalTransformError` where there are none.
+        grows.  Threads of a block are the innermost ones, the highest axis first.  Raises
+        :class:`IllegalTransformError` where there are none.
         """
         kernel = self.kernel
-        around = path_inames(self.path)
+        around = (*path_inames(self.path), *self.threads)
         wanted = outer
         if outer is None:
             inside = [*reversed(around), *kernel.all_inames]
@@ -108,7 +117,7 @@ class _Scan:
         assert wanted is not None
         if wanted not in self.start.inames:
             raise self.refused(f"it is not inside '{wanted}'")
-        if is_parallel(kernel, wanted):
+        if is_parallel(kernel, wanted) and wanted not in self.threads:
             raise self.refused(
                 f"'{wanted}' is tagged {kernel.iname_tags[wanted]}, and its iterations are in no "
                 "order",
@@ -160,7 +169,7 @@ class _Scan:
     def along(self, outer: str | None) -> Change:
         """The kernel in which it lasts, and which instances its statements stand for now."""
         loops = self.loops(outer)
-        outside = self.path[: -len(loops)]
+        outside = tuple(key for key in self.path if key[0] not in loops)
         parts = self.parts(loops)
         start = replace(
             self.start,
@@ -180,8 +189,9 @@ class _Scan:
                 within.append((part.id, (*self.path, *keys)))
         entries: list[Entry] = []
         around = self.path[: len(outside) + 1]
+        is_inside = len(outside) < len(self.path)
         for leaf, path in entries_of(self.kernel.tree):
-            if path[: len(around)] == around:
+            if path[: len(around)] == around if is_inside else leaf == self.start.id:
                 entries += before
                 before = []
             if leaf == self.update.id:
@@ -189,7 +199,14 @@ class _Scan:
             elif leaf != self.start.id:
                 entries.append((leaf, path))
         others = [s for s in self.kernel.statements if s not in (self.start, self.update)]
-        new = self.kernel.with_(tree=build(entries), statements=(*others, *statements))
+        new = self.kernel.with_(
+            tree=build(entries),
+            statements=(*others, *statements),
+            temporaries=tuple(
+                replace(t, is_running=True) if t.name == self.name else t
+                for t in self.kernel.temporaries
+            ),
+        )
         new = self.with_domains(new, parts)
         for part in parts:
             changed, rules = rewrite_statements(new, [part.id], part.values, part.names.values())

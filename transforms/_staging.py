@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from types import MappingProxyType
 
 import islpy as isl
@@ -14,19 +15,23 @@ from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, pa
 from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import replace_accesses, to_text, variable_names
+from loopkit._expression import called_names, replace_accesses, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._places import space_of
 from loopkit._poly import in_bounds
+from loopkit._relations import grouped
 from loopkit._rules import expand_in
+from loopkit._simplify import simplify_indices
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
-from loopkit._tree import Key, build, entries_of
+from loopkit._tree import Entry, Path, build, entries_of
 from loopkit.transforms._common import map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
+from loopkit.transforms._rule_uses import replaced_within_rules
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
 Indices = tuple[Expression, ...]
@@ -146,7 +151,8 @@ class Staging:
     """A copy of a box of cells: how big it is, in what memory, and how threads fill it.
 
     ``base`` is what is copied.  ``tags`` are those of the loops along the axes of ``box``,
-    which are called ``axis_names``, if the argument of that ``axis_argument`` gave some.
+    which are called ``axis_names``, if the argument of that ``axis_argument`` gave some; along the
+    ``reused`` axes inames run that exist.
     The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
     those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
     the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
@@ -169,6 +175,7 @@ class Staging:
     outer: str | Iterable[str] | None = None
     axis_names: str | Iterable[str] | None = None
     axis_argument: str = ""
+    reused: Mapping[int, str] = field(default_factory=dict)
     whole_box: bool = False
     may_move: bool = False
 
@@ -226,7 +233,8 @@ class Staging:
         Without ``value`` exactly over these.  With it, what is to be in each cell, over those
         around them where all that it accesses is in bounds.
         """
-        names = name_axes(kernel, self.box, base, self.axis_names, self.axis_argument)
+        reused = self.reused
+        names = name_axes(kernel, self.box, base, self.axis_names, self.axis_argument, reused)
         positions = [names.get(axis) for axis in range(len(self.box))]
         exact, whole = value is None, value is not None and self.whole_box
         cells = cells_in_use(kernel, uses, self.box, positions, place, exact=exact, whole_box=whole)
@@ -246,6 +254,7 @@ class Staging:
             tags=self.tags,
             order=by_stride(self.array, list(names)),
             together=self.space is not AddressSpace.PRIVATE,
+            reused=reused,
         )
 
     def transfer(
@@ -265,13 +274,23 @@ class Staging:
         statement = Statement(
             id_, lhs, rhs, inames, loops.predicates, kind=kind, made_by=self.made_by
         )
-        return with_nest(kernel, statement, loops, place, place.last + 1 if after else place.first)
+        entry = place.last + 1 if after else place.first
+        return with_nest(kernel, statement, loops, place, entry, self.sources)
 
 
 def stage(
-    kernel: Kernel, staging: Staging, uses: Sequence[Use], value: Value, id_: str, kind: str
+    kernel: Kernel,
+    staging: Staging,
+    uses: Sequence[Use],
+    value: Value,
+    id_: str,
+    kind: str,
+    with_rules: Kernel,
 ) -> Change:
-    """Add a copy, and the statement ``id_`` that fills it with ``value``; let ``uses`` be of it."""
+    """Add a copy, and the statement ``id_`` that fills it with ``value``; let ``uses`` be of it.
+
+    ``with_rules`` is the kernel before rules were expanded for the sake of uses inside of them.
+    """
     users = {use.statement.id: use.statement for use in uses}
     place = staging.place(kernel, list(users.values()))
 
@@ -281,13 +300,42 @@ def stage(
     loops = staging.loops(kernel, place, uses, staging.base, written_out)
     kernel = kernel.with_(temporaries=(*kernel.temporaries, staging.temporary))
     filled = element(staging.name, tuple(loops.kept(staging.box)))
-    source = value(loops.cells(staging.box))
+    source = simplify_indices(value(loops.cells(staging.box)), kernel.integers.union(loops.inames))
     kernel = staging.transfer(kernel, place, loops, id_, filled, source, kind)
     changed = {
         user.id: replace_reads(user, staging.base, _by_copy(staging, uses, user.id))
         for user in users.values()
     }
+    kept = _in_rules(with_rules, staging, uses)
+    if kept is not None:
+        changed = {id_: kept.statement_by_id[id_] for id_ in changed}
+        kernel = kernel.with_(substitutions=kept.substitutions)
     return Change(with_statements(kernel, changed), moves=frozenset([id_]))
+
+
+def _in_rules(kernel: Kernel, staging: Staging, uses: Sequence[Use]) -> Kernel | None:
+    """The kernel with all ``uses`` replaced where they stand, in rules; None where they cannot be.
+
+    A rule names the copy's element for any of its arguments: by a form that is linear in these.
+    """
+    outer = _footprint.outer_names(staging.box)
+    if any(axis.stride > 1 for axis in staging.box) or not kernel.substitutions:
+        return None
+    found = grouped((use.statement.id, use) for use in uses)
+    for mine in found.values():
+        every = {indices for indices, _ in reads_in(mine[0].statement, staging.base)}
+        called = frozenset().union(*(called_names(i) for cells in every for i in cells))
+        if every != {use.indices for use in mine} or called & kernel.rule_by_name.keys():
+            return None
+
+    def element_of(indices: Indices, rule: SubstitutionRule | None) -> Expression | None:
+        if rule is not None and not outer.isdisjoint(rule.arguments):
+            return None
+        if rule is not None and not all(_sets.is_taken_by(linear, i) for i in indices):
+            return None
+        return staging.at(indices)
+
+    return replaced_within_rules(kernel, staging.base, found.keys(), element_of)
 
 
 def _by_copy(
@@ -359,15 +407,43 @@ def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]
     return result
 
 
-def with_nest(kernel: Kernel, statement: Statement, nest: Nest, place: Place, entry: int) -> Kernel:
-    """The kernel with one statement more, in ``nest``, before entry number ``entry``."""
+def with_nest(
+    kernel: Kernel,
+    statement: Statement,
+    nest: Nest,
+    place: Place,
+    entry: int,
+    sources: Collection[str] = (),
+) -> Kernel:
+    """The kernel with one statement more, in ``nest``, before entry number ``entry``.
+
+    Of loops that exist it is in the one that stands in front, if there is no writer of ``sources``.
+    """
     entries = entries_of(kernel.tree)
-    loops: tuple[Key, ...] = tuple((iname, 0) for iname in nest.loops)
-    entries.insert(entry, (statement.id, (*place.path, *loops)))
+    before = entries[entry - 1][1] if entry else ()
+    loops = list(place.path)
+    for iname in nest.loops:
+        keys = {key for _, path in entries for key in path if key[0] == iname}
+        found = before[len(loops)] if before[: len(loops)] == tuple(loops) != before else None
+        if found not in keys or _writes_in(kernel, entries, (*loops, found), sources):
+            found = (iname, max((number for _, number in keys), default=-1) + 1)
+        loops.append(found)
+    entries.insert(entry, (statement.id, tuple(loops)))
     domains = kernel.domains if nest.domain is None else (*kernel.domains, nest.domain)
     return kernel.with_(
         domains=domains,
         statements=(*kernel.statements, statement),
         tags=(*kernel.tags, *nest.tags),
         tree=build(entries),
+    )
+
+
+def _writes_in(
+    kernel: Kernel, entries: Sequence[Entry], path: Path, names: Collection[str]
+) -> bool:
+    """Whether a loop holds a writer of some of ``names``, or the end of a launch."""
+    inside = [leaf for leaf, own in entries if own[: len(path)] == path]
+    return any(
+        not isinstance(leaf, str) or kernel.statement_by_id[leaf].written in names
+        for leaf in inside
     )

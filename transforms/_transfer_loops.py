@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import islpy as isl
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import ArrayArg, Nested, TemporaryVariable, strides_of
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._footprint import Axis
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel
@@ -18,7 +19,7 @@ from loopkit._linear import Linear, variable
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._thread_layout import Layout, Part, dealt_domain, thread_inames, thread_layout
-from loopkit.transforms._common import new_name
+from loopkit.transforms._common import is_parallel, new_name
 from loopkit.transforms._placement import Place
 
 
@@ -59,6 +60,7 @@ def make_nest(
     tags: Mapping[int, Tag | None],
     order: Sequence[int],
     together: bool,
+    reused: Mapping[int, str] = MappingProxyType({}),
 ) -> Nest:
     """A nest over ``cells``, a set over the names of the kept axes and the inames of ``place``.
 
@@ -66,21 +68,32 @@ def make_nest(
     last.  An axis tagged ``l.auto`` is laid over the threads of the block
     together with all others so tagged, at once if there are threads, else when code
     is generated; the others run as their tags say.
-    ``together`` says that all threads of the block see the copy.
+    ``together`` says that all threads of the block see the copy.  Along the axes that are
+    ``reused`` an iname runs that exists.
     """
-    context = kernel.domain_around(place.inames) & kernel.assumptions.set
-    auto = [axis for axis in order if isinstance(tags[axis], LocalAuto)]
+    outside = place.inames | frozenset(reused.values())
+    context = kernel.domain_around(outside) & kernel.assumptions.set
+    forms = {axis: along(kernel, iname) for axis, iname in reused.items()}
+    _check_reused(kernel, place, cells, {names[axis]: forms[axis] for axis in reused})
+    mine = [axis for axis in order if axis not in reused]
+    auto = [axis for axis in mine if isinstance(tags[axis], LocalAuto)]
     if auto and not thread_inames(kernel):
         auto = []  # dealt out once there are threads
-    plain = [axis for axis in order if axis not in auto]
-    forms = {axis: variable(names[axis]) for axis in plain}
+    threads = [i for i in reused.values() if is_parallel(kernel, i)]
+    if auto and threads:
+        raise InvalidArgumentError(
+            f"'l.auto' lays an axis over the threads of the block, of which '{threads[0]}' is one",
+            instead="name an iname that exists for that axis, too, or default_tag=None",
+        )
+    plain = [axis for axis in mine if axis not in auto]
+    forms |= {axis: variable(names[axis]) for axis in plain}
     parts = [Part(names[axis], box[axis].extent, tags[axis]) for axis in plain]
     layout: Layout | None = None
     if auto or (together and not order):
         # Of a single cell, too: one thread fills it.
         extents = [box[axis].extent for axis in auto]
-        mine = [names[axis] for axis in auto]
-        layout = thread_layout(kernel, extents, mine, base, names.values())
+        spelled = [names[axis] for axis in auto]
+        layout = thread_layout(kernel, extents, spelled, base, names.values())
         parts += layout.parts
         forms |= dict(zip(auto, layout.positions, strict=True))
     _check_axes(parts)
@@ -89,16 +102,56 @@ def make_nest(
     given = () if layout is None else layout.given
     inames = (*(p.iname for p in parts), *given)
     if not inames:
-        # One cell: when there is anything to move, no iname can say.
+        # One cell, or loops that exist: when there is anything to move, no new iname can say.
         condition = _sets.conditions(domain)
+    old = tuple(reused[axis] for axis in order if axis in reused)
     return Nest(
         tuple(forms.get(axis, Linear({})) for axis in range(len(box))),
-        inames,
-        (*(p.iname for p in parts if p.tag is None or not p.tag.is_parallel), *given),
+        (*old, *inames),
+        (
+            *(i for i in old if not is_parallel(kernel, i)),
+            *(p.iname for p in parts if p.tag is None or not p.tag.is_parallel),
+            *given,
+        ),
         tuple((p.iname, p.tag) for p in parts if p.tag is not None),
         Domain(inames, domain) if inames else None,
         () if condition is True else (condition,),
     )
+
+
+def along(kernel: Kernel, iname: str) -> Linear:
+    """The position that an iname which exists has along an axis: 0 at its first value."""
+    return variable(iname) - (kernel.range_of(iname)[0] or 0)
+
+
+def _check_reused(
+    kernel: Kernel, place: Place, cells: isl.Set, positions: Mapping[str, Linear]
+) -> None:
+    """Raise where an iname that exists does not run over all ``cells``, or not at ``place``."""
+    for form in positions.values():
+        (iname,) = form.names
+        if iname in place.inames:
+            raise IllegalTransformError(
+                f"'{iname}' runs around what is to be computed, and is no loop over its values",
+                instead="name another iname, or a new one",
+            )
+        missing = sorted(kernel.parents_of(iname) - place.inames)
+        if missing:
+            raise IllegalTransformError(
+                f"the bounds of '{iname}' need '{missing[0]}', which does not run there",
+                instead="name another iname, or a new one",
+            )
+    around = kernel.domain_around(place.inames) & kernel.assumptions.set
+    for name, form in positions.items():
+        (iname,) = form.names
+        needed = _sets.project_onto(cells & around, {name, *place.inames, *kernel.sizes})
+        needed = _sets.project_out(needed & _sets.equality(name, form.expression), [name])
+        beyond = needed & around - kernel.domain_around(place.inames | {iname})
+        if not beyond.is_empty():
+            raise IllegalTransformError(
+                f"'{iname}' does not run over all that is to be computed along its axis",
+                instead="name another iname, or a new one, which has the length that it needs",
+            )
 
 
 def _check_axes(parts: Sequence[Part]) -> None:
@@ -113,14 +166,31 @@ def _check_axes(parts: Sequence[Part]) -> None:
             )
 
 
+def reused_axes(
+    kernel: Kernel, box: Sequence[Axis], given: str | Iterable[str] | None
+) -> dict[int, str]:
+    """The kept axes of a box for which inames are ``given`` that exist."""
+    wanted, kept = names_in(given), [i for i, axis in enumerate(box) if axis.is_kept]
+    axes = range(len(box)) if len(wanted) == len(box) else kept
+    found = {a: n for a, n in zip(axes, wanted, strict=False) if n in kernel.home_domain}
+    for name in found.values():
+        if wanted.count(name) > 1:
+            raise InvalidArgumentError(f"the iname '{name}' is given for two axes")
+    return {axis: name for axis, name in found.items() if axis in kept}
+
+
 def name_axes(
     kernel: Kernel,
     box: Sequence[Axis],
     base: str,
     given: str | Iterable[str] | None,
     argument: str,
+    reused: Collection[int] = (),
 ) -> dict[int, str]:
-    """Names for the kept axes of a box: ``given`` ones, or such as begin with ``base``."""
+    """Names for the kept axes of a box: ``given`` ones, or such as begin with ``base``.
+
+    Axes along which inames run that exist, ``reused``, have names of their own as well.
+    """
     kept = [i for i, axis in enumerate(box) if axis.is_kept]
     if given is None:
         return {axis: kernel.fresh_name(f"{base}_dim_{axis}") for axis in kept}
@@ -133,9 +203,11 @@ def name_axes(
         )
     if len(wanted) == rank:
         wanted = tuple(wanted[axis] for axis in kept)
-    for number, name in enumerate(wanted):
-        new_name(kernel, name, name, wanted[:number])
-    return dict(zip(kept, wanted, strict=True))
+    names: dict[int, str] = {}
+    for axis, name in zip(kept, wanted, strict=True):
+        given_name = None if axis in reused else name
+        names[axis] = new_name(kernel, given_name, f"{base}_dim_{axis}", names.values())
+    return names
 
 
 def by_stride(array: ArrayArg | TemporaryVariable | None, kept: Sequence[int]) -> list[int]:

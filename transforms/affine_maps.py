@@ -234,6 +234,17 @@ def join_inames(
     return change
 
 
+def _other_ways(kernel: Kernel, first: str, iname: str) -> str:
+    """What does the work of a joined loop where a length in it is a size."""
+    found = extent(kernel, first)
+    if found is not None and isinstance(found[1], int):
+        return f"put '{iname}' first, split it, or fix its length with fix_parameters"
+    return (
+        f"tag_inames('{first}: g.1, {iname}: g.0') makes a grid of both; a part of '{iname}' that "
+        f"split_iname makes may be joined, and all of it once fix_parameters gives its length"
+    )
+
+
 def _joined(kernel: Kernel, old: tuple[str, ...], joined: str) -> Change:
     [mark] = marks_for(1)
     total: list[Expression] = []
@@ -257,8 +268,9 @@ def _joined(kernel: Kernel, old: tuple[str, ...], joined: str) -> Change:
         else:
             raise IllegalTransformError(
                 f"cannot join iname '{iname}': it has {to_text(length)} values, and only the first "
-                f"of the inames may have a length that is no constant",
-                instead=f"put '{iname}' first, split it, or fix its length with fix_parameters",
+                f"of the inames may have a length that is no constant: the others are had back by "
+                f"dividing by it, which is no affine expression",
+                instead=_other_ways(kernel, old[0], iname),
             )
     whole = prim.Comparison(prim.Variable(mark), "==", prim.Sum(tuple(total)))
     graph = _sets.condition_set(prim.LogicalAnd((whole, *conditions)))

@@ -7,7 +7,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import is_integer
-from loopkit._arrays import ArrayArg, product
+from loopkit._arrays import ArrayArg, ConstantTable, product
 from loopkit._assertions.cells import data_of, equal_cells, index_range
 from loopkit._assertions.values import (
     Assertion,
@@ -173,6 +173,13 @@ def _bound(kernel: Kernel, expr: Expression) -> Expression:
 
 def _with(kernel: Kernel, new: Assertion) -> Change:
     """The kernel with one more assertion, which must say something new and possible."""
+    if all(isinstance(kernel.arg_by_name.get(a), ConstantTable) for a in new.arrays):
+        tables = " and ".join(f"'{name}'" for name in new.arrays)
+        is_known = _follows(kernel, kernel.assertions, new)
+        raise InvalidArgumentError(
+            f"what {tables} holds is known"
+            + ("" if is_known else f", and nothing says that {new.text}")
+        )
     if _follows(kernel, kernel.assertions, new):
         why = f"that {new.text} is known already"
         if new not in kernel.assertions:

@@ -28,12 +28,13 @@ from loopkit.transforms._common import inames_in, with_statements
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import Staging, element
+from loopkit.transforms._tagged import uses_of_array
 
 
 @transform
 def buffer_array(
     kernel: Kernel,
-    var_name: kind.Name,
+    var_name: kind.UsedName,
     buffer_inames: kind.Names = (),
     init_expression: kind.MaybeFormula = None,
     store_expression: kind.FormulaOrFlag = None,
@@ -99,22 +100,27 @@ def buffer_array(
             for h_store_dim_0 in [0, 16)
                 h[h_store_dim_0] += h_buf[h_store_dim_0]        atomic
 
+    Of accesses with a tag, ``c$mine[i]``, ``buffer_array("c$mine", ...)`` means these alone.
+
     :raises IllegalTransformError: where the footprint has no constant size, no place is
         before all users, or another statement would miss what is in the buffer.
     """
-    array = kernel.array(var_name)
+    chosen = uses_of_array(kernel, var_name, writes=True)
+    given, var_name = var_name, chosen.name
+    array = kernel.array(chosen.of)
     swept = inames_in(kernel, buffer_inames)
     selected = matching(kernel, within)
+    before, kernel = kernel, chosen.kernel
     expanded = expand_rules_that_use(kernel, var_name, selected)
     reads, writes = _accesses(expanded, var_name, selected)
-    touching = [s for s in expanded.statements if var_name in s.names]
+    touching = [s for s in expanded.statements if s.names & {var_name, chosen.of}]
     if not reads and not writes:
-        others = ", ".join(s.id for s in touching)
+        others = ", ".join(s.id for s in touching if var_name in s.names)
         raise IllegalTransformError(
-            f"the buffer would replace nothing: no selected statement reads or writes '{var_name}'",
-            instead=f"'{var_name}' is used by {others}" if others else "",
+            f"the buffer would replace nothing: no selected statement reads or writes '{given}'",
+            instead=f"'{given}' is used by {others}" if others else "",
         )
-    what = f"the buffer of '{var_name}'"
+    what = f"the buffer of '{given}'"
     users = list({use.statement.id: use.statement for use in (*reads, *writes)}.values())
     ranges: dict[str, Range] = {}
     outer, operation = None, ""
@@ -130,7 +136,7 @@ def buffer_array(
     box = _staging.find_box(expanded, [*reads, *writes], lengths, what, ranges)
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
-    own = threads & (outer_names(box) | _staging.inames_of_sources(expanded, [var_name]))
+    own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))
     # Cells that no thread has for itself, all of them fill together.
     space = _staging.choose_space(
         kernel, temporary_scope, swept, [tag] if threads and not own else []
@@ -140,7 +146,7 @@ def buffer_array(
             "a buffer is in shared or private memory", instead="temporary_scope='shared'"
         )
     staging = Staging(
-        made_by=f"buffer_array('{var_name}')",
+        made_by=f"buffer_array('{given}')",
         what=what,
         base=var_name,
         name=kernel.fresh_name(f"{var_name}_buf"),
@@ -149,14 +155,15 @@ def buffer_array(
         swept=swept,
         space=space,
         tags=_staging.axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
-        sources=[var_name],
+        sources=[chosen.of],
         array=array,
         outer=outer,
         whole_box=fetch_bounding_box,
     )
     place = staging.place(expanded, users, [s for s in touching if s not in users])
     if partial:
-        return _partial.collect(expanded, staging, place, writes, operation)
+        collected = _partial.collect(expanded, staging, place, writes, operation)
+        return replace(collected, kernel=chosen.restored(collected.kernel))
     result = expanded.with_(temporaries=(*expanded.temporaries, staging.temporary))
     result = with_statements(result, {s.id: _on_copy(s, var_name, staging) for s in users})
     moves = []
@@ -172,10 +179,11 @@ def buffer_array(
     loaded = _given(init_expression, "base", {"base"}, "init_expression")
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
-    if not (is_load and _reads_follow_writes(expanded, var_name, place, reads, writes)):
+    text = chosen.restored(expanded)
+    if not (is_load and _reads_follow_writes(text, chosen.of, place, reads, writes)):
         result, id_ = _with_transfer(result, staging, place, "init", [*reads, *writes], loaded)
         moves.append(id_)
-    return Change(result, moves=frozenset(moves))
+    return Change(chosen.restored(result), moves=frozenset(moves))
 
 
 def _accesses(kernel: Kernel, name: str, selected: Collection[str]) -> tuple[list[Use], list[Use]]:

@@ -107,7 +107,8 @@ def duplicated(
     parts = [d for domain in kernel.domains for d in _with_duplicates(kernel, domain, names, ids)]
     new_tags = (*kernel.tags, *((i, t) for i, t in (tags or {}).items() if t is not None))
     domains = ordered_domains(parts)
-    change = with_names(kernel, ids, names, domains=domains, tags=new_tags)
+    slabs = (*kernel.slabs, *((names[i], *ends) for i, *ends in kernel.slabs if i in names))
+    change = with_names(kernel, ids, names, domains=domains, tags=new_tags, slabs=slabs)
     return settled(kernel, replace(change, kernel=settled_tree(change.kernel)))
 
 

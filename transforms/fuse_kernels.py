@@ -10,19 +10,22 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import Argument, ArrayArg
+from loopkit._arrays import Argument, ArrayArg, ConstantTable
 from loopkit._assertions.values import Assertion
 from loopkit._budget import in_turn
 from loopkit._called import fitting
 from loopkit._change import Change, InstanceMap
 from loopkit._check import check_change
 from loopkit._check.instance_maps import lineage_of
+from loopkit._contents import Contents
+from loopkit._device_functions import joined_functions
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel
 from loopkit._make import infer_known_types
 from loopkit._make.check_initialized import check_initialized
 from loopkit._rules import expand_rules
+from loopkit._slabs import slabs_named
 from loopkit._spelling import check_identifier
 from loopkit._tree import LaunchBarrier, Node
 from loopkit.transforms._loop_nests import ordered_domains
@@ -160,7 +163,10 @@ def _joined(kernels: Sequence[Kernel], names: Sequence[Renaming], apart: bool) -
         substitutions=tuple(r for k in parts for r in k.substitutions),
         options=first.options,
         reductions=_operations(parts),
+        functions=joined_functions(k.functions for k in parts),
         assertions=_assertions(parts),
+        owes_bounds=any(k.owes_bounds for k in parts),
+        slabs=slabs_named(tuple(row for k in parts for row in k.slabs), {}),
     )
     kernel = infer_known_types(kernel)
     return replace(kernel, args=check_initialized(kernel))
@@ -213,7 +219,7 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
             f"'{one.name}' is an array in one kernel, and a number in another"
         )
     merged: dict[str, Any] = {}
-    for what in ("dtype", "shape", "dim_tags", "offset", "default"):
+    for what in ("dtype", "shape", "dim_tags", "offset", "default", "contents"):
         mine, its = getattr(one, what, None), getattr(other, what, None)
         if mine is not None and its is not None and mine != its:
             shown = (f"{value}" for value in (_shown(mine), _shown(its)))
@@ -224,12 +230,14 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
             )
         if hasattr(one, what):
             merged[what] = its if mine is None else mine
-    if isinstance(one, ArrayArg) and isinstance(other, ArrayArg):
+    if isinstance(one, ArrayArg) and not isinstance(one, ConstantTable):
         merged |= {"is_input": None, "is_output": None}
     return replace(one, **merged)
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Contents):
+        return f"{value.array}"
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})"
     return str(value)

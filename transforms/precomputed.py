@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import cast
 
 import pymbolic.primitives as prim
 
@@ -11,7 +12,7 @@ from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import called_names, substitute, to_text, variable_names
+from loopkit._expression import called_names, replace_accesses, substitute, to_text, variable_names
 from loopkit._footprint import Axis, Use
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching, rules_of
@@ -21,15 +22,20 @@ from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._types import concrete
 from loopkit.transforms import _staging
-from loopkit.transforms._common import inames_in, known_dtype, new_name
+from loopkit.transforms._common import inames_in, known_dtype, map_reads, new_name, then
+from loopkit.transforms._free_order import moved_out
+from loopkit.transforms._rule_arguments import with_free_inames, without_data
 from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._spanning import Given, footprint
 from loopkit.transforms._staging import Indices, Staging, element
+from loopkit.transforms._tagged import uses_of_rule
+from loopkit.transforms._transfer_loops import reused_axes
 
 
 @transform
 def precompute(
     kernel: Kernel,
-    subst_use: kind.Name,
+    subst_use: kind.Invocations,
     sweep_inames: kind.MaybeNames = (),
     within: kind.Within = None,
     *,
@@ -62,38 +68,71 @@ def precompute(
     The footprint is that of the rule's arguments while ``sweep_inames`` run; it
     works as for :func:`add_prefetch`, and so do ``default_tag``, ``within``,
     ``fetch_bounding_box`` and the choice of memory.  Only arguments for which
-    all array accesses of the rule are in bounds are computed.
+    all array accesses of the rule are in bounds are computed.  Rules that use the rule stay
+    rules, which read the copy: a chain of them is precomputed one by one, in any order.
+
+    An iname that the rule's value depends on, without being told by an argument, is one
+    more argument where it is swept.  An argument that data decide (``f(place[j])``) is part of
+    the value instead, if all uses have the same; sweeping ``j`` then gives it an axis.
 
     ``storage_axes`` lists the arguments, by name or number, that get an axis of
     the temporary (all others must have one value only); by default those that
-    move.  ``precompute_inames`` names the inames of the computing statement,
+    move.  ``precompute_inames`` names the inames of the computing statement, new ones or such as
+    exist: these run over the values if they are as long, with their tags; where their loop stands
+    right in front, the statement is in it.
     ``storage_axis_to_tag`` gives tags for single axes, ``precompute_outer_inames``
     the loops it is to be inside of, ``compute_insn_id`` its id.  ``dtype`` is
     inferred if not given.
 
-    ``subst_use`` is the rule's name, ``temporary_name`` the copy's;
-    ``temporary_address_space`` says in what memory that is.
+    ``subst_use`` is the rule's name, or one or more invocations of it, ``"f(i, 0:8)"``: these
+    span the footprint, as ``footprint_subscripts`` do for :func:`add_prefetch`, and uses outside
+    stay.  Of uses with a tag, ``f$near(i)``, ``precompute("f$near", ...)`` means these alone.
+    ``temporary_name`` is the copy's name; ``temporary_address_space`` says in what memory that is.
 
     :raises IllegalTransformError: as for :func:`add_prefetch`.
     """
-    if subst_use not in kernel.rule_by_name:
-        raise UnknownNameError("substitution rule", subst_use, kernel.rule_by_name)
-    rule = kernel.rule_by_name[subst_use]
+    given, spanning = cast(tuple[str, Given | None], subst_use)
+    name = given.partition("$")[0]
+    if name not in kernel.rule_by_name:
+        raise UnknownNameError("substitution rule", name, kernel.rule_by_name)
     swept = inames_in(kernel, sweep_inames)
     selected = matching(kernel, within)
-    expanded = expand_rules_that_use(kernel, rule.name, selected)
-    uses = [u for s in expanded.statements if s.id in selected for u in _uses_of(expanded, s, rule)]
+    text, chosen = kernel, uses_of_rule(kernel, given)
+    start = kernel = chosen.kernel
+    rule = kernel.rule_by_name[chosen.name]
+    axes = {*swept, *(axis for axis in storage_axes or () if isinstance(axis, str))}
+    expanded, uses = _all_uses(kernel, rule, selected)
+    bound, rule = without_data(expanded, rule, uses)
+    if bound is not expanded:
+        kernel = bound
+    kernel, rule = with_free_inames(kernel, rule, axes)
+    if kernel is not start:
+        expanded, uses = _all_uses(kernel, rule, selected)
     if not uses:
-        users = [s.id for s in kernel.statements if rule.name in rules_of(kernel, s)]
+        others = [s.id for s in kernel.statements if rule.name in rules_of(kernel, s)]
         raise IllegalTransformError(
-            f"precompute would replace nothing: no selected statement uses '{rule.name}'",
-            instead=f"it is used by {', '.join(users)}" if users else "it is not used anywhere",
+            f"precompute would replace nothing: no selected statement uses '{given}'",
+            instead=f"it is used by {', '.join(others)}" if others else "it is not used anywhere",
         )
+    users = {use.statement.id: use.statement for use in uses}
+    order = moved_out(kernel, users.values(), swept, precompute_outer_inames)
+    if order.kernel is not kernel:
+        kernel = order.kernel
+        expanded, uses = _all_uses(kernel, rule, users)
     what = f"the precomputation of '{rule.name}'"
-    box = _with_storage_axes(_staging.find_box(expanded, uses, swept, what), rule, storage_axes)
+    box, uses = footprint(expanded, uses, swept, spanning, rule.name, what)
+    box = _with_storage_axes(box, rule, storage_axes)
     tags: dict[int, Tag | None] = dict.fromkeys(range(len(box)), parse_tag(default_tag))
     for axis, tag in (storage_axis_to_tag or {}).items():
         tags[_axis_number(rule, axis, "storage_axis_to_tag")] = parse_tag(tag)
+    reused = reused_axes(kernel, box, precompute_inames)
+    for axis in storage_axis_to_tag or {}:
+        if iname := reused.get(_axis_number(rule, axis, "storage_axis_to_tag")):
+            raise InvalidArgumentError(
+                f"'{iname}' exists, and has its own tag or none",
+                instead=f"tag_inames('{iname}:...')",
+            )
+    tags |= {axis: kernel.iname_tags.get(iname) for axis, iname in reused.items()}
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
     space = _staging.choose_space(kernel, temporary_address_space, swept, list(moving.values()))
     suffix = "s" if space is AddressSpace.LOCAL else "r"
@@ -103,7 +142,7 @@ def precompute(
     free = variable_names(body) - frozenset(rule.arguments)
     inferred = None if dtype is not None else known_dtype(kernel, body)
     staging = Staging(
-        made_by=f"precompute('{rule.name}')",
+        made_by=f"precompute('{given if chosen.tag else rule.name}')",
         what=what,
         base=rule.name,
         name=copy,
@@ -117,6 +156,7 @@ def precompute(
         outer=precompute_outer_inames,
         axis_names=precompute_inames,
         axis_argument="precompute_inames",
+        reused=reused,
         whole_box=fetch_bounding_box,
         may_move=temporary_address_space is None,
     )
@@ -124,8 +164,22 @@ def precompute(
     def value(cells: Indices) -> Expression:
         return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
 
-    change = _staging.stage(expanded, staging, uses, value, statement, "user")
-    return replace(change, kernel=_without_unused(change.kernel, rule.name))
+    change = _staging.stage(expanded, staging, uses, value, statement, "user", kernel)
+    if spanning is not None:
+        change = replace(change, kernel=_with_calls(change.kernel, rule))
+    for unused in dict.fromkeys((rule.name, chosen.name)):
+        change = replace(change, kernel=_without_unused(change.kernel, unused))
+    change = replace(change, kernel=_without_unused(chosen.restored(change.kernel), name))
+    return then(text, order, change)
+
+
+def _all_uses(
+    kernel: Kernel, rule: SubstitutionRule, selected: Collection[str]
+) -> tuple[Kernel, Sequence[Use]]:
+    """The kernel where the uses of a rule in the selected statements show, and these."""
+    expanded = expand_rules_that_use(kernel, rule.name, selected)
+    chosen = (s for s in expanded.statements if s.id in selected)
+    return expanded, [use for s in chosen for use in _uses_of(expanded, s, rule)]
 
 
 def _uses_of(kernel: Kernel, statement: Statement, rule: SubstitutionRule) -> list[Use]:
@@ -145,6 +199,18 @@ def _uses_of(kernel: Kernel, statement: Statement, rule: SubstitutionRule) -> li
         )
     call = prim.Variable(rule.name)
     return [replace(u, text=to_text(prim.Call(call, u.indices))) for u in found]
+
+
+def _with_calls(kernel: Kernel, rule: SubstitutionRule) -> Kernel:
+    """The kernel where uses that stay are uses of the rule again, not accesses of an array."""
+
+    def call(name: str, indices: Indices) -> Expression | None:
+        return prim.Call(prim.Variable(name), indices) if name == rule.name and indices else None
+
+    def called(statement: Statement) -> Statement:
+        return map_reads(statement, lambda e: replace_accesses(e, call))
+
+    return kernel.with_(statements=tuple(map(called, kernel.statements)))
 
 
 def _without_unused(kernel: Kernel, name: str) -> Kernel:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import to_text
-from loopkit._footprint import Axis, Use, iname_ranges, is_inside
 from loopkit._kernel import Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _staging
-from loopkit.transforms._common import inames_in, new_name
+from loopkit.transforms._common import inames_in, new_name, then
+from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import Indices, Staging, element
+from loopkit.transforms._spanning import Given, footprint
+from loopkit.transforms._staging import Staging, element
+from loopkit.transforms._tagged import Selected, uses_of_array
 
 
 @transform
 def add_prefetch(
     kernel: Kernel,
-    var_name: kind.Name,
+    var_name: kind.Use,
     sweep_inames: kind.MaybeNames = (),
     dim_arg_names: kind.MaybeNames = None,
     default_tag: kind.TagLike = "l.auto",
@@ -62,7 +64,8 @@ def add_prefetch(
     instance, are not fetched.
 
     The fetch stands inside the loops that the footprint depends on, and no
-    deeper.  ``fetch_outer_inames`` puts it inside further loops.
+    deeper.  ``fetch_outer_inames`` puts it inside further loops; of these, such as stand inside
+    of swept ones move out first.
 
     ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
     of the block, neighbouring threads along the array's fastest axis, once it is known
@@ -76,20 +79,27 @@ def add_prefetch(
     memory is filled by its own thread: ``"l.auto"`` then means ``None``.
 
     ``footprint_subscripts``, a subscript or a list of them, replaces the accesses
-    as what spans the footprint; accesses outside it stay.  ``fetch_bounding_box``
+    as what spans the footprint; accesses outside it stay.  In it stand ranges, ``"i, 0:16"`` or
+    ``":, j"``, beside inames, also those of the text that have been split.  A subscript of
+    ``var_name`` says the same: ``add_prefetch("d[:, :]")``.  ``fetch_bounding_box``
     fetches all of the box that is inside the array.  ``within`` selects
     statements; without it, all but those that earlier steps made to copy
     ``var_name``.
+
+    Of accesses with a tag, ``x$near[i]``, ``add_prefetch("x$near")`` means these alone.
 
     ``temporary_name`` names the copy, ``prefetch_insn_id`` the statement that fills it.
 
     :raises IllegalTransformError: where the footprint has no constant size, no place is
         before all readers, nothing would be replaced, or the copy would be out of date.
     """
-    array = kernel.array(var_name)
+    given, spanning = _named(var_name, footprint_subscripts)
+    chosen = uses_of_array(kernel, given)
+    before, kernel, var_name = kernel, chosen.kernel, chosen.name
+    array = before.array(chosen.of)
     swept = inames_in(kernel, sweep_inames)
     tag = parse_tag(default_tag)
-    selected = matching(kernel, within)
+    selected = matching(before, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
     readers = [s for s in expanded.statements if s.id in selected]
     if within is None:
@@ -97,15 +107,22 @@ def add_prefetch(
         readers = [s for s in readers if s.kind != "move"]
     found = [use for s in readers for use in _staging.reads_of(expanded, s, var_name)]
     if not found:
-        raise _nothing_to_replace(kernel, var_name, within)
-    what = f"the prefetch of '{var_name}'"
-    box, uses = _footprint(expanded, found, swept, footprint_subscripts, var_name)
+        raise _nothing_to_replace(before, chosen, within)
+    users = {use.statement.id: use.statement for use in found}
+    order = moved_out(kernel, users.values(), swept, fetch_outer_inames)
+    if order.kernel is not kernel:
+        kernel = order.kernel
+        expanded = expand_rules_that_use(kernel, var_name, selected)
+        moved = (expanded.statement_by_id[id_] for id_ in users)
+        found = [use for s in moved for use in _staging.reads_of(expanded, s, var_name)]
+    what = f"the prefetch of '{given}'"
+    box, uses = footprint(expanded, found, swept, spanning, var_name, what)
     space = _staging.choose_space(kernel, temporary_address_space, swept, [tag])
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, temporary_name, f"{var_name}_{suffix}")
     statement = new_name(kernel, prefetch_insn_id, f"fetch_{var_name}", [copy])
     staging = Staging(
-        made_by=f"add_prefetch('{var_name}')",
+        made_by=f"add_prefetch('{given}')",
         what=what,
         base=var_name,
         name=copy,
@@ -114,7 +131,7 @@ def add_prefetch(
         swept=swept,
         space=space,
         tags=_staging.axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
-        sources=[var_name],
+        sources=[chosen.of],
         array=array,
         outer=fetch_outer_inames,
         axis_names=dim_arg_names,
@@ -122,14 +139,15 @@ def add_prefetch(
         whole_box=fetch_bounding_box,
         may_move=temporary_address_space is None,
     )
-    value = partial(element, var_name)
-    return _staging.stage(expanded, staging, uses, value, statement, "move")
+    value = partial(element, chosen.of)
+    change = _staging.stage(expanded, staging, uses, value, statement, "move", kernel)
+    return then(before, order, replace(change, kernel=chosen.restored(change.kernel)))
 
 
 def _nothing_to_replace(
-    kernel: Kernel, name: str, within: str | Match | None
+    kernel: Kernel, chosen: Selected, within: str | Match | None
 ) -> IllegalTransformError:
-    readers = [s.id for s in kernel.readers.get(name, ())]
+    name, readers = chosen.given, chosen.users(kernel)
     where = "" if within is None else f" that `within` ('{within}') selects"
     if readers:
         instead = f"'{name}' is read by {', '.join(readers)}"
@@ -141,37 +159,13 @@ def _nothing_to_replace(
     )
 
 
-def _footprint(
-    kernel: Kernel,
-    found: Sequence[Use],
-    swept: Sequence[str],
-    subscripts: list[Indices] | None,
-    name: str,
-) -> tuple[tuple[Axis, ...], Sequence[Use]]:
-    """The box that uses span, or ``footprint_subscripts``, and those of the uses inside."""
-    what = f"the prefetch of '{name}'"
-    if subscripts is None:
-        return _staging.find_box(kernel, found, swept, what), found
-    if not subscripts:
+def _named(used: Any, subscripts: Given | None) -> tuple[str, Given | None]:
+    """What is prefetched, and what spans its footprint, wherever that is said."""
+    name, mine = used
+    if mine is not None and subscripts is not None:
         raise InvalidArgumentError(
-            "footprint_subscripts: a list of none spans nothing",
-            instead="leave it out, or name a subscript, as in footprint_subscripts='i, j'",
-        )
-    first, rank = found[0].statement, len(found[0].indices)
-    for indices in subscripts:
-        if len(indices) != rank:
-            raise InvalidArgumentError(
-                f"footprint_subscripts: {to_text(element(name, indices))} has {len(indices)} "
-                f"indices, but '{name}' has {rank} axes"
-            )
-    spanning = _staging.uses_of(kernel, first, name, [(i, ()) for i in subscripts])
-    box = _staging.find_box(kernel, spanning, swept, what)
-    ranges = iname_ranges(kernel, swept)
-    inside = [use for use in found if is_inside(use, box, ranges)]
-    if not inside:
-        raise IllegalTransformError(
-            f"{what} would replace nothing: no access lies in the footprint of "
+            f"the footprint of '{name}' is given twice: beside its name, and by "
             "footprint_subscripts",
-            instead="accesses are " + ", ".join(dict.fromkeys(use.text for use in found)),
+            instead="give one of these",
         )
-    return box, inside
+    return name, mine if mine is not None else subscripts

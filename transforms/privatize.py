@@ -1,4 +1,4 @@
-"""privatize_temporaries_with_inames: a temporary gets an element per iteration."""
+"""A temporary gets an element per iteration, or one for all of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from loopkit import _arguments as kind
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import to_text, variable_names
 from loopkit._footprint import FootprintError, Range, iname_ranges
 from loopkit._kernel import Kernel
-from loopkit._linear import variable
+from loopkit._linear import plain_terms, variable
 from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit.transforms._common import inames_in
-from loopkit.transforms._expand import with_axes
+from loopkit.transforms._expand import with_axes, without_axes
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
@@ -128,3 +129,62 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
 
 def _offset(iname: str, values: Range) -> Expression:
     return (variable(iname) - values.lower).expression
+
+
+@transform
+def unprivatize_temporaries_with_inames(
+    kernel: Kernel,
+    privatizing_inames: kind.Names,
+    only_var_names: kind.MaybeNames = None,
+    *,
+    unchecked: bool = False,
+) -> Change:
+    """Take axes of temporaries away that only tell the values of inames apart.
+
+    Before: for i: (t[i] = a[i]; b[i] = 2*t[i])      After: for i: (t = a[i]; b[i] = 2*t)
+
+    :arg privatizing_inames: an axis goes whose subscript is one of them, or a constant more.
+    :arg only_var_names: of these temporaries only.
+    :raises IllegalTransformError: where no temporary has such an axis, one has a layout of its
+        own or other subscripts there, or an iteration needs another one's value.
+    """
+    inames = inames_in(kernel, privatizing_inames)
+    if not inames:
+        raise InvalidArgumentError("privatizing_inames names no iname")
+    wanted = None if only_var_names is None else kind.names_in(only_var_names)
+    for name in wanted or ():
+        if name not in kernel.temporary_by_name:
+            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+    result = kernel
+    for name in kernel.temporary_by_name if wanted is None else wanted:
+        result = _shared(result, name, inames, wanted is not None)
+    if result is kernel:
+        shown = " or ".join(f"'{i}'" for i in inames)
+        raise IllegalTransformError(f"no temporary has an axis whose subscript is {shown}")
+    return Change(result)
+
+
+def _shared(kernel: Kernel, name: str, inames: Sequence[str], needed: bool) -> Kernel:
+    """The kernel with one temporary without its axes of ``inames``; itself where it has none."""
+    using = {s.id for s in kernel.statements if name in read_names(kernel, s)}
+    plain = expand_rules_that_use(kernel, name, using)
+    found = [i for s in plain.statements for n, i in s.accesses if n == name and i]
+    axes = [
+        axis
+        for axis in range(len(plain.temporary_by_name[name].shape))
+        if any(not variable_names(i[axis]).isdisjoint(inames) for i in found)
+    ]
+    if not axes:
+        if needed:
+            raise IllegalTransformError(f"'{name}' has no axis whose subscript is such an iname")
+        return kernel
+    for axis in axes:
+        for index in (i[axis] for i in found):
+            used = variable_names(index) & kernel.home_domain.keys()
+            if len(used) != 1 or not used <= set(inames) or plain_terms(index) != used:
+                raise IllegalTransformError(
+                    f"axis {axis} of '{name}' does more than tell iterations apart: a subscript "
+                    f"of it is {to_text(index)}",
+                    instead="only_var_names leaves it as it is",
+                )
+    return without_axes(plain, plain.temporary_by_name[name], axes)

@@ -44,6 +44,10 @@ def realize_reduction(
     Before: ``combine acc: sum over j_inner: 256 threads, by shuffles and shared memory``.  After
     ``realize_reduction(by="shared")``: ``256 threads, by shared memory``.
 
+    Before: ``scan acc: running sum over i_inner: 256 threads, by shuffles``, in a loop i_outer.
+    After ``realize_reduction(by="lookback")``, i_outer may be a block axis: ``running sum over
+    i_outer, i_inner: 256 threads, by shuffles, blocks by look-back``.
+
     With ``inames``, which blocks are to run, each of their values makes a partial result, and adds
     that to an accumulator in global memory, which starts in a launch before, and is read in one
     behind::
@@ -62,7 +66,8 @@ def realize_reduction(
     :arg insn_id_filter: a match string; the reductions that these statements make or use.
     :arg by: ``"shuffle"``, within warps, and from warp to warp through shared memory;
         ``"shared"``, a tree in shared memory; ``"atomic"``, one cell of shared memory to which
-        all add; None for what suits the block.
+        all add; ``"lookback"``, for running ones: blocks, each of which looks back at those
+        before it (Merrill and Garland 2016); None for what suits the block.
     :arg inames: some of those that the reduction runs over, with ``by="atomic"``: those of blocks.
     :arg force_scan: keep one accumulator through the loop along which a reduction grows.  Without
         ``insn_id_filter``, those that grow along no loop stay as they are, if others do.

@@ -11,6 +11,7 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
+from loopkit._slabs import slabs_named
 from loopkit._transform import transform
 from loopkit.transforms._common import inames_in, new_name, then, with_names
 from loopkit.transforms._expand import settled
@@ -28,8 +29,9 @@ def _renamed(kernel: Kernel, old: str, new: str) -> Change:
         for d in kernel.domains
     )
     tags = tuple((new if i == old else i, t) for i, t in kernel.tags)
+    slabs = slabs_named(kernel.slabs, {old: new})
     ids = chosen_statements(kernel, [old], None)
-    return with_names(kernel, ids, {old: new}, domains=domains, tags=tags)
+    return with_names(kernel, ids, {old: new}, domains=domains, tags=tags, slabs=slabs)
 
 
 def _moved(kernel: Kernel, old: str, new: str, ids: frozenset[str]) -> Change:

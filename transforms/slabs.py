@@ -12,12 +12,14 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._change import Change, InstanceMap
-from loopkit._errors import IllegalTransformError
-from loopkit._expression import substitute
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import substitute, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
+from loopkit._nodes import Expression
+from loopkit._slabs import recorded_for, slabs_named, with_slabs
 from loopkit._transform import transform
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
 from loopkit.transforms import _common
@@ -33,7 +35,7 @@ class Part:
 
 
 def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -> list[Part]:
-    """The iterations at the start, in the middle and at the end, in this order."""
+    """The iterations at the start, in the middle and at the end; none if the middle is empty."""
     value = _sets.pw_affine(prim.Variable(iname))
     middle, at_start, at_end = _sets.universe(), list[Part](), list[Part]()
     if first:
@@ -45,20 +47,29 @@ def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -
         at_end = [Part("_last", value.gt_set(end) & middle)]
         middle = middle & value.le_set(end)
     if (domain & kernel.assumptions.set & middle).is_empty():
-        raise IllegalTransformError(
-            f"nothing of loop '{iname}' is left between its first {first} and last {last} "
-            f"iterations",
-            instead="peel fewer iterations",
-        )
+        return []
     return [*at_start, Part("", middle), *at_end]
 
 
-def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
-    """The change that :func:`peel_iname` makes."""
+def _parts_of_loop(kernel: Kernel, iname: str, first: int, last: int) -> list[Part]:
+    is_parallel = _common.is_parallel(kernel, iname)
+    domain = kernel.domain_of([iname]) if is_parallel else _values_of(kernel, iname)
+    return _parts(kernel, iname, domain, first, last)
+
+
+def check_peeled(kernel: Kernel, iname: str, first: int, last: int) -> list[Part]:
+    """The parts of a loop; raises where nothing is left in the middle."""
+    if parts := _parts_of_loop(kernel, iname, first, last):
+        return parts
+    raise IllegalTransformError(
+        f"nothing of loop '{iname}' is left between its first {first} and last {last} iterations",
+        instead="peel fewer iterations",
+    )
+
+
+def _peeled(kernel: Kernel, iname: str, parts: Sequence[Part]) -> Change:
     if _common.is_parallel(kernel, iname):
-        parts = _parts(kernel, iname, kernel.domain_of([iname]), first, last)
         return _peeled_by_predicates(kernel, iname, parts)
-    parts = _parts(kernel, iname, _values_of(kernel, iname), first, last)
     return in_parts(kernel, iname, parts)
 
 
@@ -208,6 +219,7 @@ def in_parts(
     tags = [(i, t) for i, t in kernel.tags if i not in group or i in elsewhere]
     change, copies = _with_copies(kernel, iname, parts, parallel=False)
     taken: list[str] = []
+    slabs = [row for row in kernel.slabs if row[0] not in group or row[0] in elsewhere]
     for part, names in zip(parts, copies, strict=True):
         inames: dict[str, str] = {}
         for old in group:
@@ -224,7 +236,12 @@ def in_parts(
             everything = everything.coalesce().remove_redundancies()
             domains.append(Domain(own, _sets.rename(everything, inames)))
         tags += [(inames.get(i, i), t) for i, t in kernel.tags if i in group]
-    new = change.kernel.with_(domains=ordered_domains(domains), tags=tuple(dict(tags).items()))
+        slabs += [(inames.get(i, i), a, b) for i, a, b in kernel.slabs if i in group]
+    new = change.kernel.with_(
+        domains=ordered_domains(domains),
+        tags=tuple(dict(tags).items()),
+        slabs=slabs_named(tuple(slabs), {}),
+    )
     changed = [id_ for names in copies for id_ in names.values()]
     return replace(change, kernel=_common.simplified(new, changed))
 
@@ -259,6 +276,7 @@ def peel_iname(
     first: kind.Natural = 0,
     last: kind.Natural = 0,
     *,
+    at: kind.MaybeFormula = None,
     unchecked: bool = False,
 ) -> Change:
     """Give the first and last iterations of a loop code of their own.
@@ -273,15 +291,60 @@ def peel_iname(
     or thread axis, copies of the statements get predicates on it instead: blocks
     at the edge run one copy, all others the other.
 
+    Where a split recorded ``slabs``, these are peeled if nothing is said here; if something
+    is, it takes their place.
+
+    ``at`` cuts the loop elsewhere: its iterations below ``at``, a text such as
+    ``"16*k_outer + 16"`` of sizes and inames around, are the first ones.
+
     :arg first: how many iterations at the start.
     :arg last: how many iterations at the end.
+    :arg at: in place of these, the first value of the iname that is not peeled.
     :raises IllegalTransformError: where nothing would be left in the middle.
     """
     kernel.check_iname(iname)
+    recorded, plain = recorded_for(kernel, iname), with_slabs(kernel, {iname: (0, 0)})
+    if at is not None:
+        return _cut(plain, iname, at, first or last)
+    if any(recorded) and not first and not last:
+        _check_used(kernel, iname)
+        # Sizes that became numbers since may have left nothing in the middle.
+        parts = _parts_of_loop(plain, iname, *recorded)
+        return _peeled(plain, iname, parts) if parts else Change(plain)
     if not first and not last:
         raise IllegalTransformError(
-            f"no iteration of '{iname}' is to be peeled", instead="give first= or last="
+            f"no iteration of '{iname}' is to be peeled", instead="give first=, last= or at="
         )
+    _check_used(kernel, iname)
+    return _peeled(plain, iname, check_peeled(plain, iname, first, last))
+
+
+def _check_used(kernel: Kernel, iname: str) -> None:
     if not any(iname in s.inames for s in kernel.statements):
         raise IllegalTransformError(f"no statement is inside '{iname}'")
-    return peeled(kernel, iname, first, last)
+
+
+def _cut(kernel: Kernel, iname: str, at: Expression, is_counted: int) -> Change:
+    """A loop in two, of the iterations below ``at`` and of all others."""
+    _check_used(kernel, iname)
+    if is_counted:
+        raise InvalidArgumentError(
+            "first= and last= count iterations, at= says where they begin",
+            instead="give either, or peel twice",
+        )
+    known = {*inames_around(kernel, iname) - {iname}, *kernel.sizes}
+    for name in sorted(variable_names(at) - known):
+        raise UnknownNameError("size or iname around the loop", name, known, asked="at")
+    if not _sets.is_affine(at):
+        raise InvalidArgumentError(f"at: {to_text(at)} is not affine in sizes and inames")
+    value, start = _sets.pw_affine(prim.Variable(iname)), _sets.pw_affine(at)
+    parts = [Part("_first", value.lt_set(start)), Part("", value.ge_set(start))]
+    for part in parts:
+        inside = kernel.domain_around(inames_around(kernel, iname)) & kernel.assumptions.set
+        if (inside & part.where).is_empty():
+            raise IllegalTransformError(
+                f"the cut at {to_text(at)} leaves all iterations of '{iname}' on one side"
+            )
+    if _common.is_parallel(kernel, iname):
+        return _peeled_by_predicates(kernel, iname, parts)
+    return in_parts(kernel, iname, parts)

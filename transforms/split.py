@@ -16,13 +16,14 @@ from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
+from loopkit._slabs import with_slabs
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path
 from loopkit.transforms import _common
 from loopkit.transforms._loop_nests import replace_inames
 from loopkit.transforms.duplicate import isolated
-from loopkit.transforms.slabs import peeled
+from loopkit.transforms.slabs import check_peeled
 from loopkit.transforms.tag import with_tags
 
 
@@ -66,7 +67,8 @@ def _divided(
         change = replace(change, kernel=with_tags(change.kernel, given))
     first, last = slabs
     if first or last:
-        change = _common.then(kernel, change, peeled(change.kernel, outer, first, last))
+        check_peeled(change.kernel, outer, first, last)
+        change = replace(change, kernel=with_slabs(change.kernel, {outer: (first, last)}))
     return change
 
 
@@ -119,7 +121,8 @@ def split_iname(
     :arg outer_tag: see :func:`tag_inames`.
     :arg inner_tag: see :func:`tag_inames`.
     :arg slabs: ``(first, last)``: that many iterations of the outer loop get code
-        of their own, so that the rest needs no guards; see :func:`peel_iname`.
+        of their own, so that the rest needs no guards.  They are set apart where code is made,
+        so that later steps find one loop; ``peel_iname(outer)`` does it at once.
     :arg within: a match string: split only around these statements, which gives
         them a loop of their own.
     :raises IllegalTransformError: where the iname is tagged already, or the tags of the parts

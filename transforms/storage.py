@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import gcd
 
@@ -11,9 +11,12 @@ import numpy as np
 
 from loopkit import _arguments as kind
 from loopkit._arrays import (
+    AUTO,
     AddressSpace,
     ArrayArg,
+    ConstantTable,
     DimTag,
+    GivenStride,
     Nested,
     Strided,
     TemporaryVariable,
@@ -23,7 +26,7 @@ from loopkit._arrays import (
     strides_of,
 )
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError, Witness
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -51,7 +54,8 @@ def set_temporary_address_space(
     :arg temp_var_names: names of temporaries.
     :arg address_space: ``"private"``, one copy per thread; ``"shared"`` (or ``"local"``), one
         per block; ``"global"``, one in all.
-    :raises IllegalTransformError: where a bound of loops would be shared.
+    :raises IllegalTransformError: where a bound of loops would be shared, or an array that lies in
+        one storage with others would not be.
     :raises RaceError: where threads would meet in a shared cell.
     """
     wanted = parse_address_space(address_space)
@@ -75,8 +79,20 @@ def set_temporary_address_space(
                 f"'{name}' is swizzled, and global memory has no banks",
                 instead=f"first take it back: swizzle_array('{name}', bits=0)",
             )
+        base = temporaries[name].base_storage
+        if base is not None and wanted in (AddressSpace.PRIVATE, AddressSpace.GLOBAL):
+            others = [t.name for t in kernel.temporaries if t.base_storage == base]
+            raise IllegalTransformError(
+                f"'{name}' shares its storage with {_others(others, name)}, and only arrays in "
+                "shared memory can",
+                instead="leave alias_temporaries out, or make it name other arrays",
+            )
         temporaries[name] = replace(temporaries[name], address_space=wanted)
     return Change(kernel.with_(temporaries=tuple(temporaries.values())))
+
+
+def _others(names: Sequence[str], name: str) -> str:
+    return ", ".join(f"'{other}'" for other in names if other != name)
 
 
 _NESTED = re.compile(r"N(\d+)")
@@ -92,7 +108,7 @@ def tag_array_axes(
     ``dim_tags`` is ``"c"`` or ``"f"`` (last or first axis fastest), or a tag per
     axis, as a list or separated by commas: ``N0`` for the axis that varies
     fastest, ``N1`` for the next, and so on; or ``stride:17`` for a stride in
-    elements, an expression over sizes.
+    elements, an expression over sizes; or ``stride:auto`` for that of the array that a call passes.
 
     Before: ``a[i, j]`` at ``8*i + j``.  After ``tag_array_axes("a", "f")``, with 4
     rows: at ``i + 4*j``.
@@ -111,7 +127,18 @@ def tag_array_axes(
             raise IllegalTransformError(
                 f"the number of axes of '{name}' is not known", instead="declare its shape"
             )
-        changed[name] = replace(array, dim_tags=_parse_dim_tags(dim_tags, rank, name))
+        if isinstance(array, ConstantTable):
+            raise IllegalTransformError(
+                f"'{name}' is a table of constants, which lies as its initializer does",
+                instead="write the text for the transposed table",
+            )
+        tags = _parse_dim_tags(dim_tags, rank, name)
+        is_own = isinstance(array, TemporaryVariable)
+        if is_own and any(isinstance(tag, GivenStride) for tag in tags or ()):
+            raise InvalidArgumentError(
+                f"the strides of '{name}' cannot be those of a call's array: it is a temporary"
+            )
+        changed[name] = replace(array, dim_tags=tags)
     return Change(with_arrays(kernel, changed))
 
 
@@ -122,7 +149,7 @@ def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, .
     if isinstance(tags, Mapping):
         given: list[str | DimTag] = list(by_c)
         for axis, tag in tags.items():
-            given[_checked_axis(axis, rank, name)] = tag
+            given[checked_axis(axis, rank, name)] = tag
     elif isinstance(tags, str):
         given = [tags[a:b] for a, b in split_outside_brackets(tags, 0, len(tags), ",")]
     else:
@@ -143,7 +170,7 @@ def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, .
 
 
 def _parse_dim_tag(tag: str | DimTag) -> DimTag:
-    if isinstance(tag, (Nested, Strided)):
+    if isinstance(tag, (Nested, Strided, GivenStride)):
         return tag
     text = str(tag).strip()
     nested = _NESTED.fullmatch(text)
@@ -151,6 +178,8 @@ def _parse_dim_tag(tag: str | DimTag) -> DimTag:
         return Nested(int(nested[1]))
     strided = _STRIDE.fullmatch(text)
     if strided is not None:
+        if strided[1].strip() == AUTO:
+            return GivenStride()
         stride = parse_expression(strided[1])
         if isinstance(stride, int) and stride < 0:
             raise InvalidArgumentError(f"a stride of {stride} elements is negative")
@@ -158,7 +187,8 @@ def _parse_dim_tag(tag: str | DimTag) -> DimTag:
     raise UnknownNameError("array axis tag", text, ["N0", "N1", "stride:17", "c", "f"])
 
 
-def _checked_axis(axis: int, rank: int, name: str) -> int:
+def checked_axis(axis: int, rank: int, name: str) -> int:
+    """The number of an axis, which may be given from the end."""
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             f"'{name}' has {rank} axes; there is no axis {axis}",
@@ -189,10 +219,10 @@ def pad_temporary(
         raise UnknownNameError("temporary", name, kernel.temporary_by_name)
     temporary = kernel.temporary_by_name[name]
     rank = len(temporary.shape)
-    position = _checked_axis(axis, rank, name)
+    position = checked_axis(axis, rank, name)
     tags = temporary.dim_tags or last_fastest(rank)
     tag = tags[position]
-    if isinstance(tag, Strided):
+    if not isinstance(tag, Nested):
         raise IllegalTransformError(
             f"axis {position} of '{name}' has an explicit stride ({tag})",
             instead="change the strides by tag_array_axes",
@@ -253,8 +283,8 @@ def swizzle_array(
         raise UnknownNameError("temporary", array, kernel.temporary_by_name)
     temporary = kernel.temporary_by_name[array]
     rank = len(temporary.shape)
-    position = _checked_axis(axis, rank, array)
-    other = _checked_axis(default_by(position, rank) if by is None else by, rank, array)
+    position = checked_axis(axis, rank, array)
+    other = checked_axis(default_by(position, rank) if by is None else by, rank, array)
     if space_of(kernel, temporary) is AddressSpace.GLOBAL:
         raise IllegalTransformError(
             f"'{array}' lies in global memory, which has no banks",
@@ -308,16 +338,17 @@ def add_padding(
 ) -> Change:
     """Make the stride of an axis a multiple of ``align_bytes``.
 
-    Before: ``a[10, 10]`` of float32, rows 40 bytes apart.  After
-    ``add_padding("a", 0, 16)``: 48 bytes apart.  Works on temporaries and on
-    arguments with constant strides; the caller's arrays must then have them.
+    Before: ``t[10, 10]`` of float32, rows 40 bytes apart.  After
+    ``add_padding("t", 0, 16)``: 48 bytes apart.  The cells of an argument lie where its caller
+    has them; :func:`tag_array_axes` says where that is.
 
-    :arg variable: an array or a temporary, whose type is known.
-    :raises IllegalTransformError: where strides are no constants, or multiples already.
+    :arg variable: a temporary whose type is known.
+    :raises IllegalTransformError: where strides are no constants, or multiples already, and of an
+        argument, with a cell that the caller has elsewhere.
     """
     array = kernel.array(variable)
     rank = len(array.shape or ())
-    position = _checked_axis(axis, rank, variable)
+    position = checked_axis(axis, rank, variable)
     if array.dtype is None:
         raise IllegalTransformError(
             f"the type of '{variable}' is not known yet", instead="add_dtypes says it"
@@ -340,10 +371,27 @@ def add_padding(
                 instead="set all strides by tag_array_axes",
             )
     scaled = [stride if stride < step else stride // step * wanted for stride in strides]
+    if not isinstance(array, TemporaryVariable):
+        raise _seen_by_the_caller(array, position, step, scaled)
     tags = tuple(Strided(stride) for stride in scaled)
-    if isinstance(array, TemporaryVariable):
-        array = replace(array, padding=())
-    return Change(with_arrays(kernel, {variable: replace(array, dim_tags=tags)}))
+    return Change(with_arrays(kernel, {variable: replace(array, padding=(), dim_tags=tags)}))
+
+
+def _seen_by_the_caller(
+    array: ArrayArg, axis: int, step: int, wanted: Sequence[int]
+) -> IllegalTransformError:
+    """The refusal to pad an argument, which shows a cell that would be looked for elsewhere."""
+    cell = tuple(int(a == axis) for a in range(len(wanted)))
+    shown = f"{array.name}[{', '.join(map(str, cell))}]"
+    first = f"{array.name}[{', '.join('0' * len(cell))}]"
+    strides = ", ".join(f"stride:{stride}" for stride in wanted)
+    return IllegalTransformError(
+        f"'{array.name}' is an argument, whose cells lie where the caller has them: {shown} is "
+        f"{step} elements behind {first}, and would be looked for {wanted[axis]} behind it",
+        witness=Witness("layout", array.name, cell),
+        instead=f"add_prefetch and buffer_array make copies that may be padded; "
+        f"tag_array_axes('{array.name}', '{strides}') says that callers have such rows",
+    )
 
 
 def _constant_strides(array: ArrayArg | TemporaryVariable) -> list[int]:

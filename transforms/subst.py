@@ -15,8 +15,9 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching, rules_of
-from loopkit._nodes import Expression, TypeCast
+from loopkit._nodes import Expression, TaggedVariable, TypeCast
 from loopkit._rules import expand_in
+from loopkit._same import same
 from loopkit._transform import transform
 from loopkit._tree import build, entries_of
 from loopkit.transforms import _common
@@ -56,7 +57,7 @@ def expand_subst(kernel: Kernel, within: kind.Within = None, *, unchecked: bool 
 def extract_subst(
     kernel: Kernel,
     subst_name: kind.NeededName,
-    template: kind.Formula,
+    template: kind.Template,
     parameters: kind.Names = (),
     within: kind.Within = None,
     *,
@@ -68,7 +69,8 @@ def extract_subst(
     After (``"f", "a[x]**2", "x"``): f(x) := a[x]**2, b[i] = f(i) + f(i + 1)
 
     Of a sum or product that is longer than the template, its beginning can
-    match, because that is what is computed first.
+    match, because that is what is computed first.  In a template a use with a tag, ``a$near[x]``,
+    matches such uses alone.
 
     :arg parameters: names in the template that stand for any expression.
     :arg within: a match string: only in these statements.
@@ -144,13 +146,16 @@ def _unify(
 ) -> bool:
     """Whether ``parameters`` can stand for something, ``found``, that makes the two equal."""
     if isinstance(template, prim.Variable) and template.name in parameters:
-        return bool(found.setdefault(template.name, expr) == expr)
+        return same(found.setdefault(template.name, expr), expr)
+    if isinstance(template, TaggedVariable) or isinstance(expr, TaggedVariable):
+        untagged = type(template) is prim.Variable and template.name == getattr(expr, "name", "")
+        return untagged or bool(template == expr)  # a template without tags matches any use
     if type(template) is not type(expr):
         return False
     if _expression.is_constant(template) or not (
         is_dataclass(template) or isinstance(template, tuple)
     ):
-        return bool(template == expr)
+        return same(template, expr)
     mine, its = _parts(template), _parts(expr)
     return len(mine) == len(its) and all(
         _unify(t, e, parameters, found) for t, e in zip(mine, its, strict=True)

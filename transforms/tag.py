@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from loopkit import _arguments as kind
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    LoopkitWarning,
+    UnknownNameError,
+)
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
+from loopkit._once import frames_inside
 from loopkit._relations import grouped
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform
-from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms import _loop_nests
-from loopkit.transforms._common import inames_in, is_parallel
 from loopkit.transforms._expand import settled
+from loopkit.transforms._free_order import in_order
 
 
 def _fitting(kernel: Kernel, pattern: str, ignore_nonexistent: bool = False) -> list[str]:
@@ -119,33 +125,25 @@ def prioritize_loops(
     Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
 
     The named loops are put into the places that they hold now; other loops stay
-    where they are, and so do parallel inames, which are no loops.  A loop that
+    where they are, and so do parallel inames, which are no loops: one loop alone, or an
+    iname that there is not (yet), changes nothing.  Bounds follow: in
+    ``{ [i, j]: 0 <= j <= i < n }`` either loop may be the outer one.  A loop that
     holds other statements beside is cut in two.  An accumulator that loses its
     common loop by that gets an axis for it; a temporary of the person's own
     needs ``privatize_temporaries_with_inames`` first.
 
     :arg loop_priority: ``"i, j, k"`` or a sequence.
-    :raises IllegalTransformError: where bounds forbid the order, a temporary would have to hold
-        several values, or a result would change.
+    :raises IllegalTransformError: where loaded bounds forbid the order, a temporary would have to
+        hold several values, or a result would change.
     """
-    wanted = inames_in(kernel, loop_priority)
+    wanted = kind.names_in(loop_priority)
     if len(set(wanted)) < len(wanted):
         raise InvalidArgumentError(f"an iname is named twice in {', '.join(wanted)}")
-    rank = {iname: number for number, iname in enumerate(wanted)}
-    nests = [[key for key in path if key[0] in rank] for path in kernel.paths.values()]
-    if max(map(len, nests), default=0) < 2:
-        loops = [i for i in wanted if not is_parallel(kernel, i)]
-        raise IllegalTransformError(
-            f"no statement is inside two of the loops {', '.join(loops) or 'named'}"
-            if len(loops) > 1
-            else "an order needs two loops, and parallel inames are no loops"
-        )
-
-    def reorder(statement: str, path: Path) -> Path:
-        keys = iter(sorted((k for k in path if k[0] in rank), key=lambda k: rank[k[0]]))
-        return tuple(next(keys) if key[0] in rank else key for key in path)
-
-    return settled(kernel, Change(kernel.with_(tree=rewrite_paths(kernel.tree, reorder))))
+    for iname in wanted:
+        if iname not in kernel.home_domain:
+            near = UnknownNameError("iname", iname, kernel.all_inames)
+            warnings.warn(LoopkitWarning(f"prioritize_loops: {near}"), stacklevel=frames_inside())
+    return in_order(kernel, wanted)
 
 
 def with_tags(kernel: Kernel, tags: Mapping[str, Tag | None]) -> Kernel:

@@ -94,7 +94,9 @@ def _without(kernel: Kernel, values: Mapping[str, int | None]) -> Change:
             domains.append(Domain(rest, whole))
     ids = {s.id for s in kernel.statements if s.inames & values.keys()}
     tags = tuple((i, t) for i, t in kernel.tags if i not in values)
-    change = with_inames(kernel, ids, values, (), path, domains=tuple(domains), tags=tags)
+    slabs = tuple(row for row in kernel.slabs if row[0] not in values)
+    changes = {"domains": tuple(domains), "tags": tags, "slabs": slabs}
+    change = with_inames(kernel, ids, values, (), path, **changes)
     guarded = {id_: _guarded(kernel, change.kernel, id_, values, fixed) for id_ in ids}
     new = with_statements(change.kernel, guarded)
     return Change(simplified(new, ids), change.instances)

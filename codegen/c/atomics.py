@@ -31,6 +31,10 @@ _BITS = {"And": "&=", "Or": "|=", "Xor": "^="}
 _ENDS = {"Max": "max=", "Min": "min="}
 
 
+PUBLISH = "lk_publish"
+"""The function that sets a flag behind all that its thread has written."""
+
+
 def _table() -> Mapping[str, Atomic]:
     native = {
         "atomicAdd": ("+=", (_WIDE - {dt.INT64}) | _REAL | dt.SMALL_FLOATS),
@@ -58,6 +62,7 @@ def _table() -> Mapping[str, Atomic]:
         **{
             name: Atomic(sign, frozenset(kinds), (name,)) for name, (sign, kinds) in swapped.items()
         },
+        PUBLISH: Atomic("=", frozenset((dt.UINT32,)), (PUBLISH,)),
     }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from loopkit import _promotion as dt
-from loopkit._functions import FUNCTIONS, arity_of
+from loopkit._functions import BITS, FUNCTIONS, arity_of
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import C_TYPES, PIECES, TYPES, WHOLE, common, converts, in_registers
 
@@ -25,14 +27,24 @@ CONVERSIONS = {
 
 SPELLED = {"fabs": "abs", "rint": "round"}
 """Functions that C has under another name than the language."""
-MATHEMATICAL = (FUNCTIONS - {"abs", "round", "sign", "real", "imag", "conj"}) | {"fabs", "rint"}
+MATHEMATICAL = (FUNCTIONS - {"abs", "round", "sign", "real", "imag", "conj"} - BITS) | {
+    "fabs",
+    "rint",
+}
+ON_BITS = frozenset(f"lk_{name}" for name in BITS)
+"""Functions of the bits of the integer type that they are made for."""
 ON_COMPLEX = frozenset(
     f"lk_{n}"
     for n in ("abs", "conj", "exp", "log", "sqrt", "sin", "cos", "isnan", "isinf", "isfinite")
 )
 
-SHUFFLES = frozenset(("__shfl_sync", "__shfl_down_sync", "__shfl_xor_sync"))
+SHUFFLES = frozenset(("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"))
 """Functions by which the lanes of a warp exchange values."""
+ADDRESS = np.dtype((np.void, 8))
+"""The type of ``&x[i]``, of a cell of 32 bits: what takes one is a function of flags."""
+ON_FLAGS = {"lk_await": (ADDRESS,), "atomicAdd": (ADDRESS, dt.UINT32)}
+"""Functions of a cell that other blocks change, which give what stands or stood there."""
+
 VOTES = {"__any_sync": "any", "__all_sync": "all"}
 """Functions by which the lanes of a warp all get what any, or all, of them have."""
 
@@ -58,6 +70,15 @@ def _shuffle(name: str, args: list[dt.DType]) -> Result | None:
     if args[2] not in WHOLE or args[1] in dt.COMPLEXES or dt.components_of(args[1]):
         return None
     return in_registers(args[1]), ()
+
+
+def _flag(name: str, args: list[dt.DType]) -> Result | None:
+    """What takes the address of a cell, and gives what is in it; or what lanes say of a flag."""
+    if name == "__ballot_sync" and len(args) == 2 and args[0] == dt.UINT32 and args[1] in WHOLE:
+        return dt.UINT32, ()
+    if ON_FLAGS.get(name) != tuple(args):
+        return None
+    return dt.UINT32, ((name,) if name.startswith("lk_") else ())
 
 
 def _conversion(name: str, args: list[dt.DType]) -> Result | None:
@@ -109,6 +130,9 @@ def _templated(name: str, args: list[dt.DType]) -> Result | None:
     if plain == "lk_ipow" and kind in dt.INTEGERS and len(args) == 2 and set(args) <= WHOLE:
         assert kind is not None
         return kind, (plain,)
+    if plain in ON_BITS and kind in dt.INTEGERS and len(args) == 1 and set(args) <= WHOLE:
+        assert kind is not None
+        return (kind if plain == "lk_brev" else dt.INT32), (plain,)
     return None
 
 
@@ -168,5 +192,5 @@ _PLAIN: dict[str, tuple[int, frozenset[dt.DType], Callable[[list[dt.DType]], dt.
 """How many arguments of which types a function takes, and what it gives for them."""
 _RULES = (
     *(_conversion, _of_complex, _divided, _ordered),
-    *(_templated, _plain, _mathematical, _shuffle),
+    *(_templated, _plain, _mathematical, _shuffle, _flag),
 )

@@ -15,6 +15,9 @@ import numpy as np
 
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.branches import is_else
+from loopkit.codegen.c.tables import table_lines
+from loopkit.codegen.c.types import TYPES
 
 _INDENT = "    "
 _COMMENT_COLUMN = 72
@@ -145,6 +148,12 @@ def printed(function: c.Function) -> tuple[c.Function, str]:
         joins.append(replace(join, line=len(lines) + 4))
         lines += _join(join)
     lines += head
+    tables = []
+    for table in function.tables:
+        tables.append(replace(table, line=len(lines) + 1))
+        count = len(table.data) // TYPES[table.ctype].itemsize
+        opened = f"static {table.ctype} const {table.name}[{count}]"
+        lines += [_INDENT + line for line in table_lines(opened, TYPES[table.ctype], table.data)]
     if function.alignment is not None:
         aligned = f"__align__({function.alignment})"
         lines.append(f"{_INDENT}extern __shared__ {aligned} unsigned char shared_memory[];")
@@ -154,7 +163,8 @@ def printed(function: c.Function) -> tuple[c.Function, str]:
     )
     body = _printed(function.body, 1, lines)
     text = "\n".join([*lines, "}", ""])
-    return replace(function, parameters=parameters, body=body, joins=tuple(joins)), text
+    function = replace(function, tables=tuple(tables), joins=tuple(joins))
+    return replace(function, parameters=parameters, body=body), text
 
 
 def _join(join: c.Join) -> list[str]:
@@ -172,9 +182,18 @@ def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c
     """Statements, which know their lines, behind those above."""
     found: list[c.Node] = []
     indent = _INDENT * level
-    for node in nodes:
+    first: c.If | None = None
+    for number, node in enumerate(nodes):
+        if isinstance(node, c.If):
+            behind = nodes[number + 1] if number + 1 < len(nodes) else None
+            has_else = first is None and behind is not None and is_else(node, behind)
+            pair = first if first is not None else behind if has_else else node
+            assert isinstance(pair, c.If)
+            found.append(_branch(node, level, lines, _has_braces(node) or _has_braces(pair), first))
+            first = node if has_else else None
+            continue
         text = statement_text(node)
-        if isinstance(node, (c.For, c.If, c.Block, c.Combine)):
+        if isinstance(node, (c.For, c.Block, c.Combine)):
             if isinstance(node, c.For) and node.is_unrolled:
                 lines.append(f"{indent}#pragma unroll")
             brace = " {" * _has_braces(node)
@@ -185,12 +204,30 @@ def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c
             found.append(replace(node, body=_printed(node.body, level + 1, lines), line=line))
             if brace:
                 lines.append(indent + "}")
+            if isinstance(node, c.For) and node.label is not None:
+                lines.append(f"{indent}{node.label}:;")
             continue
-        comment = node.comment if isinstance(node, (c.Assign, c.Wait)) else ""
+        comment = node.comment if isinstance(node, (c.Assign, c.Wait, c.Break)) else ""
         text = indent + text
         lines.append(f"{text:<{_COMMENT_COLUMN - 2}}  // {comment}" if comment else text)
         found.append(replace(node, line=len(lines)))
     return tuple(found)
+
+
+def _branch(node: c.If, level: int, lines: list[str], has_braces: bool, first: c.If | None) -> c.If:
+    """A guard, or what stands behind the ``else`` of the ``first`` one."""
+    indent, brace = _INDENT * level, " {" * has_braces
+    if first is None:
+        lines.append(indent + statement_text(node) + brace)
+    elif has_braces:
+        lines[-1] += " else {"  # behind the brace that closes the other branch
+    else:
+        lines.append(f"{indent}else")
+    line = len(lines)
+    body = _printed(node.body, level + 1, lines)
+    if brace:
+        lines.append(indent + "}")
+    return replace(node, body=body, line=line)
 
 
 def _head(function: c.Function) -> list[str]:
@@ -216,8 +253,8 @@ def _has_braces(node: c.For | c.If | c.Block | c.Combine) -> bool:
     if isinstance(node, (c.Block, c.Combine)) or len(node.body) != 1:
         return True
     (only,) = node.body
-    return not isinstance(only, (c.Assign, c.Wait, c.For)) or (
-        isinstance(only, c.For) and only.is_unrolled
+    return not isinstance(only, (c.Assign, c.Wait, c.Break, c.For)) or (
+        isinstance(only, c.For) and (only.is_unrolled or only.label is not None)
     )
 
 
@@ -264,4 +301,5 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
     **dict.fromkeys((c.Block, c.Combine), lambda n: ""),
     c.Assign: _assign,
     c.Wait: lambda n: f"{_WAITS[n.scope]}();",
+    c.Break: lambda n: "break;" if n.label is None else f"goto {n.label};",
 }

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import ATOMICS
+from loopkit.codegen.c.branches import may_have_else, negation
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.lexer import Token, check_characters, tokens
 from loopkit.codegen.c.read_expressions import ExpressionReader
+from loopkit.codegen.c.tables import read_elements
+from loopkit.codegen.c.types import TYPES
 
 Origin = Callable[[int, str], "str | None"]
 """The statement that a line belongs to, from the line's number and comment."""
@@ -25,8 +29,8 @@ _START = 'extern "C" __global__'
 _JOIN = re.compile(r"lk_\w+_of_two\(", re.ASCII)
 
 
-def read_function(source: str, origin: Origin) -> c.Function:
-    """The kernel function in a source text."""
+def read_function(source: str, origin: Origin, own: tuple[c.Own, ...] = ()) -> c.Function:
+    """The kernel function in a source text; ``own`` are those of the user's that it may call."""
     lines = source.split("\n")
     check_characters(lines)
     starts = [number for number, line in enumerate(lines, 1) if line.startswith(_START)]
@@ -35,7 +39,8 @@ def read_function(source: str, origin: Origin) -> c.Function:
     # The type of a function that joins records stands on a line of its own, above its name.
     first = next((at for at in range(1, starts[0]) if _JOIN.match(lines[at])), starts[0])
     found, comments = tokens(lines, first)
-    return _FunctionReader(found, comments, origin).function(tuple(lines[: first - 1]))
+    function = _FunctionReader(found, comments, origin).function(tuple(lines[: first - 1]))
+    return replace(function, own=own)
 
 
 class _FunctionReader(ExpressionReader):
@@ -61,10 +66,37 @@ class _FunctionReader(ExpressionReader):
             if parameters:
                 self.expect(",")
             parameters.append(self.parameter())
-        body = self.braces()
+        self.expect("{")
+        tables = []
+        while self.accept("static"):
+            tables.append(self.table())
+        body = self.inside()
         if self.kind() != "end":
             raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
-        return c.Function(name, tuple(parameters), body, threads, self.dynamic, above, tuple(joins))
+        made = c.Function(name, tuple(parameters), body, threads, self.dynamic, above)
+        return replace(made, joins=tuple(joins), tables=tuple(tables))
+
+    def table(self) -> c.Table:
+        """An array of constants, behind the first word."""
+        line, ctype = self.line, self.type_name()
+        self.expect("const")
+        name = self.word()
+        self.expect("[")
+        count = self.integer()
+        self.expect("]", "=", "{")
+        found: list[str] = []
+        depth = 1
+        while True:
+            text = self.take()
+            depth += (text == "{") - (text == "}")
+            if depth == 0 or self.kind() == "end":
+                break
+            found.append(text)
+        self.expect(";")
+        data = read_elements(TYPES[ctype], found, line)
+        if len(data) != count * TYPES[ctype].itemsize:
+            raise ReadError(line, f"'{name}' has not {count} elements")
+        return c.Table(name, ctype, data, line)
 
     def join(self) -> c.Join:
         self.expect("__forceinline__")
@@ -86,13 +118,28 @@ class _FunctionReader(ExpressionReader):
     def braces(self) -> tuple[c.Node, ...]:
         """The nodes between braces."""
         self.expect("{")
+        return self.inside()
+
+    def inside(self) -> tuple[c.Node, ...]:
+        """The nodes up to a brace that closes."""
         nodes: list[c.Node] = []
         with self.nested():
             while not self.accept("}"):
                 if self.kind() == "end":
                     raise ReadError(self.line, "the text ends inside braces")
                 nodes += self.node()
+                last = nodes[-1] if nodes else None
+                if isinstance(last, c.For):
+                    nodes[-1] = self.labelled(last)
         return tuple(nodes)
+
+    def labelled(self, loop: c.For) -> c.For:
+        """A loop with the label that stands behind it."""
+        if self.peek(1) != ":" or self.peek(2) != ";":
+            return loop
+        label = self.word()
+        self.expect(":", ";")
+        return replace(loop, label=label)
 
     def body(self) -> tuple[c.Node, ...]:
         """What a loop or a guard holds, in braces or not."""
@@ -114,7 +161,9 @@ class _FunctionReader(ExpressionReader):
         if text == "for":
             return [self.loop(is_unrolled=is_unrolled)]
         if text == "if":
-            return [self.guard()]
+            return self.guard()
+        if text in ("break", "goto"):
+            return [self.exit()]
         if text in _WAITS:
             return [self.wait()]
         if text in ("__shared__", "extern"):
@@ -164,12 +213,25 @@ class _FunctionReader(ExpressionReader):
         is_inclusive = compare == "<="
         return c.For(ctype, name, lower, upper, is_inclusive, step, self.body(), is_unrolled, line)
 
-    def guard(self) -> c.If:
+    def guard(self) -> list[c.Node]:
+        """A guard, and one for what stands behind its ``else``."""
         line = self.line
         self.expect("if", "(")
         condition = self.expression()
         self.expect(")")
-        return c.If(condition, self.body(), line)
+        found = c.If(condition, self.body(), line)
+        line = self.line
+        if not self.accept("else"):
+            return [found]
+        if not may_have_else(found):
+            raise ReadError(line, "what stands before 'else' may change what 'if' asks")
+        return [found, c.If(negation(condition), self.body(), line)]
+
+    def exit(self) -> c.Break:
+        line, comment = self.line, self.comments.get(self.line, "")
+        label = self.word() if self.take() == "goto" else None
+        self.expect(";")
+        return c.Break(label, self.origin(line, comment), comment, line)
 
     def wait(self) -> c.Wait:
         line, scope = self.line, _WAITS[self.take()]

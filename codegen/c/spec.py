@@ -16,7 +16,7 @@ from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import ATOMICS
-from loopkit.codegen.c.calls import CONSTANTS, result_of
+from loopkit.codegen.c.calls import ADDRESS, CONSTANTS, result_of
 from loopkit.codegen.c.errors import ReadError, UnreadableError
 from loopkit.codegen.c.types import LITERALS, PIECES, TYPES, WHOLE, common, converts, in_registers
 
@@ -26,7 +26,7 @@ def needs_of(function: c.Function) -> Mapping[str, int]:
 
     Raises :class:`ReadError` for what C++ rejects.
     """
-    checker = Checker({word: Variable(dt.UINT32) for word in c.HARDWARE})
+    checker = Checker({word: Variable(dt.UINT32) for word in c.HARDWARE}, own=function.own)
     try:
         checker.function(function)
     except UnreadableError as error:
@@ -77,15 +77,26 @@ class Variable:
 class Checker:
     """A walk over a function with the names that are in scope."""
 
-    def __init__(self, known: Mapping[str, Variable], joins: Iterable[c.Join] = ()) -> None:
+    def __init__(
+        self,
+        known: Mapping[str, Variable],
+        joins: Iterable[c.Join] = (),
+        own: Iterable[c.Own] = (),
+    ) -> None:
         self.scopes = [dict(known)]
+        self.own = {
+            (one.name, tuple(TYPES[t] for t in one.arguments)): TYPES[one.ctype] for one in own
+        }
+        self.called = {name for name, _ in self.own}
         self.joins = {(join.name, TYPES[join.ctype]) for join in joins}
         self.needs: dict[str, int] = {}
+        self.loops: list[c.For] = []
+        self.labels: set[str] = set()
         self.line = 0
 
     def declare(self, name: str, ctype: str, rank: int = 0, *, is_place: bool = False) -> None:
         """A name from here to the end of its scope; none hides another."""
-        if any(name in scope for scope in self.scopes):
+        if name in self.called or any(name in scope for scope in self.scopes):
             raise ReadError(self.line, f"'{name}' is declared twice")
         self.scopes[-1][name] = Variable(self.named(ctype), rank, is_place)
 
@@ -120,6 +131,9 @@ class Checker:
 
     def function(self, function: c.Function) -> None:
         """The parameters and the body, which are one scope."""
+        for own in function.own:
+            for ctype in (own.ctype, *own.arguments):
+                self.named(ctype)
         for join in function.joins:
             self.join(join)
         for parameter in function.parameters:
@@ -128,6 +142,11 @@ class Checker:
                 raise ReadError(self.line, f"the value '{parameter.name}' is not constant")
             is_array = parameter.is_pointer
             self.declare(parameter.name, parameter.ctype, int(is_array), is_place=is_array)
+        for table in function.tables:
+            self.line = table.line
+            if not table.data:
+                raise ReadError(self.line, f"'{table.name}' has no elements")
+            self.declare(table.name, table.ctype, 1)
         self.body(function.body, at_top=True)
 
     def join(self, join: c.Join) -> None:
@@ -168,9 +187,32 @@ class Checker:
                 with self.scope():
                     if isinstance(node, c.For):
                         self.declare(node.name, node.ctype)
+                        self.enter(node)
                     self.body(node.body, at_top=isinstance(node, c.Combine))
+                    if isinstance(node, c.For):
+                        self.loops.pop()
             elif isinstance(node, c.Assign):
                 self.assignment(node)
+            elif isinstance(node, c.Break):
+                self.exit(node)
+
+    def enter(self, loop: c.For) -> None:
+        """A loop around what follows."""
+        if loop.label in self.labels:
+            raise ReadError(loop.line, f"the label '{loop.label}' stands twice")
+        if loop.label is not None:
+            self.labels.add(loop.label)
+        self.loops.append(loop)
+
+    def exit(self, node: c.Break) -> None:
+        """What is left is a loop around."""
+        if c.left_by(node, self.loops) is None:
+            raise ReadError(
+                node.line,
+                f"no loop around has the label '{node.label}'"
+                if node.label
+                else "this leaves no loop",
+            )
 
     def assignment(self, node: c.Assign) -> None:
         """What is assigned is a place in memory, of a type that takes the value."""
@@ -211,6 +253,8 @@ class Checker:
 
     def whole(self, expr: c.CExpression, parts: list[DType]) -> DType:
         """The same, given the types of its operands."""
+        if ADDRESS in parts and not isinstance(expr, c.Call):
+            raise UnreadableError("an address is no value")
         return _TYPES[type(expr)](self, expr, parts)
 
     def _number(self, expr: c.Number, _: list[DType]) -> DType:
@@ -237,6 +281,8 @@ class Checker:
             return self.truth(dtype)
         if (expr.operator == "~" and dtype in WHOLE) or expr.operator == "-":
             return in_registers(dtype)
+        if expr.operator == "&" and isinstance(expr.operand, c.Element) and dtype == dt.UINT32:
+            return ADDRESS
         raise UnreadableError(f"'{expr.operator}' of {dtype_name(dtype)}")
 
     def _binary(self, expr: c.Binary, parts: list[DType]) -> DType:
@@ -299,6 +345,12 @@ class Checker:
     def _call(self, expr: c.Call, parts: list[DType]) -> DType:
         if len({*parts}) == 1 and len(parts) == 2 and (expr.function, parts[0]) in self.joins:
             return parts[0]
+        if expr.function in self.called:
+            found = self.own.get((expr.function, tuple(parts)))
+            if found is None:
+                listed = ", ".join(map(dtype_name, parts))
+                raise UnreadableError(f"'{expr.function}' is not declared for ({listed})")
+            return found
         dtype, pieces = result_of(expr.function, parts)
         for piece in pieces:
             self.need(piece)

@@ -6,7 +6,7 @@ proof reasons about them.  They are data alone; what an expression's type is, sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -173,7 +173,10 @@ class Let:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class For:
-    """``for (ctype name = lower; name < upper; name += step)``; ``is_unrolled`` by a pragma."""
+    """``for (ctype name = lower; name < upper; name += step)``; ``is_unrolled`` by a pragma.
+
+    ``label`` stands behind a loop that is left from loops inside of it.
+    """
 
     ctype: str
     name: str
@@ -184,6 +187,7 @@ class For:
     body: tuple[Node, ...]
     is_unrolled: bool = False
     line: int = 0
+    label: str | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -243,7 +247,27 @@ class Combine:
     line: int = 0
 
 
-Node = Declaration | Let | For | If | Block | Assign | Wait | Combine
+@dataclass(frozen=True, eq=False, slots=True)
+class Break:
+    """``break;``, or ``goto label;`` to behind the loop around that has the label.
+
+    ``statement`` is the id of the statement of the kernel that ends the loop.
+    """
+
+    label: str | None
+    statement: str | None
+    comment: str = ""
+    line: int = 0
+
+
+Node = Declaration | Let | For | If | Block | Assign | Wait | Combine | Break
+
+
+def left_by(node: Break, loops: Sequence[For]) -> For | None:
+    """The loop that is left, of those around, outermost first; None where there is none."""
+    if node.label is None:
+        return loops[-1] if loops else None
+    return next((loop for loop in loops if loop.label == node.label), None)
 
 
 def nested(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
@@ -294,6 +318,25 @@ class Join:
     line: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A function of the user's, which the lines above define: what C needs to know of its calls."""
+
+    name: str
+    ctype: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Table:
+    """``static const ctype name[] = {...};``: an array with the elements that ``data`` holds."""
+
+    name: str
+    ctype: str
+    data: bytes
+    line: int = 0
+
+
 JOIN_LINES = 6
 """How many lines one takes, with the blank one behind it."""
 
@@ -308,7 +351,8 @@ class Function:
     """The kernel function, and the lines of text ``above`` it: comments, headers, helpers.
 
     ``threads`` is what its launch bounds promise, ``alignment`` that of dynamic shared memory,
-    where there is any.
+    where there is any.  ``own`` are the functions of the user's that it may call, ``tables`` stand
+    at the top of it.
     """
 
     name: str
@@ -318,6 +362,8 @@ class Function:
     alignment: int | None = None
     above: tuple[str, ...] = ()
     joins: tuple[Join, ...] = ()
+    own: tuple[Own, ...] = ()
+    tables: tuple[Table, ...] = ()
 
     @property
     def line(self) -> int:

@@ -247,6 +247,9 @@ def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], b
 
 
 def _overlaps(array: ArrayArg) -> bool:
-    """Whether constant strides may give one element two names."""
-    tags = array.dim_tags or ()
-    return any(isinstance(t, Strided) and isinstance(t.stride, (int, np.integer)) for t in tags)
+    """Whether strides that no call sees may give one element two names.
+
+    Where a stride is a size, or a call's, each call tests that what is written has none.
+    """
+    strides = [t.stride for t in array.dim_tags or () if isinstance(t, Strided)]
+    return bool(strides) and all(isinstance(s, (int, np.integer)) for s in strides)

@@ -1,10 +1,11 @@
-"""Threads that combine partial results: each of them gets the whole, once.
+"""Threads that combine partial results: each of them gets the whole, once, or its running result.
 
 Four things are asked.  Each partial result starts from what changes nothing.  Between the updates
 and each line that reads the accumulator, threads combine.  What was combined starts anew before it
 is updated or combined again.  And the nodes of a combination, executed for all threads of a block,
 leave in each of them the partial results of exactly those threads that differ along the
-reduction's axes, each once.
+reduction's axes, each once.  Those of a scan leave in each thread the partial results of the
+threads up to it; what carries on leaves all of them in the first, and nothing in the others.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import cached_property
-from loopkit._collectives import COMBINE, combined_axes
+from loopkit._collectives import CARRY, SCAN, TOGETHER, combined_axes, scanned_blocks
 from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
@@ -30,13 +31,15 @@ from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.forms import Form
-from loopkit.codegen.proof.lockstep import Lockstep, WrongError
+from loopkit.codegen.proof.lockstep import Lockstep, Mask, Sums, WrongError
+from loopkit.codegen.proof.lookback import LookBack
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Term
-from loopkit.codegen.proof.tree import Leaf, Touch
+from loopkit.codegen.proof.tickets import scanned_word
+from loopkit.codegen.proof.tree import Group, Leaf, Touch
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_functions import Value
 from loopkit.codegen.proof.value_kernel import KernelValues
@@ -52,6 +55,7 @@ class _Lines:
     starts: list[Leaf]
     updates: list[Leaf]
     combinations: list[Leaf]
+    carries: list[Leaf]
     readers: list[Leaf]
 
 
@@ -73,10 +77,11 @@ class CombinationCheck(Check):
                 self.start(name, start)
             self.placed(name, lines)
             for leaf in lines.combinations:
-                self.combination(name, axes, leaf)
+                for carry in (*lines.carries,) or (None,):
+                    self.combination(name, axes, leaf, carry)
         for leaf in self.subject.leaves:
             own = self.subject.statement_of(leaf)
-            if isinstance(leaf.node, c.Combine) and (own is None or own.kind != COMBINE):
+            if isinstance(leaf.node, c.Combine) and (own is None or own.kind not in TOGETHER):
                 self.wrong("these lines combine nothing of the kernel", leaf)
 
     def wrong(self, what: str, leaf: Leaf, line: int | None = None) -> None:
@@ -86,11 +91,12 @@ class CombinationCheck(Check):
 
     def lines(self, name: str, leaves: tuple[Leaf, ...]) -> _Lines:
         """What each line does to an accumulator."""
-        found = _Lines([], [], [], [])
+        found = _Lines([], [], [], [], [])
         for leaf in leaves:
             statement = self.subject.statement_of(leaf)
             if isinstance(leaf.node, c.Combine):
-                found.combinations.append(leaf)
+                is_carry = statement is not None and statement.kind == CARRY
+                (found.carries if is_carry else found.combinations).append(leaf)
             elif statement is not None and statement.kind == "init" and statement.written == name:
                 found.starts.append(leaf)
             elif statement is not None and _is_update(statement, name):
@@ -117,19 +123,24 @@ class CombinationCheck(Check):
             self.wrong(f"'{name}' starts from what every thread would add once more", leaf)
 
     def placed(self, name: str, lines: _Lines) -> None:
-        """A combination between updates and what reads them; a start behind each combination."""
-        for update in lines.updates:
-            for reader in lines.readers:
+        """A combination between updates and what reads them; a start behind each combination.
+
+        What carries on reads what was combined, and starts and adds at once.
+        """
+        for update in (*lines.updates, *lines.carries):
+            for reader in (*lines.readers, *lines.carries):
                 if not all(
                     any(_between(update, one, reader, loop) for one in lines.combinations)
                     for loop in _orders(update, reader)
                 ):
                     self.wrong(f"the line reads '{name}' before threads combined it", reader)
+        starts = (*lines.starts, *lines.carries)
+        for update in lines.updates:
             self.covered(name, update, lines.combinations)
         for one in lines.combinations:
             for later in (*lines.updates, *lines.combinations):
                 if not all(
-                    any(_between(one, start, later, order.carried) for start in lines.starts)
+                    any(_between(one, start, later, order.carried) for start in starts)
                     or not self.meet(name, one, later, order)
                     for order in orders(one, later)
                     if one is not later or order.carried is not None
@@ -191,52 +202,111 @@ class CombinationCheck(Check):
                 if not left.is_empty():
                     self.wrong(f"threads do not combine all of '{name}' that they update", update)
 
-    def combination(self, name: str, axes: tuple[int, ...], leaf: Leaf) -> None:
-        """Execute the nodes for all threads."""
-        node, statement = leaf.node, self.subject.statement_of(leaf)
-        if not isinstance(node, c.Combine) or statement is None:
-            return
-        if statement.kind != COMBINE or statement.written != name:
+    def combined(self, name: str, leaf: Leaf) -> Statement | None:
+        """The combination that a line is; None where it is none of this accumulator's cells."""
+        statement = self.subject.statement_of(leaf)
+        if statement is None:
+            return None
+        if statement.kind not in TOGETHER or statement.written != name:
             self.wrong(f"'{statement.id}' is no combination of '{name}'", leaf)
-            return
+            return None
         wanted = self.subject.meaning.offset(*statement.write)
         if not any(
             t.array == name and t.is_write and self.is_zero(t.scope, t.offset.minus(wanted))
             for t in leaf.touches
         ):
             self.wrong(f"the lines combine another cell than '{statement.id}'", leaf)
+            return None
+        return statement
+
+    def combination(self, name: str, axes: tuple[int, ...], leaf: Leaf, carry: Leaf | None) -> None:
+        """Execute the nodes for all threads, and those that carry on what they leave."""
+        node, statement = leaf.node, self.combined(name, leaf)
+        if not isinstance(node, c.Combine) or statement is None:
+            return
+        after = None if carry is None else carry.node
+        if carry is not None and self.combined(name, carry) is None:
             return
         block = self.subject.program.block
         operation = self.subject.kernel.temporary_by_name[name].accumulates or ""
         meaning = _Meaning(self, leaf, statement, operation)
-        threads = Lockstep(
-            self.subject.names, block, node.target, operation, meaning.joins, meaning.is_neutral
-        )
+        is_ordered = operations_of(self.subject.kernel.reductions)[operation].is_ordered
+        threads, word = self.threads(name, node.target, meaning, is_ordered)
         everyone = np.ones(threads.threads, np.bool_)
-        whole = threads.values[node.target]
+        parts = threads.values[node.target]
+        due, last = _due(block, axes, is_scan=statement.kind == SCAN)
+        if word is not None:  # all that tiles before have comes first
+            due = np.hstack([np.ones((len(due), 1), np.bool_), due])
+            self.comes_by(name, leaf, word)
         try:
             for _ in range(2 if leaf.scope.loops else 1):
                 # What it holds between two of its runs says nothing of the next.
-                threads.values = {node.target: whole}
+                threads.values = {node.target: parts}
                 threads.run(node.body, everyone)
+                if not self.is_due(leaf, threads.values[node.target], due):
+                    return
+                if isinstance(threads, LookBack):
+                    threads.finish(self.subject.program, leaf.line)
+                if isinstance(after, c.Combine) and carry is not None:
+                    if after.target != node.target:
+                        self.recorder.open("combination", f"which '{name}' goes on", [carry])
+                        return
+                    threads.run(after.body, everyone)
+                    if not self.is_due(carry, threads.values[node.target], last):
+                        return
         except WrongError as error:
-            self.wrong(error.what, leaf, error.line)
-            return
+            is_after = carry is not None and error.line > carry.line
+            self.wrong(error.what, carry if is_after and carry is not None else leaf, error.line)
         except UnreadableError as error:
             self.recorder.open("combination", f"what line {leaf.line} does: {error}", [leaf])
-            return
-        result = threads.values[node.target]
-        numbers = np.arange(threads.threads)
-        group, stride = np.zeros(threads.threads, np.int64), 1
-        for axis, extent in enumerate(block):
-            if axis not in axes:
-                group += stride * (numbers // stride % extent)
-            stride *= extent
-        due = group[:, None] == group[None, :]
+
+    def threads(
+        self, name: str, target: c.Name | c.Element, meaning: _Meaning, is_ordered: bool
+    ) -> tuple[Lockstep, str | None]:
+        """The threads of a block, and the word for its number where it looks back at others."""
+        subject, operation = self.subject, meaning.operation
+        given = subject.names, subject.program.block, target, operation
+        if not scanned_blocks(subject.kernel, name):
+            return Lockstep(*given, meaning.joins, meaning.is_neutral, is_ordered), None
+        word = scanned_word(subject.kernel) or ""
+        return LookBack(*given, meaning.joins, meaning.is_neutral, is_ordered, word), word
+
+    def comes_by(self, name: str, leaf: Leaf, word: str) -> None:
+        """All blocks come to the lines, and once: others wait for what they publish."""
+        if leaf.scope.loops:
+            self.wrong(f"blocks look back for '{name}' in a loop", leaf)
+        parent: Group | None = leaf.parent
+        sizes = self.subject.shared_names
+        while parent is not None:
+            if isinstance(parent.node, c.If):
+                used = self.subject.names.used(parent.node.condition)
+                if not used <= sizes:
+                    self.wrong(f"some blocks may not come to where they publish '{name}'", leaf)
+            parent = parent.parent
+
+    def is_due(self, leaf: Leaf, result: Sums, due: Mask) -> bool:
+        """Whether each thread holds what it is to hold."""
         bad = ~result.known | (result.counts != due).any(axis=1)
         if bad.any():
             thread = int(np.argmax(bad))
             self.wrong(f"thread {thread} of the block does not get each partial result once", leaf)
+        return not bad.any()
+
+
+def _due(block: tuple[int, int, int], axes: tuple[int, ...], *, is_scan: bool) -> tuple[Mask, Mask]:
+    """Whose partial results each thread is to hold, and whose after what carries on."""
+    numbers = np.arange(int(np.prod(block)))
+    group, rank, stride, count = np.zeros_like(numbers), np.zeros_like(numbers), 1, 1
+    for axis, extent in enumerate(block):
+        if axis in axes:
+            rank += count * (numbers // stride % extent)
+            count *= extent
+        else:
+            group += stride * (numbers // stride % extent)
+        stride *= extent
+    whole = group[:, None] == group[None, :]
+    due = whole & (rank[None, :] <= rank[:, None]) if is_scan else whole
+    return due, whole & (rank == 0)[:, None]
 
 
 class _Meaning:

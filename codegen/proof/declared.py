@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import AddressSpace, ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._places import decide_address_spaces
 from loopkit._promotion import INT32, INT64, UINT32, UINT64, dtype_name
 from loopkit.codegen.c import tree as c
@@ -38,6 +38,12 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
         if own is not None:
             _type(recorder, own, one.ctype, one.line)
             _place(recorder, own, names.places[own.name], one.line)
+    for table in function.tables:
+        held = data.get(table.name)
+        due = held.contents if isinstance(held, ConstantTable) else None
+        if due is None or due.data != table.data or due.dtype != TYPES[table.ctype]:
+            what = f"the table '{table.name}' holds other elements than the kernel's"
+            recorder.wrong("value", what, table.line, array=table.name)
     for node in c.statements(function.body):
         if isinstance(node, (c.For, c.Let)) and TYPES[node.ctype] not in _INDEX_TYPES:
             what = f"'{node.name}' is declared {node.ctype}, which is no type for indices"

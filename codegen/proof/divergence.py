@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import islpy as isl
 
+from loopkit._collectives import COMBINE, combined_axes, is_alike_in_all
 from loopkit._hidden import label_of
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
@@ -105,10 +106,13 @@ def varying_names(subject: Subject) -> set[str]:
     """Names and private arrays whose values threads of a block may see differently.
 
     Elements of shared and global memory are the same for all threads that read
-    them at one place, unless a race lets them change, which is found elsewhere.
+    them at one place, unless a race lets them change, which is found elsewhere.  So is what all
+    threads of a block have combined, to the lines that read it: that these stand behind the
+    combination is asked elsewhere, too.
     """
     varying = set(subject.thread_words)
     used = subject.names.used
+    whole = _combined_by_all(subject)
     while True:
         before = len(varying)
         for leaf in subject.leaves:
@@ -130,7 +134,25 @@ def varying_names(subject: Subject) -> set[str]:
                 parts: list[c.CExpression] = [leaf.node.value]
                 if isinstance(target, c.Element):
                     parts += target.indices
-                if guarded or any(not varying.isdisjoint(used(e)) for e in parts):
+                own = varying if name in whole else varying - whole
+                if guarded or any(not own.isdisjoint(used(e)) for e in parts):
                     varying.add(name)
         if len(varying) == before:
             return varying
+
+
+def _combined_by_all(subject: Subject) -> set[str]:
+    """The accumulators whose partial results all threads of a block combine, to the same bits."""
+    axes = {axis for axis, extent in enumerate(subject.program.block) if extent > 1}
+    parts = {
+        touch.array
+        for leaf in subject.leaves
+        if isinstance(leaf.node, c.Combine)
+        and ((own := subject.statement_of(leaf)) is None or own.kind != COMBINE)
+        for touch in leaf.touches
+    }
+    return {
+        name
+        for name, along in combined_axes(subject.kernel).items()
+        if axes <= {*along} and name not in parts and is_alike_in_all(subject.kernel, name)
+    }

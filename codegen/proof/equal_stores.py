@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit._cached import cached_property, memoised
+from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import Condition
@@ -24,6 +25,31 @@ from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
 _UNKNOWN = "?"
 _NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two lines, or one and itself."""
+
+    first: Leaf
+    second: Leaf
+
+    @cached_property
+    def around(self) -> Group:
+        """The innermost loop, guard or braces that both are in."""
+        around = {id(group) for group in _around(self.second)}
+        return next(group for group in _around(self.first) if id(group) in around)
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The positions from the one to the other, with all that only one of them is in."""
+        spans = [
+            child.span
+            for child in self.around.children
+            for leaf in (self.first, self.second)
+            if child.span[0] <= leaf.position <= child.span[1]
+        ]
+        return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 class EqualStores:
@@ -38,8 +64,9 @@ class EqualStores:
         value = self.stored_by_both(first, second)
         if value is None:
             return meeting
-        due = [*self.due(value, first.leaf)]
-        if first.leaf is not second.leaf and self.reads_what_changes(value):
+        both = Pair(first.leaf, second.leaf)
+        due = [*self.due(value, both)]
+        if self.changes_between(value, both):
             return meeting
         conditions: list[Condition] = []
         for form in due:
@@ -62,28 +89,39 @@ class EqualStores:
     def is_open(self, first: Touch, second: Touch) -> bool:
         """Whether what a line stores is made in a way of which is not known what it depends on."""
         value = self.stored_by_both(first, second)
-        return value is not None and any(form is None for form in self.due(value, first.leaf))
+        return value is not None and any(
+            form is None for form in self.due(value, Pair(first.leaf, second.leaf))
+        )
 
-    def due(self, expr: c.CExpression, leaf: Leaf) -> Iterator[Form | None]:
+    def due(self, expr: c.CExpression, both: Pair) -> Iterator[Form | None]:
         """What must be equal for an expression to have one value; None for what is not known."""
         reads = self.names.reads_memory(expr)
         if not reads and self.names.is_integer(expr):
-            yield self.subject.text.form(expr, leaf.scope)
+            yield self.subject.text.form(expr, both.first.scope)
             return
         read = self.read_by(expr)
         if read is not None and reads:
-            words = self.depends(frozenset(self.held(leaf)))[read]
+            held = frozenset(self.held(both.first)).intersection(self.held(both.second))
+            words = self.depends(held)[read]
             yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
             if read in self.written:
-                yield from (variable(loop.name) for loop in leaf.scope.loops)
+                yield from (variable(loop.name) for loop in both.around.scope.loops)
         for part in c.children(expr):
-            yield from self.due(part, leaf)
+            yield from self.due(part, both)
 
     def read_by(self, expr: c.CExpression) -> str | None:
         """The variable or array that an expression is a use of."""
         if isinstance(expr, c.Element):
             return expr.array
         return expr.name if isinstance(expr, c.Name) else None
+
+    def changes_between(self, expr: c.CExpression, both: Pair) -> bool:
+        """Whether what an expression reads is written between two lines, or in loops of one."""
+        if both.first is both.second:
+            return False
+        low, high = both.span
+        writers = (leaf for name in self.names.used(expr) for leaf in self.written.get(name, ()))
+        return any(low <= leaf.position <= high for leaf in writers)
 
     def reads_what_changes(self, expr: c.CExpression) -> bool:
         """Whether an expression reads memory that lines of the text write."""

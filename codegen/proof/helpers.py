@@ -10,6 +10,7 @@ digest below.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
 
@@ -25,6 +26,10 @@ DIGESTS = {
     "lk_shl": "24b585c3e62d2fa7",
     "lk_shr": "f411909e7109db56",
     "lk_ipow": "8a149e3b0253dc7f",
+    "lk_popcount": "fc30dda97b1230cf",
+    "lk_clz": "24927ac4703eacb5",
+    "lk_ffs": "ea25d8b2a8adb570",
+    "lk_brev": "cafca1b6000ce8ea",
     "lk_power": "a5112910c8f684bd",
     "lk_abs": "f24b86a41d76dcd8",
     "lk_sign": "baa2970974b1e6c6",
@@ -37,6 +42,8 @@ DIGESTS = {
     "lk_complex128.functions": "313ca8e3d4371cbc",
     "lk_complex.convert": "e64c8545dfcc430c",
     "lk_atomic": "628d158f7864bb0b",
+    "lk_publish": "4d1783654d97445e",
+    "lk_await": "479b11faf06a9122",
     "lk_atomic_add": "c22ce7212a6d978d",
     "lk_atomic_add_parts": "5273eccaceae2472",
     "lk_atomic_mul": "1138f29b33b0aaf0",
@@ -84,6 +91,22 @@ def digest(block: str) -> str:
     """
     lines = (" ".join(line.partition("//")[0].split()) for line in block.split("\n"))
     return sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]
+
+
+def without_own(above: tuple[str, ...], texts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The lines above the function, blank where definitions of the user's stand, word for word.
+
+    Raises :class:`ReadError` where one stands there twice.
+    """
+    lines = [*above]
+    for text in texts:
+        size = len(text)
+        places = [at for at in range(len(lines)) if tuple(lines[at : at + size]) == text]
+        for at in places:
+            lines[at : at + size] = [""] * size
+        if len(places) > 1:
+            raise ReadError(places[1] + 1, f"'{text[0].strip()}' stands there twice")
+    return tuple(lines)
 
 
 def definitions(above: tuple[str, ...]) -> frozenset[str]:

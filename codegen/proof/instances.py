@@ -17,7 +17,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._cached import memoised
-from loopkit._collectives import combined_axes
+from loopkit._collectives import combined_axes, scanned_blocks
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
 from loopkit._relations import grouped
@@ -143,9 +143,12 @@ class InstanceCheck(Check):
         return self.subject.space.nothing if executed.is_subset(domain) else executed - domain
 
     def _combined(self, array: str) -> tuple[str, ...]:
-        """The hardware indices along which threads have partial results of an accumulator."""
-        axes = combined_axes(self.subject.kernel).get(array, ())
-        return tuple(CUDA.thread_index[axis] for axis in axes)
+        """The indices along which threads, and blocks, have partial results of an accumulator."""
+        kernel = self.subject.kernel
+        axes = combined_axes(kernel).get(array)
+        blocks = scanned_blocks(kernel, array) if axes is not None else ()
+        threads = (CUDA.thread_index[axis] for axis in axes or ())
+        return (*threads, *(CUDA.block_index[axis] for axis in blocks))
 
     @memoised
     def _in_first_alone(self, array: str, word: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loopkit._promotion import INT32, INTEGERS, UINT32, components_of
+from loopkit._promotion import COMPLEXES, INT32, INTEGERS, UINT32, components_of, real_of
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import SHUFFLES, VOTES
@@ -68,6 +68,20 @@ class Sums:
         counts = np.where(rows[:, None], others.counts, self.counts)
         return Sums(counts, np.where(rows, others.known, self.known))
 
+    @property
+    def first(self) -> Ints:
+        """The first thread of which each value holds anything; one behind all for none."""
+        held, (_, count) = self.counts != 0, self.counts.shape
+        found: Ints = np.where(held.any(axis=1), held.argmax(axis=1), count)
+        return found
+
+    @property
+    def last(self) -> Ints:
+        """The last such thread; -1 for none."""
+        held, (_, count) = self.counts[:, ::-1] != 0, self.counts.shape
+        found: Ints = np.where(held.any(axis=1), count - 1 - held.argmax(axis=1), -1)
+        return found
+
     def plus(self, others: Sums) -> Sums:
         """Both combined."""
         return Sums(self.counts + others.counts, self.known & others.known)
@@ -76,8 +90,8 @@ class Sums:
 class Scratch:
     """A shared array: what its cells hold, and who touched each last, and when."""
 
-    def __init__(self, size: int, threads: int) -> None:
-        self.cells = Sums(np.zeros((size, threads), np.int16), np.zeros(size, np.bool_))
+    def __init__(self, size: int, columns: int) -> None:
+        self.cells = Sums(np.zeros((size, columns), np.int16), np.zeros(size, np.bool_))
         # Rows: written, read, added to; columns: which thread, at which block and warp barriers.
         self.last = {way: np.full((size, 3), -1) for way in ("write", "read", "atomic")}
 
@@ -85,8 +99,10 @@ class Scratch:
 class Lockstep:
     """One block's threads in one combination.
 
-    ``joins`` says whether an expression combines two operands by the operation, once each;
-    ``is_neutral`` whether one is the value that changes nothing.
+    ``joins`` says whether an expression combines two operands by the operation, once each, the
+    first one on the left; ``is_neutral`` whether one is the value that changes nothing;
+    ``is_ordered`` that the operation asks for the order of the threads.  Values may also hold
+    partial results of others, so many, which come ``earlier`` than those of the threads.
     """
 
     def __init__(
@@ -97,12 +113,15 @@ class Lockstep:
         operation: str,
         joins: Callable[[c.Assign, list[c.CExpression]], bool],
         is_neutral: Callable[[c.CExpression], bool],
+        is_ordered: bool = False,
+        earlier: int = 0,
     ) -> None:
         self.names = names
         self.dtype = names.type_of(target)
         self.operation = operation
         self.joins = joins
         self.is_neutral = is_neutral
+        self.is_ordered = is_ordered
         self.threads = int(np.prod(block))
         numbers = np.arange(self.threads, dtype=np.int64)
         self.lane, self.warp = numbers % CUDA.warp, numbers // CUDA.warp
@@ -111,7 +130,9 @@ class Lockstep:
         for word, extent in zip(CUDA.thread_index, block, strict=True):
             self.integers[word] = numbers // stride % extent
             stride *= extent
-        everywhere = np.eye(self.threads, dtype=np.int16), np.ones(self.threads, np.bool_)
+        self.columns = earlier + self.threads
+        own = np.eye(self.threads, self.columns, earlier, dtype=np.int16)
+        everywhere = own, np.ones(self.threads, np.bool_)
         self.values: dict[c.CExpression, Sums] = {target: Sums(*everywhere)}
         self.shared: dict[str, Scratch] = {}
         self.at_block = 0
@@ -134,6 +155,8 @@ class Lockstep:
                 self.wait(node.scope, active)
             elif isinstance(node, c.Assign):
                 self.assign(node, active)
+            elif isinstance(node, c.Break):
+                raise self.wrong("a loop is left here")
             else:
                 self.run(node.body, active)
 
@@ -156,10 +179,14 @@ class Lockstep:
         if node.space == "shared":
             if node.name not in self.shared:
                 size = int(np.prod([extent or 0 for extent in node.dimensions]))
-                self.shared[node.name] = Scratch(size, self.threads)
+                self.shared[node.name] = Scratch(size, self.columns)
             return
-        nothing = np.zeros((self.threads, self.threads), np.int16)
-        self.values[c.Name(node.name)] = Sums(nothing, np.zeros(self.threads, np.bool_))
+        self.values[c.Name(node.name)] = self.nothing(is_known=False)
+
+    def nothing(self, *, is_known: bool) -> Sums:
+        """A value for each thread that holds no partial result, or of which nothing is known."""
+        known = np.full(self.threads, is_known, np.bool_)
+        return Sums(np.zeros((self.threads, self.columns), np.int16), known)
 
     def loop(self, node: c.For, active: Mask) -> None:
         lower, upper = self.whole(node.lower), self.whole(node.upper)
@@ -229,7 +256,10 @@ class Lockstep:
             if node.atomic:
                 self.add(node.target, self.value(found[1], active), active)
                 return
-            value = self.value(found[0], active).plus(self.value(found[1], active))
+            first, second = (self.value(part, active) for part in found)
+            if self.is_ordered and (first.last > second.first)[active].any():
+                raise self.wrong("partial results are combined in another order")
+            value = first.plus(second)
         if isinstance(node.target, c.Element) and node.target.array in self.shared:
             self.store(node.target, value, active)
         elif node.target in self.values:
@@ -285,8 +315,7 @@ class Lockstep:
             one = self.value(expr.then, active & first)
             return self.value(expr.other, active & ~first).with_rows(first, one)
         if self.is_neutral(expr):
-            nothing = np.zeros((self.threads, self.threads), np.int16)
-            return Sums(nothing, np.ones(self.threads, np.bool_))
+            return self.nothing(is_known=True)
         raise self.wrong("a value is no partial result")
 
     def exchanged(self, call: c.Call, active: Mask) -> Sums:
@@ -299,6 +328,7 @@ class Lockstep:
         source = {
             "__shfl_sync": by,
             "__shfl_xor_sync": self.lane ^ by,
+            "__shfl_up_sync": np.where(self.lane >= by, self.lane - by, self.lane),
             "__shfl_down_sync": np.where(self.lane + by < CUDA.warp, self.lane + by, self.lane),
         }[call.function]
         source = np.where(source < CUDA.warp, source, self.lane)
@@ -396,7 +426,10 @@ def _shuffle(expr: c.CExpression) -> c.Call | None:
     if not isinstance(expr, c.Braces):
         return None
     found = set()
-    kinds = components_of(TYPES[expr.ctype])
+    dtype = TYPES[expr.ctype]
+    kinds = components_of(dtype)
+    if dtype in COMPLEXES:
+        kinds = dict.fromkeys(("re", "im"), real_of(dtype))
     for part, (name, kind) in zip(expr.parts, kinds.items(), strict=False):
         if isinstance(part, c.Cast) and TYPES[part.ctype] == kind:
             part = part.operand

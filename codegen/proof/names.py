@@ -24,6 +24,9 @@ class Names:
         for parameter in function.parameters:
             self.types[parameter.name] = TYPES[parameter.ctype]
             self.places[parameter.name] = "global" if parameter.is_pointer else "value"
+        for table in function.tables:
+            self.types[table.name] = TYPES[table.ctype]
+            self.places[table.name] = "global"
         for node in c.statements(function.body):
             if isinstance(node, (c.Declaration, c.For, c.Let)):
                 dtype = TYPES[node.ctype]
@@ -39,7 +42,8 @@ class Names:
         ranks |= {name: 1 for name, place in self.places.items() if place == "global"}
         known = {n: Variable(dtype, ranks.get(n, 0)) for n, dtype in self.types.items()}
         self.joins = {(join.name, TYPES[join.ctype]): join for join in function.joins}
-        self._checker = Checker(known, function.joins)
+        self.own = frozenset(own.name for own in function.own)
+        self._checker = Checker(known, function.joins, function.own)
         self._known: dict[int, tuple[c.CExpression, DType, DType, bool]] = {}
         self._used: dict[int, tuple[c.CExpression, frozenset[str]]] = {}
 

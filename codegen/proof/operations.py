@@ -115,8 +115,8 @@ def _exactly(dtype: dt.DType, *operands: Term) -> tuple[dt.DType, list[Term]]:
         known = [n for part in numbers if part is not None for n in part]
         if kind in dt.INTEGERS:
             holds = [k for k in _BY_WIDTH if k == kind or keeps_values(kind, k)]
-            kind = next((k for k in holds if all(dt.fits(int(n), k) for n in known)), kind)
-        fit = kind not in dt.INTEGERS or all(dt.fits(int(n), kind) for n in known)
+            kind = next((k for k in holds if all(_holds(k, n) for n in known)), kind)
+        fit = kind not in dt.INTEGERS or all(_holds(kind, n) for n in known)
         if kind == dt.BOOL and known:
             fit = False
         if kind != dtype and fit and keeps_values(kind, dtype):
@@ -124,6 +124,14 @@ def _exactly(dtype: dt.DType, *operands: Term) -> tuple[dt.DType, list[Term]]:
     return dtype, [
         x if known is None else cast(dtype, x) for x, known in zip(values, numbers, strict=True)
     ]
+
+
+def _holds(dtype: dt.DType, number: Any) -> bool:
+    """Whether an integer type has a number as a value."""
+    try:
+        return bool(int(number) == number) and dt.fits(int(number), dtype)
+    except (OverflowError, ValueError, TypeError):  # infinite, none at all, or complex
+        return False
 
 
 def neg(dtype: dt.DType, x: Term) -> Term:
@@ -377,3 +385,15 @@ def choice(condition: Term, then: Term, other: Term, asked: Any = None) -> Term:
 def call(name: str, dtype: dt.DType, *args: Term) -> Term:
     """A function that is not looked into."""
     return Term("call", dtype, args, name)
+
+
+def own_call(name: str, dtype: dt.DType, *args: Term) -> Term:
+    """A function of the user's, of which nothing is known but that it is one.
+
+    C tells overloads apart by the types of arguments, which are those of ``args``.
+    """
+    return Term("call", dtype, args, f"{OWN}{name}")
+
+
+OWN = "::"
+"""What begins the names of users' functions: no other function is called so."""

@@ -7,17 +7,19 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._arrays import Argument, ArrayArg, Strided
+from loopkit._arrays import Argument, ArrayArg, Strided, last_fastest
 from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
-from loopkit._collectives import with_combinations
+from loopkit._combined import with_combinations
 from loopkit._deal_out import deal_out
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
+from loopkit._make.segments import with_segments
 from loopkit._make.type_inference import infer_types
 from loopkit._own_axes import drop_own_axes
 from loopkit._places import decide_address_spaces
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
+from loopkit._slabs import settled
 from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.limits import check_depth
 from loopkit.codegen.c.printer import printed
@@ -25,6 +27,7 @@ from loopkit.codegen.c.reader import Origin, by_comment, read_function
 from loopkit.codegen.c.spec import needs_of
 from loopkit.codegen.c.tree import Function
 from loopkit.codegen.lower import program_of
+from loopkit.codegen.own_functions import all_texts, called_in, declared_in, texts_of
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.combinations import CombinationCheck
@@ -33,8 +36,9 @@ from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.declared import check_declarations
 from loopkit.codegen.proof.divergence import DivergenceCheck
+from loopkit.codegen.proof.exits import with_flags
 from loopkit.codegen.proof.extra_instances import ExtraInstancesCheck
-from loopkit.codegen.proof.helpers import definitions
+from loopkit.codegen.proof.helpers import definitions, without_own
 from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.layout import check_layout
@@ -46,6 +50,7 @@ from loopkit.codegen.proof.report import Proof
 from loopkit.codegen.proof.sequence import SequenceCheck
 from loopkit.codegen.proof.signature import SignatureCheck
 from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.tickets import with_tickets
 from loopkit.codegen.proof.widths import WidthCheck
 
 
@@ -94,6 +99,7 @@ def prove_program(
     Where its source is not what its tree prints, the source is read.
     """
     start = time.perf_counter()
+    kernel = settled(kernel)
     recorder = Recorder(operations)
     if is_one_launch(kernel) and not program.launches:
         _check(kernel, program, recorder, text=text)
@@ -116,12 +122,13 @@ def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     kernel = _prepared(source, program)
     try:
         function = _function(kernel, program, text=text)
-        needs, above = needs_of(function), definitions(function.above)
+        needs, above = needs_of(function), definitions(_without_own(source, function))
         for piece, line in needs.items():
             if piece not in above:
                 recorder.wrong("text", f"nothing above defines '{piece}'", line)
         with at_most(PROGRAM_TEXT):
-            subject = Subject(kernel, program, function)
+            function = with_tickets(kernel, program, function)
+            subject = Subject(kernel, program, with_flags(kernel, function))
     except DeepError as error:
         recorder.open("text", error.what, line=error.line)
         return
@@ -155,11 +162,23 @@ def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     OverflowCheck(subject, recorder, widths).run()
 
 
+def _without_own(kernel: Kernel, function: Function) -> tuple[str, ...]:
+    """The lines above a function but for the user's definitions, all that it calls among them."""
+    if not kernel.functions:
+        return function.above
+    for text in texts_of(called_in(kernel)):
+        if without_own(function.above, [text]) == function.above:
+            raise ReadError(1, f"nothing above defines '{text[0].strip()}'")
+    if {*function.own} != {*declared_in(kernel)}:
+        raise ReadError(1, "the functions that it may call are not those of the kernel")
+    return without_own(function.above, all_texts(kernel.functions))
+
+
 def _function(kernel: Kernel, program: Program, *, text: bool) -> Function:
     """The tree that the source is printed from, or else what it reads as."""
     tree = program.tree
     if text or tree is None or printed(tree)[1] != program.source:
-        return read_function(program.source, _origin(kernel, program))
+        return read_function(program.source, _origin(kernel, program), declared_in(kernel))
     check_depth(tree)
     return tree
 
@@ -173,7 +192,8 @@ def _origin(kernel: Kernel, program: Program) -> Origin:
 def _prepared(kernel: Kernel, program: Program) -> Kernel:
     """The kernel with rules expanded, types and copies made, and strides that are parameters."""
     kernel = with_private_copies(infer_types(deal_out(expand_rules(kernel))))
-    kernel = with_combinations(drop_own_axes(decide_address_spaces(kernel)))
+    kernel = with_segments(drop_own_axes(decide_address_spaces(kernel)))
+    kernel = with_combinations(kernel)
     strides: dict[str, dict[int, str]] = {}
     for parameter in program.params:
         if isinstance(parameter, ValueParam) and parameter.role == "stride":
@@ -181,11 +201,13 @@ def _prepared(kernel: Kernel, program: Program) -> Kernel:
             strides.setdefault(parameter.array or "", {})[parameter.axis or 0] = parameter.name
     args: list[Argument] = []
     for argument in kernel.args:
-        own = strides.get(argument.name)
+        own = strides.get(argument.name, {})
         rank = len(argument.shape or ()) if isinstance(argument, ArrayArg) else 0
-        if own is not None and isinstance(argument, ArrayArg) and own.keys() == {*range(rank)}:
-            tags = tuple(Strided(prim.Variable(own[axis])) for axis in sorted(own))
-            args.append(replace(argument, dim_tags=tags))
+        if own and isinstance(argument, ArrayArg) and own.keys() <= {*range(rank)}:
+            tags = list(argument.dim_tags or last_fastest(rank))
+            for axis, name in own.items():
+                tags[axis] = Strided(prim.Variable(name))
+            args.append(replace(argument, dim_tags=tuple(tags)))
         else:
             args.append(argument)
     return kernel.with_(args=tuple(args))

@@ -9,10 +9,20 @@ import islpy as isl
 
 from loopkit._cached import memoised, once
 from loopkit._hidden import hidden
-from loopkit.codegen.c.tree import For, Let
+from loopkit.codegen.c.tree import Assign, For, Let, Number
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import route
-from loopkit.codegen.proof.forms import DATA, Form, Loaded, Monomial, Node, Variable, variable, walk
+from loopkit.codegen.proof.forms import (
+    DATA,
+    ZERO,
+    Form,
+    Loaded,
+    Monomial,
+    Node,
+    Variable,
+    variable,
+    walk,
+)
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import equal, less
 from loopkit.codegen.proof.subject import Subject
@@ -45,10 +55,27 @@ class ReachingDefinitions:
         names = self.memory(write.cell)
         return not names or not self._written_in(_between(write.leaf, read.leaf), names)
 
-    def _written_in(self, span: tuple[int, int], names: frozenset[str]) -> bool:
-        """Whether lines of a part of the text write what lies in memory by these names."""
+    def _written_in(self, span: tuple[int, int], names: frozenset[str]) -> list[Touch]:
+        """What lines of a part of the text write of what lies in memory by these names."""
         leaves = self.subject.leaves[span[0] : span[1] + 1]
-        return any(t.is_write and t.array in names for leaf in leaves for t in leaf.touches)
+        return [t for leaf in leaves for t in leaf.touches if t.is_write and t.array in names]
+
+    def _is_true_before(self, changed: Touch, write: Touch) -> bool:
+        """Whether a condition of a write held at it if it holds behind a line that changes it.
+
+        That is so for a variable of the thread's own that the line clears, if nothing but its
+        being set is asked.
+        """
+        name, node = changed.array, changed.leaf.node
+        if self.subject.place_of(name) != "private" or not isinstance(node, Assign):
+            return False
+        is_set = conditions.comparison("!=", variable(name), ZERO, is_integer=True)
+        asked = [c for c in write.scope.all_conditions if name in conditions.names_in(c)]
+        return (
+            node.operator == "="
+            and node.value == Number(0, "bool")
+            and all(c == is_set for c in asked)
+        )
 
     def memory(self, cell: Cell | None) -> frozenset[str]:
         """What lies in memory and decides which cell is meant."""
@@ -134,12 +161,14 @@ class ReachingDefinitions:
                 same = same.joined(match)
         words = set(same.words)
         data = self.subject.data_names
+        tested: set[str] = set()
         if data:
             for known in write.scope.all_conditions:
-                words |= conditions.names_in(known) & data
+                tested |= conditions.names_in(known) & data
             used = (*(write.cell or ()), *(form for pair in same.pairs for form in pair))
             for form in used:
                 words |= form.names & data
+        alone, words = tested - words, words | tested
         if not words:
             return same
         places = self.subject.names.places
@@ -154,7 +183,8 @@ class ReachingDefinitions:
             span = _between(write.leaf, read.leaf)
             if carried is not None:
                 span = next(g.span for g, _ in route(write.leaf) if g.node is carried)
-            if self._written_in(span, memory):
+            changed = self._written_in(span, memory)
+            if any(t.array not in alone or not self._is_true_before(t, write) for t in changed):
                 return None
         return Matching(frozenset(words), same.pairs)
 

@@ -46,6 +46,7 @@ from loopkit._tree import statements_in
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.joined import joined
 from loopkit.codegen.launches import Part, parts_in, parts_of
+from loopkit.codegen.own_functions import lines_above
 from loopkit.codegen.proof.recorder import Recorder
 
 _HEAD = 'extern "C" '
@@ -210,20 +211,20 @@ class SequenceCheck:
     def same_part(self, part: Part, here: isl.Set) -> None:
         """The statements of a launch are the kernel's, with the same instances.
 
-        They need no conditions that hold wherever the call runs the launch.
+        They need no conditions that hold wherever the call runs the launch, and may test what
+        domains say of the loops around it: conditions on sets are compared as sets.
         """
         loops = frozenset(part.launch.loops)
         for statement in part.kernel.statements:
             own = self.kernel.statement_by_id[statement.id]
-            kept = {*map(key_of, statement.predicates)}
-            left = tuple(p for p in own.predicates if key_of(p) in kept or not _holds(p, here))
-            own = replace(own, predicates=left)
             if not same(_said(own), _said(statement)) or own.inames - loops != statement.inames:
                 self.wrong("value", f"a launch runs another '{own.id}' than the kernel has")
-            known = part.kernel.assumptions.set
+            known = part.kernel.assumptions.set & here
             names = {*statement.inames, *part.kernel.sizes}
             mine = part.kernel.domain_around(statement.inames) & known
+            mine = mine & self.where(statement.predicates)
             due = self.kernel.domain_around(own.inames) & known
+            due = due & self.where(own.predicates)
             if not _sets.project_onto(mine, names).is_equal(_sets.project_onto(due, names)):
                 self.wrong("instances", f"a launch runs '{own.id}' for other instances")
 
@@ -251,7 +252,7 @@ class SequenceCheck:
     def passed(self) -> None:
         """What a call takes and allocates is what the kernel declares, as large as it does."""
         kernel, program = self.kernel, self.program
-        if program.arguments != tuple(a.name for a in kernel.args):
+        if program.arguments != tuple(a.name for a in kernel.passed):
             self.wrong("call", "arguments by position are taken for others than the kernel's")
         strided = {p.array for p in program.params if isinstance(p, ValueParam) and p.array}
         params = {p.name: p for p in program.params}
@@ -287,7 +288,7 @@ class SequenceCheck:
         program = self.program
         notes = [line for line in program.source.split("\n") if line.startswith("// not proven")]
         above, *functions = program.source.split(_HEAD)
-        if not text and joined(program, notes)[0] == program.source:
+        if not text and joined(program, notes, lines_above(self.kernel))[0] == program.source:
             found, line = [], above.count("\n")
             for part, function in zip(program.parts, functions, strict=True):
                 found.append((part.source, line - part.source.split(_HEAD)[0].count("\n")))
@@ -303,11 +304,6 @@ class SequenceCheck:
         return tuple(found)
 
 
-def _holds(condition: Expression, where: isl.Set) -> bool:
-    """Whether a condition holds everywhere in a set."""
-    return _sets.is_condition(condition) and where.is_subset(_sets.condition_set(condition))
-
-
 def _executed(program: Program) -> frozenset[str]:
     """The statements that a launch says its lines execute."""
     nodes = c.statements(program.tree.body) if program.tree is not None else ()
@@ -319,7 +315,7 @@ def _said(statement: Statement) -> object:
     return (
         statement.lhs,
         statement.rhs,
-        statement.predicates,
+        tuple(p for p in statement.predicates if not _sets.is_condition(p)),
         statement.operation,
         statement.kind,
     )

@@ -15,6 +15,7 @@ from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.tickets import scanned_word
 
 _FAST = "--use_fast_math"
 
@@ -103,14 +104,14 @@ class SignatureCheck(Check):
     def arguments(self) -> None:
         """What a call passes are the kernel's arguments, as large and laid out as the kernel's."""
         kernel, program = self.subject.kernel, self.subject.program
-        names = tuple(a.name for a in kernel.args)
+        names = tuple(a.name for a in kernel.passed)
         if program.arguments and program.arguments != names:
             self.wrong(
                 f"arguments by position are taken for {', '.join(program.arguments)}, "
                 f"but the kernel has {', '.join(names)}"
             )
         passed = {p.name: p for p in program.params}
-        for argument in kernel.args:
+        for argument in kernel.passed:
             given = passed.get(argument.name)
             if given is None:
                 if any(argument.name in s.names for s in kernel.statements):
@@ -165,12 +166,16 @@ class SignatureCheck(Check):
         """What is passed beside the arguments: strides, and memory for temporaries."""
         kernel = self.subject.kernel
         if given.role == "argument":
-            if name not in kernel.arg_by_name:
+            if name not in {a.name for a in kernel.passed}:
                 self.wrong(f"a call passes '{name}', which is no argument of the kernel")
         elif isinstance(given, ValueParam):
             held = kernel.arg_by_name.get(given.array or "")
             if not isinstance(held, ArrayArg) or given.axis not in range(len(held.shape or ())):
                 self.wrong(f"'{name}' is passed as a stride of no axis")
+        elif name not in kernel.temporary_by_name and scanned_word(kernel) is not None:
+            # Of the state of tiles, those who look back say what it must be.
+            if not given.is_state or name in kernel.arg_by_name:
+                self.wrong(f"'{name}' is passed as something else than the state of tiles")
         else:
             temporary = kernel.temporary_by_name.get(name)
             spaces = (AddressSpace.GLOBAL, AddressSpace.AUTO)

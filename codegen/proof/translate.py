@@ -10,20 +10,22 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, TemporaryVariable, strides_of, swizzles_of
 from loopkit._cached import memoised
+from loopkit._device_functions import OwnFunction
 from loopkit._errors import LoopkitError
 from loopkit._expression import index_tuple, is_integer_arithmetic, parts_of, variable_names
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._promotion import BOOL, INT32, INT64, INTEGERS
+from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import common
 from loopkit.codegen.proof import conditions, forms
 from loopkit.codegen.proof.names import Names
+from loopkit.codegen.proof.operations import OWN
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, keeps_values
 from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
-from loopkit.codegen.proof.value_functions import as_term, is_whole
+from loopkit.codegen.proof.value_functions import as_term, is_whole, kind_of
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import COMPARISONS, TextValues
 
@@ -189,6 +191,10 @@ class TextTranslator:
 
     def _call(self, expr: c.Call, scope: Scope) -> forms.Form | None:
         arguments = [self.form(a, scope) for a in expr.arguments]
+        if expr.function in self.names.own:
+            if not all(map(self.names.is_integer, expr.arguments)):
+                return None
+            return forms.opaque(own_word(expr.function, self.names.type_of(expr)), *arguments)
         if expr.function in _EXTREMA:
             return forms.extreme(_EXTREMA[expr.function], arguments)
         if expr.function in ("lk_floordiv", "lk_mod"):
@@ -386,6 +392,8 @@ class KernelTranslator:
         rule = _EXACT.get(type(expr))
         if rule is not None:
             return rule(*map(self._exact, parts_of(expr)))
+        if isinstance(expr, prim.Call) and isinstance(expr.function, OwnFunction):
+            return self._own_call(expr)
         # Computed of data, these may leave their types.
         if self._is_index_arithmetic(expr):
             if isinstance(expr, prim.LeftShift):
@@ -395,6 +403,23 @@ class KernelTranslator:
             if isinstance(expr, prim.Call) and expr.function.name == "abs":
                 return forms.absolute(self._exact(expr.parameters[0]))
         return self._typed(expr)
+
+    def _own_call(self, expr: prim.Call) -> forms.Form:
+        """A user's function of integers, which the text converts where they do not fit.
+
+        Where the text has these very integers, they fit: no operation of it overflows.
+        """
+        kinds = [kind_of(self.values.value(p)) for p in expr.parameters]
+        own = expr.function.overload(kinds, str)
+        if not all(t in INTEGERS for t in own.types):
+            return self._typed(expr)
+        word = own_word(own.c_name, own.result)
+        return forms.opaque(word, *map(self.form, expr.parameters))
+
+
+def own_word(name: str, result: DType) -> tuple[str, DType, str]:
+    """What is said of a call of a user's function besides its arguments, as of any function."""
+    return "call", result, f"{OWN}{name}"
 
 
 def _folded(rule: Callable[[forms.Form, forms.Form], forms.Form]) -> Callable[..., forms.Form]:

@@ -167,7 +167,7 @@ class TreeBuilder:
                 self._loop(group, node, scope)
             elif isinstance(node, c.If):
                 self._guard(group, node, scope)
-            elif not isinstance(node, c.Declaration):
+            elif not isinstance(node, (c.Declaration, c.Break)):
                 leaf = self._add(self._leaf(group, node, scope))
                 if isinstance(node, c.Assign):
                     self._assign(leaf, node)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopkit import _promotion as dt
-from loopkit._functions import call_type, fold_call
+from loopkit._functions import BITS, call_type, fold_call
 from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
@@ -207,6 +207,8 @@ def _of_integers(name: str, common: dt.DType, values: list[Value]) -> Term | Non
     if name in _PREDICATES:
         return terms.const(_PREDICATES[name], dt.BOOL)
     first = typed(common, values[0])
+    if name in BITS:
+        return ops.call(name, common if name == "brev" else dt.INT32, first)
     if name in ("fmin", "fmax"):
         return extremum(name[1:], common, first, typed(common, values[1]))
     if name in _ROUNDING or (name == "abs" and common.kind in "bu"):

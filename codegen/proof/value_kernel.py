@@ -9,6 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
+from loopkit._device_functions import OwnFunction
 from loopkit._expression import index_tuple, parts_of
 from loopkit._functions import call_type
 from loopkit._kernel import Kernel, Statement
@@ -213,6 +214,10 @@ class KernelValues:
         return self.called("pow", [self.value(expr.base), self.value(expr.exponent)])
 
     def call(self, expr: Any) -> Value:
+        if isinstance(expr.function, OwnFunction):
+            values = [self.value(p) for p in expr.parameters]
+            own = expr.function.overload([vf.kind_of(v) for v in values], vf.asked)
+            return ops.own_call(own.c_name, own.result, *map(vf.typed, own.types, values))
         return self.called(expr.function.name, [self.value(p) for p in expr.parameters])
 
     def called(self, name: str, values: list[Value]) -> Value:

@@ -13,6 +13,7 @@ from loopkit._arrays import ArrayArg, strides_of, swizzles_of
 from loopkit._cached import once
 from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType, components_of
 from loopkit._reference import scalar_functions as functions
+from loopkit.codegen.proof.operations import OWN
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Read, Term
 
@@ -51,6 +52,7 @@ class Sample:
         self.seed = seed
         self.numbers = tuple(dict.fromkeys(numbers))
         self.cells: dict[Cell, Any] = {}
+        self.own: dict[tuple[Any, ...], Any] = {}
         self.random = random.Random(seed)
 
     def value(self, term: Term) -> Any:
@@ -81,8 +83,16 @@ class Sample:
         result = self.value(term)
         for whole in reversed(spine):
             parts = [result, *(self.value(a) for a in whole.args[1:])]
+            if whole.op == "call" and whole.data.startswith(OWN):
+                result = self.of_own(whole, parts)
+                continue
             result = _OPERATIONS[whole.op](whole, parts)
         return result
+
+    def of_own(self, term: Term, parts: list[Any]) -> Any:
+        """What a function of the user's gives: anything, and the same for the same arguments."""
+        given = tuple((part.dtype, part.tobytes()) for part in parts)
+        return once(self.own, (term.data, given), self.invented, term.dtype)
 
     def cell(self, read: Read) -> Cell:
         """The element that is read."""

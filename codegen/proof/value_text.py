@@ -19,9 +19,9 @@ from loopkit._promotion import (
     real_of,
 )
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
+from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_BITS, ON_COMPLEX, SPELLED
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.types import LITERALS, common, in_registers
+from loopkit.codegen.c.types import LITERALS, TYPES, common, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.names import Names
@@ -120,6 +120,8 @@ class TextValues:
         join = self.names.joins.get((expr.function, dtype))
         if join is not None:
             return _JoinValues(join, *parts).value(join.value)
+        if expr.function in self.names.own:
+            return ops.own_call(expr.function, dtype, *parts)
         return self.call(expr.function, dtype, parts)
 
     def condition(self, expr: c.CExpression) -> Term:
@@ -192,6 +194,8 @@ class TextValues:
             function = name if name in MATHEMATICAL else name[:-1]
             sides = (ops.cast(kind, x) for x in args)
             return ops.call(SPELLED.get(function, function), dtype, *sides)
+        if plain in ON_BITS:
+            return ops.call(plain.removeprefix("lk_"), dtype, ops.cast(TYPES[template[:-1]], *args))
         sides = (ops.cast(dtype, x) for x in args)
         if name in _QUOTIENTS:
             make = ops.quotient if dtype in INTEGERS else ops.call

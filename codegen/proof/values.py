@@ -14,7 +14,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._promotion import INT32, components_of
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.tree import Assign, CExpression, If
+from loopkit.codegen.c.tree import Assign, CExpression, Element, For, If, Name, walk
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
@@ -44,6 +44,7 @@ class ValueCheck(Check):
         node = leaf.node
         assert isinstance(node, Assign)
         self.predicates(leaf, statement)
+        self.guards(leaf, statement)
         return self.same(
             leaf,
             statement,
@@ -147,6 +148,30 @@ class ValueCheck(Check):
         for predicate in wanted:
             if not any(self._is_same(scope, expr, predicate) for expr, scope in tested):
                 self._unlike(leaf, statement, predicate, tested)
+
+    def guards(self, leaf: Leaf, statement: Statement) -> None:
+        """What guards test still holds where the line runs, or is tested again."""
+        fresh: list[CExpression] = []
+        for scope in leaf.scope.chain():
+            if not isinstance(scope.node, If) or scope.node.condition in fresh:
+                continue
+            if self._is_stale(leaf, scope.node.condition, scope):
+                what = f"whether a guard still holds where '{statement.id}' runs"
+                self.recorder.open("value", f"{what}: a line behind it changes it", [leaf])
+                return
+            fresh.append(scope.node.condition)
+
+    def _is_stale(self, leaf: Leaf, expr: CExpression, scope: Scope) -> bool:
+        """Whether something may be written that a guard reads, behind it and before a line."""
+        read = {part.array for part in walk(expr) if isinstance(part, Element)}
+        read |= {part.name for part in walk(expr) if isinstance(part, Name)}
+        group, last = leaf.parent, leaf.position - 1
+        while group.node is not scope.node and group.parent is not None:
+            if isinstance(group.node, For):
+                last = max(last, group.span[1])
+            group = group.parent
+        lines = self.subject.leaves[group.span[0] : last + 1]
+        return any(t.is_write and t.array in read for line in lines for t in line.touches)
 
     def alike(self, leaf: Leaf, statement: Statement) -> tuple[set[Condition], set[Condition]]:
         """What guards and predicates ask of data that are one computation."""

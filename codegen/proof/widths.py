@@ -99,7 +99,8 @@ class WidthCheck(Check):
         while pending:
             part = pending.pop()
             expr = part.expr
-            if isinstance(expr, c.Call) and not self.names.is_integer(expr):
+            is_own = isinstance(expr, c.Call) and expr.function in self.names.own
+            if isinstance(expr, c.Call) and not is_own and not self.names.is_integer(expr):
                 continue
             kind = self.names.computed_in(expr)
             keeps_bits = part.bits and kind in INTEGERS and part.into.itemsize <= kind.itemsize
@@ -135,6 +136,10 @@ class WidthCheck(Check):
         if isinstance(expr, c.Unary) and expr.operator == "-":
             self.computed(expr, kind, site, keeps_bits)
             return [_Part(expr.operand, kind, kind in _UNSIGNED)]
+        if isinstance(expr, c.Call) and expr.function in self.names.own:
+            # What is given is converted to the declared type, whatever its value.
+            given = (a.operand if isinstance(a, c.Cast) else a for a in expr.arguments)
+            return [self.part(a) for a in given]
         if isinstance(expr, c.Call):
             if expr.function.startswith("lk_power<"):
                 self.computed(expr, kind, site, keeps_bits)

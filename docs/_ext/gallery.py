@@ -6,6 +6,7 @@ up in the nest, in the source and in the pictures.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 from collections.abc import Iterable, Iterator
@@ -14,8 +15,10 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
+from docutils.statemachine import StringList
 from shown import shown, with_call
 from sphinx.application import Sphinx
+from sphinx.util.nodes import nested_parse_with_titles
 
 from loopkit import Kernel
 
@@ -119,6 +122,27 @@ class Measured(Directive):
         return [_table(rows), said]
 
 
+class Examples(Directive):
+    """Pages of examples: what each is called, and the first sentence of its script."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """A list of links."""
+        lines = []
+        for name in self.arguments[0].split():
+            said = ast.get_docstring(
+                ast.parse((ROOT / "examples" / f"{name}.py").read_text("utf-8"))
+            )
+            first = (said or "").partition("\n\n")[0].replace("\n", " ").replace("``", "`")
+            lines.append(f"- [](/gallery/{name}.md): {first[:1].lower()}{first[1:]}")
+        section = nodes.section()
+        section.document = self.state.document
+        nested_parse_with_titles(self.state, StringList(lines, source="gallery"), section)
+        return section.children
+
+
 COLUMNS = ("size", "who", "ms", "rate", "of", "ratio")
 
 
@@ -148,4 +172,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Read by Sphinx."""
     app.add_directive("gallery", Gallery)
     app.add_directive("measured", Measured)
+    app.add_directive("examples", Examples)
     return {"parallel_read_safe": True}

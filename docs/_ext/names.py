@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -24,8 +24,10 @@ def _kind(name: str) -> str:
     value = getattr(loopkit, name)
     if name in transforms:
         return "transforms"
-    if not inspect.isclass(value):
+    if inspect.isfunction(value):
         return "functions"
+    if not inspect.isclass(value):
+        return "values"
     return "errors" if issubclass(value, Exception) else "values"
 
 
@@ -55,6 +57,9 @@ def _entry(name: str) -> Iterator[str]:
             yield f"   :exclude-members: {', '.join(sorted({*transforms, *_INTERNAL}))}"
         if not issubclass(value, Exception):
             yield "   :undoc-members:"
+    elif kinds := get_args(value):
+        one_of = ", ".join(f":class:`{kind.__name__}`" for kind in kinds)
+        yield from (f".. py:data:: loopkit.{name}", "", f"   One of {one_of}.")
     elif not inspect.isfunction(value):
         yield f".. autodata:: loopkit.{name}"
         yield "   :no-value:"

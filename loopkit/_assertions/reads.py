@@ -17,10 +17,12 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._device_functions import OwnFunction
 from loopkit._expression import index_tuple, to_text
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
+from loopkit._same import key_of
 
 _CONNECTIVES = (prim.LogicalAnd, prim.LogicalOr)
 
@@ -140,8 +142,11 @@ class Reads:
     def _unknown(self, expr: Expression) -> Expression:
         """A name for something that is not affine at all."""
         if isinstance(expr, prim.Call):
-            arguments = tuple(self.affine(p) for p in expr.parameters)
-            return self._value(("call", expr.function.name), arguments)
+            function, arguments = expr.function, tuple(map(self.affine, expr.parameters))
+            if not isinstance(function, OwnFunction):
+                return self._value(("call", function.name), arguments)
+            if len(function.overloads) == 1:  # else types tell which of them is called
+                return self._value(("call", function.name, key_of(function)), arguments)
         if isinstance(expr, TypeCast):
             return self._value(("cast", expr.dtype.name), (self.affine(expr.operand),))
         # Equal only to itself, word for word, in one instance: that is all that is known.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,12 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, within
-from loopkit._check.declarations import broken_declaration, broken_structure
+from loopkit._check.declarations import broken_declaration, broken_structure, moved_cell
 from loopkit._check.instance_maps import Lineage, descend, lineage_of
-from loopkit._check.step_proof import Obligations, StepProof
+from loopkit._check.step_proof import NOTHING, Obligations, StepProof
 from loopkit._check.violation import Violation
-from loopkit._collectives import combined_axes, with_combinations
+from loopkit._collectives import combined_axes, thread_scans
+from loopkit._combined import with_combinations
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
@@ -59,9 +61,13 @@ def examine(
     where isl does not answer within ``budget`` operations, or a question has no
     violation and no answer.
     """
+    if change.arguments is not None:
+        from loopkit._check.argument_names import descend_with_names
+
+        return descend_with_names(lineage_of(before), before, change), []
     broken = broken_declaration(before, change) or broken_structure(change.kernel)
     if broken:
-        raise IllegalTransformError(broken)
+        raise IllegalTransformError(broken, witness=moved_cell(before, change.kernel))
     with_combinations(change.kernel)  # there is a place for each
     allowed = _budget.STEP if budget is None else budget
     without = "unchecked=True skips the proof, and shows in the history"
@@ -86,13 +92,24 @@ def _examined(
 
         if missed := missed_meetings(lineage, change.kernel):
             return lineage, missed
+        if thread_scans(model_of(change.kernel).kernel):
+            from loopkit._check.scan_check import crossed_scans
+
+            if crossed := crossed_scans(lineage, change.kernel):
+                return lineage, crossed
     obligations = obligations_of(before, change, lineage)
     if obligations is not None and obligations.is_empty and not shared_storage(change.kernel):
         return lineage, []
     from loopkit._check import schedule_proof as whole
 
-    if obligations is not None:
+    if obligations is not None and not obligations.reordered:
         return lineage, whole.check_obligations(lineage, change.kernel, obligations)
+    if obligations is not None:
+        # Where a part of the proof finds nothing wrong, all is well; else it says nothing.
+        part = partial(whole.check_obligations, lineage, change.kernel, obligations)
+        with suppress(Undecided, SpentError):
+            if not within(_budget.PART_OF_STEP, part):
+                return lineage, []
     # Where one instance stands for several, what it stands for is asked of the text.
     last_step = None if change.merges else whole.last_step(before, change)
     is_text = known.root is before
@@ -103,6 +120,12 @@ def _examined(
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:
     """What is left to prove of a step whose kernel before was proven; None for everything."""
     try:
-        return StepProof(before, change, lineage).obligations()
+        step = StepProof(before, change, lineage)
+        found = step.obligations()
+        if found is None and step.may_be_in_pieces():
+            from loopkit._check.step_pieces import Pieces
+
+            found = NOTHING if Pieces(step).keep_all() else None
+        return found
     except Undecided:
         return None

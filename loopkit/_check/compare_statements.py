@@ -20,6 +20,14 @@ from loopkit._promotion import INTEGERS
 from loopkit._same import same
 
 
+@dataclass(frozen=True)
+class Untouched:
+    """In place of an expression of the text: what a cell of an argument held before the kernel."""
+
+    array: str
+    indices: tuple[Expression, ...]
+
+
 def couples(old: Expression, new: Expression) -> list[tuple[Expression, Expression]] | None:
     """What two expressions are made of, in pairs; None where they are not one operation."""
     if type(old) is not type(new) or is_constant(old):

@@ -149,8 +149,9 @@ class CopyChains:
                 written = self.new.cell(
                     cell.array, self.new.indices(at, statement.write[1]), at, everywhere
                 )
-                both = remaining & self.new.domain(at) & bounds & piece
-                both = both & self.new.same_cell(written, cell)
+                # Which cell it is says most, and what is known of it spares isl the rest.
+                both = remaining & (self.new.same_cell(written, cell) & piece & bounds)
+                both = both & self.new.domain(at)
                 if both.is_empty():
                     continue
                 self.check_plain(statement, event)

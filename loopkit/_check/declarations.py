@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopkit import _sets
-from loopkit._arrays import Argument, ValueArg
-from loopkit._expression import substitute
+from loopkit._arrays import Argument, ArrayArg, ValueArg
+from loopkit._errors import Witness
+from loopkit._expression import substitute, to_text
 from loopkit._launches import broken_launches
 from loopkit._same import same
 from loopkit._simplify import simplify
@@ -44,6 +45,8 @@ def broken_declaration(before: Kernel, change: Change) -> str:
         return "the options would be others"
     if after.reductions != before.reductions:
         return "the operations of its reductions would be others"
+    if after.functions != before.functions:
+        return "the functions that it calls would be others"
     if change.assumes:
         return ""
     known = before.assumptions.set
@@ -67,20 +70,40 @@ def _changed(old: Argument, new: Argument, change: Change) -> str:
         kept = isinstance(new, ValueArg) and same(old.default, new.default)
         return "" if kept else f"'{old.name}' would have another default"
     assert not isinstance(new, ValueArg)
-    if not _same(old.offset, new.offset, change):
+    if not is_same_extent(old.offset, new.offset, change):
         return f"'{old.name}' would begin elsewhere"
+    if getattr(old, "contents", None) != getattr(new, "contents", None):
+        return f"'{old.name}' would hold other constants"
     if old.shape is None or new.shape is None:
         return "" if old.shape is None else f"'{old.name}' would lose its shape"
     if len(old.shape) != len(new.shape) or not all(
-        _same(a, b, change) for a, b in zip(old.shape, new.shape, strict=True)
+        is_same_extent(a, b, change) for a, b in zip(old.shape, new.shape, strict=True)
     ):
-        return f"'{old.name}' would have another shape"
+        shown = (f"[{', '.join(map(to_text, a.shape or ()))}]" for a in (old, new))
+        return (
+            f"'{old.name}' is an argument, whose cells lie where the caller has them, and would "
+            f"have another shape: {' becomes '.join(shown)}"
+        )
     return ""
 
 
-def _same(old: object, new: object, change: Change) -> bool:
+def is_same_extent(old: object, new: object, change: Change) -> bool:
+    """Whether an expression over sizes is what it was, with the numbers of those that are fixed."""
     fixed = substitute(old, dict(change.fixed))
     return bool(fixed == new or simplify(fixed) == simplify(new))
+
+
+def moved_cell(before: Kernel, after: Kernel) -> Witness | None:
+    """A cell of an argument that a changed shape would have elsewhere; None where all keep theirs.
+
+    The first one: it has a name in the caller's array that it has not in the kernel's.
+    """
+    for old in before.args:
+        new = after.arg_by_name.get(old.name)
+        shapes = [a.shape for a in (old, new) if isinstance(a, ArrayArg) and a.shape is not None]
+        if len(shapes) == 2 and len(shapes[0]) != len(shapes[1]):
+            return Witness("layout", old.name, (0,) * len(shapes[0]))
+    return None
 
 
 def broken_structure(kernel: Kernel) -> str:

@@ -15,9 +15,10 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._check.compare_statements import couples, is_integer, with_rest
+from loopkit._check.compare_statements import Untouched, couples, is_integer, with_rest
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
+from loopkit._check.like_values import Likeness, likeness, times_of
 from loopkit._check.read_check import ReadCheck
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.value_types import ValueTypes
@@ -25,21 +26,14 @@ from loopkit._check.violation import Violation
 from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import READER, WRITER, hidden, inlined, instance, variable
+from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Sources
 from loopkit._poly.pairs import Undecided, equal, without
-from loopkit._same import same
+from loopkit._same import key_of, same
 
 DEPTH = 8
 """As deep are statements of the text looked for inside of one of the schedule."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Untouched:
-    """In place of an expression of the text: what a cell of an argument held before the kernel."""
-
-    array: str
-    indices: tuple[Expression, ...]
 
 
 class ExpressionCheck:
@@ -57,6 +51,9 @@ class ExpressionCheck:
         self.hops = 0
         self.unchanged: frozenset[int] = frozenset()
         self.claims: list[tuple[object, Callable[[], isl.Set]]] = []
+        self.claimed = 0
+        self.alike: dict[object, isl.Set] = {}
+        self.shown: set[object] = set()
 
     def different(self, event: ReadEvent, detail: str = "") -> None:
         """Report that another expression is computed."""
@@ -69,8 +66,26 @@ class ExpressionCheck:
         """Check that ``new``, read at the event's time, has the value of ``old`` in the text."""
         if id(new) in self.unchanged and event.time == event.base:
             return
-        mine = self.access(old, self.root.data)
         its = self.access(new, self.new.data)
+        # Rules that use rules make long expressions of a few parts.
+        keys: list[object] = []
+        if not isinstance(old, Untouched) and not is_constant(old):
+            keys.append((event, key_of(old), key_of(new)))
+            known = keys[0] in self.shown
+            one = likeness(old, self.root) if its is not None and not known else None
+            two = likeness(new, self.new) if one is not None else None
+            if one is not None and two is not None:
+                keys.append((event, one.key, two.key))
+        if self.shown.isdisjoint(keys):
+            before, claimed = len(self.check.found), self.claimed
+            self.same_read(old, its, new, event)
+            if len(self.check.found) == before and self.claimed == claimed:
+                self.shown.update(keys)
+
+    def same_read(
+        self, old: Expression, its: Access | None, new: Expression, event: ReadEvent
+    ) -> None:
+        mine = self.access(old, self.root.data)
         if its is not None and mine is None and self.check.is_copy(its[0]):
             self.hop(old, None, its, event)
             return
@@ -98,8 +113,11 @@ class ExpressionCheck:
             for writer in self.root.writers(mine[0])
             for image in self.check.lineage.images_from[writer.id]
         ]
-        if not images or its is None:
+        if its is None:
             return True
+        if not images:
+            is_idle = its[0] in self.new.kernel.temporary_by_name and its[0] not in self.new.written
+            return not is_idle
         written = {self.new.statement[image.statement].written for image in images}
         return its[0] not in written and not self.check.copy_statements(its[0])
 
@@ -280,6 +298,7 @@ class ExpressionCheck:
         if made:
             claim = self.claim(event, cell)
             if any(claim.is_subset(c()) for c in made):
+                self.claimed += 1
                 return
         # Most claims are never looked at.
         self.claims.append((key, cache(partial(self.claim, event, cell))))
@@ -323,6 +342,8 @@ class ExpressionCheck:
             if rounding:
                 self.different(later, rounding)
                 continue
+            if mine is None and self.is_known(old, statement, later):
+                continue
             before = len(found)
             self.copied(old, mine, statement.rhs, later)
             if len(found) == before:
@@ -332,6 +353,40 @@ class ExpressionCheck:
                 del found[before:]
                 if not latest.is_empty():
                     self.copied(old, mine, statement.rhs, later.narrowed(latest))
+
+    def is_known(self, old: Expression, copy: Statement, event: ReadEvent) -> bool:
+        """Whether a copy holds ``old``, as it was found once to do at all places like these."""
+        like = None if event.by_data or event.sources else likeness(old, self.root)
+        if like is None or not like.is_lasting:
+            return False
+        times, key = times_of(event, self.new), (copy.id, like.shape)
+        here = like.places(event, times, self.new.kernel.sizes)
+        if key not in self.alike:
+            self.alike[key] = self.known(old, like, copy, event, here.affine_hull().to_set())
+        return bool(here.is_subset(self.alike[key]))
+
+    def known(
+        self, old: Expression, like: Likeness, copy: Statement, event: ReadEvent, places: isl.Set
+    ) -> isl.Set:
+        """Those of ``places`` that instances of a copy have, if it holds ``old`` in all of them."""
+        times = times_of(event, self.new)
+        bounds, everywhere = self.new.everywhere(event.time)
+        back = {hidden_: name for name, hidden_ in times.items()}
+        domain = self.new.domain(event.time) & self.check.lineage.sizes
+        values, names = like.values(event.depth)
+        where = _sets.rename(_sets.rename(places, back), names) & domain
+        before, claimed = len(self.check.found), self.claimed
+        whole = dataclasses.replace(
+            event, where=where & bounds, values=values, everywhere=everywhere
+        )
+        try:
+            self.copied(old, None, copy.rhs, whole)
+        except Undecided:
+            self.claimed = claimed + 1
+        if len(self.check.found) > before or self.claimed > claimed:
+            del self.check.found[before:]
+            return places - places
+        return places & _sets.rename(domain, times)
 
     def copied(
         self, old: Expression, mine: Access | None, new: Expression, event: ReadEvent

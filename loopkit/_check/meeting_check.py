@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation
-from loopkit._collectives import with_combinations
+from loopkit._combined import with_combinations
 from loopkit._hidden import OTHER, SOURCE
 from loopkit._kernel import Kernel
 from loopkit._poly.model import model_of

@@ -20,39 +20,24 @@ from loopkit import _hidden, _sets
 from loopkit._cached import once
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent, written_cells
+from loopkit._check.source_check import SourceCheck, SourceImage
 from loopkit._check.violation import Violation
 from loopkit._expression import Access
-from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Sources, commute, is_own_read, is_update
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in, without
+from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in, without
 from loopkit._same import key_of
 
 _TEXT = (_hidden.READER, _hidden.WRITER, _hidden.SIBLING)
 """The labels of instances of the text."""
 
 
-@dataclass(frozen=True, eq=False)
-class SourceImage:
-    """A source of an event: an image, the pairs of source and reader, and how near they are.
-
-    ``equal`` counts the shared loops, outermost first, whose values agree.
-    """
-
-    image: Image
-    at: Instance
-    pairs: isl.Set
-    equal: int
-
-
-class ReadCheck:
+class ReadCheck(SourceCheck):
     """Compares the reads of a schedule with those of the text."""
 
     def __init__(self, check: Check) -> None:
-        self.check = check
-        self.root = check.root
-        self.new = check.new
+        super().__init__(check)
         self._meet: dict[tuple[object, ...], bool] = {}
         self._seen: dict[tuple[object, ...], isl.Set] = {}
 
@@ -70,11 +55,13 @@ class ReadCheck:
         ):
             raise Undecided(f"which cells of '{cell.array}' are touched would depend on data")
         found: list[SourceImage] = []
+        again = False
         for origin, relation in sources.writes.items():
             related = event.bound & relation
             if related.is_empty():
                 continue
             images = self.check.lineage.images_from[origin]
+            mine: list[SourceImage] = []
             for image in images:
                 reaching = self.check.reaching(image, cell.array)
                 for one in reaching:
@@ -82,14 +69,16 @@ class ReadCheck:
                     pairs = related & self.check.instances(one, _hidden.SOURCE, _hidden.WRITER)
                     pairs = self.with_facts(pairs, event, at)
                     equal = self.equal_loops(pairs, at, event.time)
-                    found.append(SourceImage(one, at, pairs, equal))
-                    self.check_source(event, found[-1], cell)
+                    mine.append(SourceImage(one, at, pairs, equal))
                 self.check_apart(event, image, related)
                 at = Instance(image.statement, _hidden.SOURCE)
                 pairs = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
                 if not reaching and not pairs.is_empty():
                     side = self.check.origin_side(image, at)
                     self.check.report(event.violation("missing", pairs, cell, source=side))
+            serving = self.check_sources(event, mine, cell)
+            again |= serving is not mine
+            found += serving
             if not images:
                 self.check.missing(event.narrowed(self.check.onto(related, event.where)), cell)
         untouched = event.bound & sources.untouched
@@ -100,7 +89,7 @@ class ReadCheck:
             self.check_untouched(event, untouched, sources, cell)
         if found:
             complete = bool(untouched.is_empty())
-            self.check_between(event, sources, found if complete else [], cell)
+            self.check_between(event, sources, found if complete else [], cell, again)
 
     def check_apart(self, event: ReadEvent, image: Image, related: isl.Set) -> None:
         """Report updates of the text that one event is to see, and that are one update now.
@@ -127,50 +116,6 @@ class ReadCheck:
             source = self.check.origin_side(image, at)
             self.check.report(Violation("merged", bad, sink, source, text=self.root))
 
-    def equal_loops(self, pairs: isl.Set, a: Instance, b: Instance) -> int:
-        """How many of the loops that two instances share, outermost first, have equal values."""
-        if a.statement is None or b.statement is None:
-            return 0
-        loops = self.new.order.shared_loops(a.statement, b.statement)
-        for number, iname in enumerate(loops):
-            if not (pairs & differ(iname, a.label, b.label)).is_empty():
-                return number
-        return len(loops)
-
-    def check_source(self, event: ReadEvent, found: SourceImage, cell: Cell) -> None:
-        """Check that an image writes the cell that the event reads, and does so before."""
-        at, pairs = found.at, found.pairs
-        written = self.new.write_cell(at)
-        source = self.check.origin_side(found.image, at)
-        for bad in parts_in(pairs, self.new.other_cell(written, cell)):
-            violation = event.violation("place", bad, cell, source=source)
-            self.check.report(replace(violation, written=written.indices))
-        late = self.new.not_before(at, event.time, cell.array)
-        order, reader = self.new.order, event.time.statement or ""
-        mine = found.image.statement
-        # Above the reader in the same iteration of all loops that they share, it comes first.
-        if late and found.equal == len(order.shared_loops(mine, reader)):
-            is_above = order.is_above(mine, reader)
-            late = [(how, piece) for how, piece in late if how != "after" or not is_above]
-        for how, bad in nonempty(pairs, late):
-            self.check.report(event.violation("order", bad, cell, source=source, how=how))
-
-    def with_facts(self, both: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
-        """Pairs of an event and another instance, without those that no data can bring about.
-
-        Over the names of ``both``; a superset of the pairs that there are.
-        """
-        if not (self.new.has_loaded_bounds or self.root.has_loaded_bounds):
-            return both
-        if event.base is not None:
-            mine = self.new.loads(event.base)
-        elif event.reader in self.root.statement:
-            mine = self.root.loads(Instance(event.reader, _hidden.END))
-        else:
-            mine = []
-        known = self.new.known([*mine, *self.new.loads(at)])
-        return both if known is None else both & known
-
     def check_untouched(
         self, event: ReadEvent, untouched: isl.Set, sources: Sources, cell: Cell
     ) -> None:
@@ -193,11 +138,17 @@ class ReadCheck:
                 self.check.report(event.violation("overwritten", bad, cell, other=side, how=how))
 
     def check_between(
-        self, event: ReadEvent, sources: Sources, found: list[SourceImage], cell: Cell
+        self,
+        event: ReadEvent,
+        sources: Sources,
+        found: list[SourceImage],
+        cell: Cell,
+        again: bool = False,
     ) -> None:
         """Check that nothing else writes the cell between its sources and the event.
 
-        ``found`` are all sources where each case of the event has one.
+        ``found`` are all sources where each case of the event has one; ``again``: some of what
+        executes a source comes late, or writes elsewhere.
         """
         special = {event.time.statement, *(f.image.statement for f in found)}
         places = [self.new.order.place(s)[0] for s in special if s is not None]
@@ -240,7 +191,7 @@ class ReadCheck:
                     self.check.report(race)
                 bad = (bad - family).coalesce()
                 if not bad.is_empty():
-                    bad = self.not_replaced(bad, event, sources, at, cell)
+                    bad = self.not_replaced(bad, event, sources, at, cell, again)
                 if how == "after" and not bad.is_empty():
                     bad = self.check.not_equal(bad, event, sources, at)
                 if not bad.is_empty():
@@ -411,7 +362,13 @@ class ReadCheck:
         return mine.is_atomic and writer.is_atomic and commute(mine, writer)
 
     def not_replaced(
-        self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell
+        self,
+        bad: isl.Set,
+        event: ReadEvent,
+        sources: Sources,
+        at: Instance,
+        cell: Cell,
+        again: bool,
     ) -> isl.Set:
         """The cases of ``bad`` in which no source sets the cell after the foreign write ``at``.
 
@@ -426,6 +383,8 @@ class ReadCheck:
                 after = bad & self.seen(event, image, relation, "surely")
                 for _, piece in self.new.unordered(at, sure, cell.array):
                     after = after - piece
+                if again:
+                    after = self.serving(after, event, sure, cell)
                 for late in parts_in(after, self.new.order.before(at, sure)):
                     bad = bad - self.check.onto(late, bad)
                 if bad.is_empty():

@@ -50,15 +50,30 @@ def check_obligations(
     for name in sorted(obligations.statements | obligations.moves):
         check_bounds(check, name)
         check_axes(check, name)
-    for array in sorted(obligations.arrays):
+    for array in sorted(obligations.arrays | obligations.reordered):
         check_races(check, array)
     carried = {name for m in obligations.moves for name, _ in check.new.statement[m].reads}
     for array in sorted(carried & check.new.written - obligations.arrays):
         check_carriers(check, array)
     for name in sorted(obligations.statements & lineage.image_of.keys()):
         expressions.statement(lineage.image_of[name], obligations.unchanged)
+    for name in sorted(obligations.whole):
+        expressions.statement(lineage.image_of[name])
+    for array in sorted(obligations.reordered):
+        if asked := at_end(expressions, array):
+            asked()
     check_aliases(check)
     return check.found
+
+
+def at_end(expressions: StatementCheck, array: str) -> Callable[[], None] | None:
+    """How to ask for what is left in an array, or for the order of its writes if that matters."""
+    check = expressions.check
+    if array in check.new.kernel.arg_by_name:
+        return partial(expressions.ends, array)
+    if array in check.root.written and expressions.order.matters(array):
+        return partial(expressions.order.writes, array)
+    return None
 
 
 @memoised
@@ -153,7 +168,5 @@ def questions(
         # Nearly all that a step may change bears on it.
         yield (object(),), partial(check_aliases, check)
     for array in dict.fromkeys((*check.root.kernel.writers, *kernel.writers)):
-        if array in kernel.arg_by_name:
-            yield keys.of_end(array), partial(expressions.ends, array)
-        elif array in check.root.written and expressions.order.matters(array):
-            yield keys.of_end(array), partial(expressions.order.writes, array)
+        if asked := at_end(expressions, array):
+            yield keys.of_end(array), asked

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from loopkit import _sets
-from loopkit._check.expression_check import ExpressionCheck, Untouched
+from loopkit._check.compare_statements import Untouched
+from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import ReadEvent
 from loopkit._expression import is_literal, substitute, variable_names

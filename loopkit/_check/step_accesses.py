@@ -32,8 +32,12 @@ class StatementPair:
 
 @dataclass(frozen=True, eq=False)
 class StepAccess:
-    """One access of a statement after the step: subscripts over its inames of after the step."""
+    """One access of a statement after the step: subscripts over its inames of after the step.
 
+    ``number`` counts the statements that access the array, in the order of the text.
+    """
+
+    number: int
     pair: StatementPair
     array: str
     indices: tuple[Expression, ...]
@@ -91,7 +95,7 @@ def accesses_of(
 ) -> list[StepAccess]:
     """All accesses of an array that some statement writes, by those that access it."""
     found = []
-    for pair in pairs:
+    for number, pair in enumerate(pairs):
         place = (
             pair.old.inames,
             pair.new.inames,
@@ -105,12 +109,12 @@ def accesses_of(
             new.replicated_axes(pair.new.written),
         )
         if pair.new.written == array:
-            found.append(StepAccess(pair, array, pair.new.write[1], True, place))
+            found.append(StepAccess(number, pair, array, pair.new.write[1], True, place))
         # What is read now in place of something else is asked of the whole proof.
         for name, indices in dict.fromkeys(reads_of(old, pair.old)):
             if name == array:
                 mine = tuple(substitute(i, pair.values) for i in indices)
-                found.append(StepAccess(pair, array, mine, False, place))
+                found.append(StepAccess(number, pair, array, mine, False, place))
     return found
 
 
@@ -124,20 +128,25 @@ def access_pairs(
 ) -> Iterator[tuple[StepAccess, StepAccess, bool]]:
     """Pairs of accesses to one array, one of them a write; of those that are alike, one.
 
-    With each, whether both belong to one statement.  ``others`` are those at another place.
+    But one for each order in which two such statements stand in the text: the first of a pair is
+    above the second.  With each, whether both belong to one statement.  ``others`` are those at
+    another place.
     """
-    mine = [*grouped((a.kind, (a.pair.new.id, a)) for a in accesses).values()]
-    its = [*grouped((a.kind, (a.pair.new.id, a)) for a in others).values()] if others else None
-    for number, first in enumerate(mine):
-        for second in mine[number:] if its is None else its:
-            one, two = first[0][1], second[0][1]
-            if not (one.writes or two.writes):
+    mine = [*grouped((a.kind, a) for a in accesses).values()]
+    its = [*grouped((a.kind, a) for a in others).values()] if others else None
+    for at, first in enumerate(mine):
+        for second in mine[at:] if its is None else its:
+            if not (first[0].writes or second[0].writes):
                 continue
-            here, there = dict(first).keys(), dict(second).keys()
-            if here & there:
-                yield one, two, True
-            if len(here | there) > 1:
-                yield one, two, False
+            here, there = ({a.number: a for a in some} for some in (first, second))
+            if both := here.keys() & there.keys():
+                number = min(both)
+                yield here[number], there[number], True
+            for above, below in ((first, second), (second, first)):
+                if above[0].number < below[-1].number:
+                    yield above[0], below[-1], False
+                if first is second:
+                    break
 
 
 def same_domains(before: Model, after: Model, inames: frozenset[str]) -> bool:

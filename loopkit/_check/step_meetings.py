@@ -38,7 +38,8 @@ def order_is_same(
 
     They meet on one index of the axes in ``own``, of which each has an array of its own, and
     matter in one iteration of ``loops`` alone; on other threads of a block, loops and text
-    order them, and nothing does on others of the ``changed`` axes.  ``itself``: they belong
+    order them, as they do in other launches, and nothing does on others of the ``changed`` axes
+    within one.  ``itself``: they belong
     to one statement.  False where isl cannot hold a subscript.
     """
     mine, its = one.pair, two.pair
@@ -48,10 +49,9 @@ def order_is_same(
             first, second = _coordinates(new, mine, its, axis)
             if first is not None and second is not None:
                 meet = meet & _sets.affine_equality(first, second)
-        launch = new.order.launch
-        one_launch = launch(mine.new.id).number == launch(its.new.id).number
-        blocks = [a for a in changed if one_launch and a[0] == "g" and a not in own]
-        if not all(_is_one_index(new, meet, mine, its, axis) for axis in blocks):
+        launch = new.order.in_one_launch(mine.new.id, its.new.id, BASE, OTHER)
+        blocks = [a for a in changed if launch is not None and a[0] == "g" and a not in own]
+        if not all(_is_one_index(new, meet & launch, mine, its, axis) for axis in blocks):
             return False
         was = _times(new, old.order.shared_loops(mine.old.id, its.old.id), mine.values, its.values)
         is_ = _times(new, new.order.shared_loops(mine.new.id, its.new.id), {}, {})
@@ -61,9 +61,11 @@ def order_is_same(
         # Sums, in any order, but at one time by one thread.
         at_once = meet & all_equal(is_)
         return all(_is_one_index(new, at_once, mine, its, a) for a in new.axes if a not in own)
+    # Of one statement, which may be several from now on, no two come at one time.
+    others = mine.old.id != its.old.id
     for first, then, above in ((was, is_, True), (_swapped(was), _swapped(is_), False)):
         earlier, later = before(first), before(_swapped(then))
-        if not itself and old.order.is_above(mine.old.id, its.old.id) is above:
+        if others and old.order.is_above(mine.old.id, its.old.id) is above:
             earlier.append(all_equal(first))
         if itself or new.order.is_above(mine.new.id, its.new.id) is not above:
             later.append(all_equal(then))

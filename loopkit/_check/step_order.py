@@ -7,13 +7,13 @@ those of one statement in the same iteration, and those of different blocks, are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pymbolic.primitives as prim
 
-from loopkit._cached import cached_property, memoised, once
+from loopkit._cached import cached_property, once
 from loopkit._check.injectivity import Injectivity
-from loopkit._check.instance_maps import Image, Lineage
+from loopkit._check.instance_maps import Lineage
 from loopkit._check.step_accesses import (
     StatementPair,
     StepAccess,
@@ -21,22 +21,20 @@ from loopkit._check.step_accesses import (
     accesses_of,
     by_array,
     by_place,
-    reads_of,
     same_domains,
-    uses_of,
 )
+from loopkit._check.step_axes import StepAxes
 from loopkit._check.step_meetings import is_decided_outside, order_is_same
+from loopkit._check.step_values import KeptValues
 from loopkit._expression import variable_names
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import dataflow_of
-from loopkit._poly.model import Model, model_of
-from loopkit._poly.pairs import Instance
+from loopkit._poly.model import Model
 from loopkit._poly.parallel_axes import Axis
 
 NONE: frozenset[str] = frozenset()
 
 
-class StepOrder:
+class StepOrder(StepAxes):
     """The order of accesses after a step, compared with the one before it.
 
     ``pairs`` are the statements before and after, by their new name.
@@ -46,53 +44,28 @@ class StepOrder:
         self,
         old: Model,
         new: Model,
-        pairs: dict[str, StatementPair],
+        pairs: Mapping[str, StatementPair],
         lineage: Lineage,
         injectivity: Injectivity,
     ) -> None:
-        self.old = old
-        self.new = new
-        self.pairs = pairs
-        self.lineage = lineage
+        super().__init__(old, new, pairs)
         self.injectivity = injectivity
+        self.values = KeptValues(self, lineage, injectivity)
         self.private: set[str] = set()
         self._orders_kept: dict[tuple[object, ...], tuple[bool, bool]] = {}
-
-    @cached_property
-    def new_axes(self) -> tuple[Axis, ...]:
-        """Hardware axes that nothing was on before."""
-        return tuple(a for a in self.new.axes if a not in self.old.axes)
-
-    @cached_property
-    def changed_axes(self) -> tuple[Axis, ...]:
-        """Hardware axes on which some statement has another coordinate than before."""
-        return tuple(
-            axis
-            for axis in self.new.axes
-            if axis in self.new_axes or any(self.moves(t, axis) for t in self.pairs.values())
-        )
-
-    @memoised
-    def moves(self, pair: StatementPair, axis: Axis) -> bool:
-        """Whether a statement's coordinate on an axis is not what it was."""
-        if axis in self.new_axes:
-            return True
-        before = self.old.coordinate(Instance(pair.old.id, ""), axis)
-        return before != self.coordinate(pair, axis)
-
-    @memoised
-    def coordinate(self, pair: StatementPair, axis: Axis) -> Expression | None:
-        """A statement's coordinate on an axis, as :meth:`ParallelAxes.coordinate` gives it."""
-        return self.new.coordinate(pair.at, axis)
 
     def keeps_axes(self) -> bool:
         """Whether what stays on an axis stays as it is, and no more runs in other blocks."""
         old, new = self.old, self.new
         if not set(old.axes) <= set(new.axes):
             return False
-        if any(axis[0] == "ilp" or isinstance(axis[1], str) for axis in new.axes):
-            return False
         mine = frozenset().union(*(t.new.inames for t in self.pairs.values()))
+        # Threads that are still to be found (``l.auto``) may be those of copies.
+        if any(
+            axis[0] == "ilp" or (isinstance(axis[1], str) and mine & {*new.inames_on[axis]})
+            for axis in self.new_axes
+        ) or any(axis[0] == "ilp" for axis in old.axes):
+            return False
         for axis in old.axes:
             before, after = old.inames_on[axis], new.inames_on[axis]
             if not set(before) <= set(after) & mine:
@@ -124,27 +97,28 @@ class StepOrder:
         launch = self.new.order.launch
         return launch(one.new.id).number != launch(two.new.id).number
 
-    @memoised
-    def inames_on(self, pair: StatementPair, axis: Axis) -> tuple[str, ...]:
-        """The inames of a statement on an axis."""
-        return tuple(i for i in self.new.inames_on[axis] if i in pair.new.inames)
+    def reordered(self) -> frozenset[str] | None:
+        """Arrays some of whose accesses meet in another order than before; None for unknown ones.
 
-    def keeps_order(self) -> bool:
-        """Whether instances that touch one cell come in the order in which they came."""
+        Or in an order that is not seen to be theirs.
+        """
+        found: set[str] = set()
         if not self.changed_axes and self.same_nest():
-            return True
+            return NONE
         staying = self.staying()
         users = by_array(self.pairs.values(), self.old)
         for name in {pair.new.written: None for pair in self.pairs.values()}:
             if self.new_copy_axes(name) is None:
-                return False
+                return None
             if self.new.combined_axes(name) & {*self.changed_axes}:
-                return False  # threads add up together from now on
+                return None  # threads add up together from now on
             if all(pair.new.id in staying for pair in users[name]):
                 continue
             if not self.keeps_order_in(name, users[name], staying):
-                return False
-        return True
+                found.add(name)
+        # What threads read in arrays of their own must have been written on the same thread.
+        found |= {name for name in sorted(self.private) if not self.values.are_kept(name)}
+        return frozenset(found)
 
     def keeps_order_in(
         self, name: str, users: Sequence[StatementPair], staying: frozenset[str]
@@ -250,7 +224,7 @@ class StepOrder:
         )
         if not is_kept:
             is_kept, is_apart = self.order_asked(copied, one, two, itself, NONE)
-        if not is_kept and (loops := self.renewed_in(name)):
+        if not is_kept and (loops := self.values.renewed_in(name)):
             # What each iteration of some loops sets anew is seen in no other one.
             is_kept, is_apart = self.order_kept(copied, one, two, itself, loops)
             if not is_kept:
@@ -369,145 +343,6 @@ class StepOrder:
         return all(a.writes for a, value in both if value is None) or not any(
             a.writes for a in others
         )
-
-    # {{{ values that stay in an iteration, or on a thread
-
-    @memoised
-    def renewed_in(self, name: str) -> frozenset[str]:
-        """Loops around all uses of a temporary, in each iteration of which it is set anew.
-
-        All that is read in an iteration is written there, above: other iterations, which
-        run before or after it, do not show.
-        """
-        if name not in self.new.kernel.temporary_by_name or not self.is_used_as_in_text(name):
-            return NONE
-        users = [s.id for s in self.new.kernel.statements if s.id in self._users(name)]
-        loops = frozenset(self.new.order.shared_loops(users[0], users[0]))
-        for other in users[1:]:
-            loops &= frozenset(self.new.order.shared_loops(users[0], other))
-        for _, writers in self.agreements(name):
-            for _, same in writers:
-                loops &= same
-        return loops if self.is_prefix(loops, users) else NONE
-
-    def is_prefix(self, loops: frozenset[str], users: list[str]) -> bool:
-        """Whether some loops are the outermost around all statements."""
-        return all(
-            frozenset(i for i, _ in self.new.order.place(u)[1][: len(loops)]) == loops
-            for u in users
-        )
-
-    def keeps_private_values(self) -> bool:
-        """Whether what threads read in arrays of their own was written on the same thread."""
-        return all(map(self.keeps_values, sorted(self.private)))
-
-    def keeps_values(self, name: str) -> bool:
-        """Whether all that is read from an array was written on the same new coordinates.
-
-        That is known of the text, and carries over where the schedule touches
-        the array where the text does.
-        """
-        if not self.is_used_as_in_text(name):
-            return False
-        axes = [a for a in self.changed_axes if a in self.new.copy_axes(name)]
-        if self.is_set_anew(name, axes):
-            return True
-        for image, writers in self.agreements(name):
-            for source, same in writers:
-                for axis in axes:
-                    here, there = (
-                        self.inames_on(self.pairs[i.statement], axis) for i in (image, source)
-                    )
-                    if self.coordinate(self.pairs[source.statement], axis) is None:
-                        continue
-                    if here != there or not {*here} <= same:
-                        return False
-        return True
-
-    def is_set_anew(self, name: str, axes: Sequence[Axis]) -> bool:
-        """Whether the outermost loops of the text say where all uses of an array are on some axes,
-        and each iteration of them sets what it reads.
-
-        Then it need not be known which write it is that a read sees.
-        """
-        text = model_of(self.lineage.root)
-        images = [self.lineage.images_from[origin][0] for origin in uses_of(text, name)]
-        on_axes = {
-            tuple(self.inames_on(self.pairs[i.statement], axis) for axis in axes) for i in images
-        }
-        if len(on_axes) > 1:
-            return False
-        needed = frozenset(iname for inames in on_axes.pop() for iname in inames)
-        if not needed:
-            return True
-        first, *others = (image.origin for image in images)
-        loops = text.order.shared_loops(first, first)
-        for other in others:
-            loops = loops[: len(text.order.shared_loops(first, other))]
-        for depth in range(1, len(loops) + 1):
-            values = [tuple(image.value_of[i] for i in loops[:depth]) for image in images]
-            if any(mine != values[0] for mine in values):
-                return False
-            told = self._determined_by(values[0])
-            if needed <= told:
-                flow = dataflow_of(self.lineage.root)
-                return all(
-                    flow.is_set_within(image.origin, access, depth)
-                    for image in images
-                    for access in dict.fromkeys(reads_of(text, text.statement[image.origin]))
-                    if access[0] == name
-                )
-        return False
-
-    @memoised
-    def is_used_as_in_text(self, name: str) -> bool:
-        """Whether a schedule touches a temporary where the text does, and nowhere else."""
-        if name not in self.lineage.root.temporary_by_name:
-            return False
-        mine: dict[str, tuple[bool, int]] = {}
-        for statement, uses in self._users(name).items():
-            image = self.lineage.image_of.get(statement)
-            if image is None or len(self.lineage.images_from[image.origin]) != 1:
-                return False
-            if self.lineage.every(image):
-                return False
-            mine[image.origin] = uses
-        return mine == uses_of(model_of(self.lineage.root), name)
-
-    @memoised
-    def _users(self, name: str) -> dict[str, tuple[bool, int]]:
-        return uses_of(self.new, name)
-
-    @memoised
-    def agreements(
-        self, name: str
-    ) -> tuple[tuple[Image, tuple[tuple[Image, frozenset[str]], ...]], ...]:
-        """For each read of a temporary its sources, and the inames that it shares with them."""
-        text = model_of(self.lineage.root)
-        found = []
-        for origin in uses_of(text, name):
-            (image,) = self.lineage.images_from[origin]
-            for access in dict.fromkeys(reads_of(text, text.statement[origin])):
-                if access[0] == name:
-                    agreeing = dataflow_of(self.lineage.root).agreeing(origin, access)
-                    writers = tuple(self.shared(image, w, i) for w, i in agreeing.items())
-                    found.append((image, writers))
-        return tuple(found)
-
-    def shared(
-        self, image: Image, writer: str, inames: frozenset[str]
-    ) -> tuple[Image, frozenset[str]]:
-        """The image of a write, and the inames that it has in common with that of a read."""
-        (source,) = self.lineage.images_from[writer]
-        mine, its = image.value_of, source.value_of
-        values = tuple(mine[i] for i in sorted(inames) if mine[i] == its[i])
-        return source, self._determined_by(values)
-
-    @memoised
-    def _determined_by(self, values: tuple[Expression, ...]) -> frozenset[str]:
-        return self.injectivity.determined_by(values)
-
-    # }}}
 
     def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
         """Whether the loops that two statements share run as they did, ``same`` inames fixed."""

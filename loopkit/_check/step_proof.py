@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -23,6 +24,7 @@ from loopkit._cached import cached_property, once
 from loopkit._check.compare_statements import Differences, StatementComparison
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
+from loopkit._check.specialised import is_specialised
 from loopkit._check.step_accesses import StatementPair, same_domains
 from loopkit._check.step_order import StepOrder
 from loopkit._frozen import dataclass
@@ -42,18 +44,23 @@ class Obligations:
     """What is left to prove of a step: statements that read anew, moves, and new arrays.
 
     ``unchanged`` holds the identities of expressions whose value is known to be
-    what it was.
+    what it was.  Of ``whole`` statements nothing is known: they read ``reordered`` arrays.
     """
 
     statements: frozenset[str]
     moves: frozenset[str]
     arrays: frozenset[str]
     unchanged: frozenset[int]
+    whole: frozenset[str] = frozenset()
+    reordered: frozenset[str] = frozenset()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is left."""
-        return not (self.statements or self.moves or self.arrays)
+        return not (self.statements or self.moves or self.arrays or self.reordered)
+
+
+NOTHING = Obligations(frozenset(), frozenset(), frozenset(), frozenset())
 
 
 class StepProof:
@@ -69,6 +76,8 @@ class StepProof:
 
     def obligations(self) -> Obligations | None:
         """What is left to prove, or None for everything."""
+        if is_specialised(self.old, self.new, self.change, self.lineage):
+            return NOTHING
         if self.change.fixed or self.change.merges:
             return None
         if not self.keeps_data() or not self.statements_match():
@@ -81,7 +90,9 @@ class StepProof:
         changes = {name: self.changes(pair) for name, pair in self.pairs.items()}
         if any(c.more for c in changes.values()):
             return None
-        if not order.keeps_order() or not order.keeps_private_values():
+        reordered = order.reordered()
+        readers = None if reordered is None else self.readers(reordered)
+        if reordered is None or readers is None:
             return None
         changed = {name: c for name, c in changes.items() if c.reads}
         if not changed.keys() <= self.lineage.image_of.keys():
@@ -89,9 +100,36 @@ class StepProof:
         # Statements may share nodes: what changed in one counts as unchanged in none.
         kept: set[int] = set().union(*(c.kept for c in changed.values()))
         others: set[int] = set().union(*(c.others for c in changed.values()))
+        whole = readers & self.lineage.image_of.keys()
         return Obligations(
-            frozenset(changed), frozenset(self.moves), self.new_arrays, frozenset(kept - others)
+            frozenset(changed) - whole,
+            frozenset(self.moves) | (readers - whole),
+            self.new_arrays,
+            frozenset(kept - others),
+            whole,
+            reordered,
         )
+
+    def readers(self, arrays: frozenset[str]) -> frozenset[str] | None:
+        """Statements that read some arrays, or what is copied from there; None for most of all.
+
+        Or where more than a copy may be wrong.
+        """
+        kernel, found, left = self.new.kernel, set[str](), sorted(arrays)
+        while left:
+            array = left.pop()
+            if array in self.new.bounded_by:
+                return None
+            for statement in kernel.readers.get(array, ()):
+                if statement.id in found:
+                    continue
+                found.add(statement.id)
+                if statement.id not in self.lineage.image_of:
+                    to = kernel.temporary_by_name.get(statement.written)
+                    if to is None or statement.operation is not None:
+                        return None  # partial sums are added up, or what was buffered is stored
+                    left.append(to.name)
+        return None if 2 * len(found) > len(kernel.statements) else frozenset(found)
 
     @cached_property
     def new_arrays(self) -> frozenset[str]:
@@ -102,7 +140,11 @@ class StepProof:
     def keeps_data(self) -> bool:
         """Whether all arrays are what they were, and nothing is forgotten of the sizes."""
         old, new = self.old.kernel, self.new.kernel
-        if old.args != new.args or old.reductions != new.reductions:
+        if (
+            old.args != new.args
+            or old.reductions != new.reductions
+            or old.functions != new.functions
+        ):
             return False
         for temporary in old.temporaries:
             its = new.temporary_by_name.get(temporary.name)
@@ -155,6 +197,12 @@ class StepProof:
             }
             found[statement.id] = StatementPair(statement, old, moved)
         return found
+
+    def may_be_in_pieces(self) -> bool:
+        """Whether several statements may run what one ran, or the order of the text is another."""
+        if self.change.fixed or self.change.merges or self.change.moves or not self.pairs:
+            return False
+        return [t.old.id for t in self.pairs.values()] != [s.id for s in self.old.kernel.statements]
 
     def statements_match(self) -> bool:
         """Whether statements match one to one, in the same order; moves fill new arrays only."""
@@ -210,15 +258,22 @@ class StepProof:
             return False
         if not (old.predicates or new.predicates) and self.same_boxes(pair, fresh):
             return True
+        return bool(self.reached(pair).is_equal(self.wanted(old.id)))
+
+    def wanted(self, old: str) -> isl.Set:
+        """``{ inames·OLD, sizes : an old statement has the instance }``."""
         marks = instances(self.old.kernel.all_inames, OLD)
-        wanted = _sets.rename(self.old.domain(Instance(old.id, "")), marks)
-        wanted = wanted & self.new.kernel.assumptions.set
+        found = _sets.rename(self.old.domain(Instance(old, "")), marks)
+        return found & self.new.kernel.assumptions.set
+
+    def reached(self, pair: StatementPair) -> isl.Set:
+        """``{ inames·OLD, sizes : some new instance stands for the old one }``."""
+        kept = pair.old.inames - pair.values.keys()
         mine = self.new.domain(pair.at)
-        for iname, value in moved.items():
+        for iname, value in pair.values.items():
             mine = mine & equal(variable(iname, OLD), value)
-        mine = _sets.project_out(mine, sorted(fresh))
-        mine = _sets.rename(mine, instances(kept, OLD))
-        return bool(mine.is_equal(wanted))
+        mine = _sets.project_out(mine, sorted(pair.new.inames - kept))
+        return _sets.rename(mine, instances(kept, OLD))
 
     def same_boxes(self, pair: StatementPair, fresh: frozenset[str]) -> bool:
         """Whether one domain holds all inames that a step replaced, and the new ones all of it.

@@ -48,6 +48,27 @@ def by_arguments(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         yield from _strides(refusal)
     if step.transform == "swizzle_array":
         yield from _swizzles(refusal)
+    if step.transform == "add_dependency":
+        swapped = {
+            one: refusal.given[other]
+            for one, other in (("insn_match", "depends_on"), ("depends_on", "insn_match"))
+        }
+        yield Suggestion("the other way round", (with_arguments(step, **swapped),))
+    if step.transform == "unprivatize_temporaries_with_inames":
+        for temporary in refusal.kernel.temporaries:
+            if temporary.shape:
+                other = with_arguments(step, only_var_names=temporary.name)
+                yield Suggestion(f"for '{temporary.name}'", (other,))
+    if step.transform == "remove_instructions":
+        idle = [
+            s.id
+            for s in refusal.kernel.statements
+            if s.written in refusal.kernel.temporary_by_name
+            and not refusal.kernel.readers.get(s.written)
+        ]
+        if idle:
+            other = with_arguments(step, insn_ids=", ".join(idle))
+            yield Suggestion("for what nobody needs", (other,))
     if refusal.given.get("existing_ok"):
         name = refusal.kernel.fresh_name(str(refusal.given["new_iname"]))
         other = without(with_arguments(step, new_iname=name), "existing_ok")

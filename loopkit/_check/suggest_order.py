@@ -133,17 +133,6 @@ def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
             yield Suggestion(what, (apart, step))
 
 
-def by_turning(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
-    """Two loops exchanged together with their bounds, of which one needs the other."""
-    kernel, asked = refusal.kernel, refusal.names("loop_priority")
-    if refusal.violations or len(asked) != 2 or _nest(kernel, asked) != asked[::-1]:
-        return
-    new = (kernel.fresh_name("outer"), kernel.fresh_name("inner"))
-    body = f"{new[0]} = {asked[0]} and {new[1]} = {asked[1]}"
-    turned = suggest_calls.call("map_domain", _map(asked[::-1], new, body))
-    yield Suggestion("with bounds that are turned over, too", (turned,))
-
-
 def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """Threads along the diagonals of two loops that each carry values."""
     if not refusal.is_race:

@@ -22,6 +22,7 @@ from loopkit._check.suggest_calls import (
     without,
 )
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
+from loopkit._collectives import LOOKBACK
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
@@ -112,6 +113,18 @@ def by_atomic_sums(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         tags = ", ".join(f"{iname}: {tag}" for _, iname, tag in tag_slots(step))
         plain = without(step, "outer_tag", "inner_tag")
         yield Suggestion(what, (plain, combine, call("tag_inames", tags)))
+
+
+def by_looking_back(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Running results that blocks make by looking back at those before them."""
+    step, kernel = refusal.step, refusal.kernel
+    if not refusal.crosses_blocks or step.transform not in ("tag_inames", "split_iname"):
+        return
+    running = [t for t in kernel.temporaries if t.is_running and t.name in refusal.temporaries]
+    if running and not any(t.combined_by == LOOKBACK for t in running):
+        only = " or ".join(f"writes:{t.name}" for t in running)
+        looking = call("realize_reduction", only, by=LOOKBACK)
+        yield Suggestion("with blocks that look back at those before them", (looking, step))
 
 
 def _longest(kernel: Kernel, iname: str) -> int:

@@ -197,8 +197,7 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
     if at is None or at.statement is None:
         return Actor(_errors.Instance(name, values))
     loops = tuple(
-        (iname, point.get(instance(iname, at.label), 0))
-        for iname, _ in new.order.place(at.statement)[1]
+        (iname, point.get(instance(iname, at.label), 0)) for iname in new.order.loops(at.statement)
     )
     block: list[tuple[str, int]] = []
     thread: list[tuple[str, int]] = []

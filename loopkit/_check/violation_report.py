@@ -306,7 +306,8 @@ def _in_order(first: Actor, second: Actor, new: Model) -> str:
     mine, its = dict(first.loops), dict(second.loops)
     shared: tuple[str, ...] = ()
     if first.place is not None and second.place is not None:
-        shared = new.order.shared_loops(first.place, second.place)
+        both = new.order.shared_loops(first.place, second.place)
+        shared = tuple(name for name in both if name in mine)  # not threads
     for number, name in enumerate(shared):
         if mine[name] != its[name]:
             at = ", ".join(f"{n}={mine[n]}" for n in shared[: number + 1])

@@ -66,7 +66,9 @@ def show(
     def texts(of: Kernel) -> list[str]:
         return [str(render(of, view, given)) for view, given in options.items()]
 
-    with output.working("counting") if words or "costs" in views else contextlib.nullcontext():
+    counts, compiles = words or "costs" in views, BINARY.intersection(views)
+    doing = "counting" if counts else "compiling" if compiles else None
+    with output.working(doing) if doing else contextlib.nullcontext():
         if diff is None:
             rendered = texts(kernel)
         else:

@@ -22,6 +22,7 @@ from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, 
 from loopkit._costs.barrier_counts import barriers_of, kinds_of_barriers
 from loopkit._costs.costs import instances_at, kinds_of_operations, operations_at
 from loopkit._costs.launched import Launched, launched
+from loopkit._costs.on_demand import Part, part
 from loopkit._costs.open_sizes import polynomials
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES
@@ -171,10 +172,10 @@ class Count:
     __rmul__ = __mul__
 
     def __str__(self) -> str:
-        def sample(sizes: Mapping[str, int]) -> Iterator[tuple[str, int | None]]:
-            yield "count", self.eval_with_dict(sizes)
+        def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
+            yield part(lambda change: change("count", self.eval_with_dict(sizes)))
 
-        return str(polynomials(self.counter.kernel, {}, sample)[1][0])
+        return str(polynomials(self.counter.kernel, {}, parts)[1][0])
 
 
 class ToCountMap(Mapping[Any, Any]):

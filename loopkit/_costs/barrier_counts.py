@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import memoised
-from loopkit._collectives import COMBINE
+from loopkit._collectives import TOGETHER
 from loopkit._costs.calls import BLOCKS, ONCE, Calls
 from loopkit._costs.combinations import combinations_in
 from loopkit._frozen import dataclass
@@ -22,6 +22,7 @@ from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
+from loopkit.codegen.lookback import tiles_of
 from loopkit.codegen.nest import nest_of
 from loopkit.codegen.prepare import prepare
 
@@ -81,8 +82,13 @@ class _Place:
 @memoised
 def _places(kernel: Kernel) -> tuple[Hardware, tuple[_Place, ...]]:
     """All barriers of a kernel's program (memoised)."""
-    nest = nest_of(prepare(kernel))
-    return nest.hardware, tuple(_found(nest.code, (), "", ""))
+    kernel = prepare(kernel)
+    nest = nest_of(kernel)
+    found = tuple(_found(nest.code, (), "", ""))
+    if tiles_of(kernel, nest.hardware) is not None:
+        first = next(_statements(nest.code), "")
+        found = (_Place(Barrier("the ticket of the block"), "", first, ()), *found)
+    return nest.hardware, found
 
 
 def _found(
@@ -96,7 +102,7 @@ def _found(
         following = next(_statements(nodes[number + 1 :]), before)
         if isinstance(node, Barrier):
             yield _Place(node, last, following, around)
-        elif isinstance(node, Do) and node.statement.kind == COMBINE:
+        elif isinstance(node, Do) and node.statement.kind in TOGETHER:
             made_of = Barrier(f"{node.statement.written} combined")
             yield _Place(made_of, last, following, around, node.statement.id)
         elif isinstance(node, (For, Let, If)):

@@ -19,6 +19,7 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import SHUFFLES, VOTES
 from loopkit.codegen.c.types import TYPES
+from loopkit.codegen.lookback import PREFIX
 from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums
 from loopkit.codegen.proof.names import Names
 
@@ -30,8 +31,10 @@ class Combination:
     """What one block does to combine the partial results of its threads once.
 
     ``operations`` are those that join two values, of all threads; ``shuffles`` and votes are of
-    warps, ``requests`` and ``wavefronts`` those of shared memory; ``barriers`` how often the block
-    waits.
+    warps, ``requests`` and ``wavefronts`` those of shared memory, some of which store;
+    ``barriers`` how often the block waits.  A block that looks back at those before it stores
+    ``published`` bytes for others, and reads ``looked_at`` of theirs in a window; its operations
+    and shuffles are those of one window, which is all where blocks come one by one.
     """
 
     operations: int
@@ -39,6 +42,10 @@ class Combination:
     requests: int
     wavefronts: int
     barriers: int
+    requests_stored: int
+    wavefronts_stored: int
+    published: int = 0
+    looked_at: int = 0
 
 
 class _Counting(Lockstep):
@@ -56,7 +63,38 @@ class _Counting(Lockstep):
         """Whether an expression is a constant: the only ones here are neutral."""
         return not any(isinstance(part, (c.Name, c.Element, c.Choice)) for part in c.walk(expr))
 
+    def run(self, nodes: tuple[c.Node, ...], active: Mask) -> None:
+        """Nodes; a block looks back at one window, of which lanes look at a tile each."""
+        for node in nodes:
+            if isinstance(node, c.For) and _is_of_tiles(node):
+                self.run(node.body, active)
+            elif isinstance(node, c.Let) and _is_of_tiles(node):
+                self.integers[node.name] = self.lane
+            elif isinstance(node, c.Let) and _awaits(node.value):
+                self.total["looked_at"] += int(active.sum()) * TYPES[node.ctype].itemsize
+                self.integers[node.name] = np.full(self.threads, PREFIX)
+            elif isinstance(node, c.Let) and isinstance(node.value, c.Call):
+                self.total["shuffles"] += self._warps(active)
+                self.integers[node.name] = np.zeros(self.threads, np.int64)
+            elif not isinstance(node, c.Break):
+                super().run((node,), active)
+
+    def value(self, expr: c.CExpression, active: Mask) -> Sums:
+        if isinstance(expr, c.Element) and self.names.places[expr.array] == "global":
+            self.total["looked_at"] += int(active.sum()) * self.size
+            return self.nothing(is_known=True)
+        return super().value(expr, active)
+
+    def is_value(self, expr: c.CExpression) -> bool:
+        is_global = isinstance(expr, c.Element) and self.names.places[expr.array] == "global"
+        return is_global or super().is_value(expr)
+
     def assign(self, node: c.Assign, active: Mask) -> None:
+        target = node.target
+        if isinstance(target, c.Element) and self.names.places[target.array] == "global":
+            own = self.names.type_of(target).itemsize
+            self.total["published"] += int(active.sum()) * own
+            return
         calls = (part for part in c.walk(node.value) if isinstance(part, c.Call))
         exchanges = sum(call.function in SHUFFLES or call.function in VOTES for call in calls)
         self.total["shuffles"] += exchanges * self._warps(active)
@@ -93,11 +131,22 @@ class _Counting(Lockstep):
         for warp in np.unique(self.warp[active]):
             mine = np.flatnonzero(active & (self.warp == warp))
             addresses = {int(self.lane[t]): int(cells[t]) * self.size for t in mine}
-            self.total["requests"] += 1
-            self.total["wavefronts"] += _passes(addresses, self.size, is_write=is_write)
+            passes = _passes(addresses, self.size, is_write=is_write)
             if is_atomic:  # those of one cell take turns
-                most = Counter(addresses.values()).most_common(1)[0][1]
-                self.total["wavefronts"] += most - 1
+                passes += Counter(addresses.values()).most_common(1)[0][1] - 1
+            self.total.update(requests=1, wavefronts=passes)
+            if is_write:
+                self.total.update(requests_stored=1, wavefronts_stored=passes)
+
+
+def _is_of_tiles(node: c.For | c.Let) -> bool:
+    """Whether a loop is over windows of tiles, or a constant the place of one."""
+    parts = (p for expr in c.expressions(node) for p in c.walk(expr))
+    return any(isinstance(part, c.Cast) for part in parts)
+
+
+def _awaits(expr: c.CExpression) -> bool:
+    return any(isinstance(p, c.Call) and p.function == "lk_await" for p in c.walk(expr))
 
 
 def _passes(addresses: Mapping[int, int], size: int, *, is_write: bool) -> int:

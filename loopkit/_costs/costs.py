@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from loopkit._budget import in_turn
-from loopkit._cached import cached_property
-from loopkit._costs.accesses import accesses_of
+from loopkit._cached import cached_property, memoised, once
+from loopkit._costs.accesses import Access, accesses_of
 from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
 from loopkit._costs.by_data import ByData
 from loopkit._costs.calls import ONCE, Calls
@@ -20,6 +20,7 @@ from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
 from loopkit._costs.on_device import OnDevice
 from loopkit._costs.operation_counts import Operation, operations_of
+from loopkit._costs.quantities import counted
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR
@@ -33,7 +34,7 @@ from loopkit._program import Program
 from loopkit._types import known_types
 
 if TYPE_CHECKING:
-    from loopkit._costs.table import Table
+    from loopkit._costs.text_table import Table
 
 __all__ = ["AccessCosts", "Costs", "Footprint", "costs"]
 
@@ -84,7 +85,7 @@ class Costs(OnDevice):
     @property
     def launched(self) -> str:
         """What is launched, in words."""
-        return f"{self.blocks:,} blocks of {self.threads:,} threads"
+        return f"{counted(self.blocks, 'block')} of {counted(self.threads, 'thread')}"
 
     @property
     def grids(self) -> str:
@@ -136,19 +137,6 @@ class Costs(OnDevice):
 
         return parts(self)
 
-    def __str__(self) -> str:
-        from loopkit._costs.table import as_text
-
-        return as_text(self.parts())
-
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        from loopkit._display.costs import costs_html
-        from loopkit._display.markup import bundle
-
-        return bundle(lambda: costs_html(self), lambda: str(self), include, exclude)
-
 
 @in_turn
 def costs(
@@ -174,47 +162,108 @@ def costs(
     :class:`~loopkit.InvalidArgumentError` for sizes that are missing or that no call may have,
     :class:`~loopkit.UnknownNameError` for others and for devices, and what lowering raises.
     """
+    sizes = check_sizes(kernel, sizes, "costs")
+    return costs_of_counts(kernel, sizes, counts_at(kernel, sizes, data), device, arch)
+
+
+def counts_at(kernel: Kernel, sizes: Mapping[str, int], data: Data = NO_DATA) -> Counts:
+    """What a launch with these sizes does, each number counted when it is first asked for."""
     from loopkit.codegen.prepare import prepare
 
-    sizes = check_sizes(kernel, sizes, "costs")
     launch = kernel.launch_config(**sizes)
     assert not isinstance(launch, tuple)
+    counter = Counting(model_of(prepare(kernel)), sizes, launch.block, data=data)
+    return Counts(counter, launch.grid)
+
+
+def costs_of_counts(
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    found: Counts,
+    device: Device | str | None = None,
+    arch: str | None = None,
+) -> Costs:
+    """All that was counted of a launch."""
     made: Program = kernel.program()
     return Costs(
         kernel=kernel.name,
         sizes=tuple(sorted(sizes.items())),
-        grid=launch.grid,
-        block=launch.block,
+        grid=found.grid,
+        block=found.counter.block,
         shared_bytes=made.static_shared + made.dynamic_shared,
         source=kernel,
         asked=None if device is None else chosen(device),
         arch=arch,
-        **counts(Counting(model_of(prepare(kernel)), sizes, launch.block, data=data)),
+        **found.fields(),
     )
 
 
-def counts(counter: Counting) -> dict[str, Any]:
-    """What a launch does: some fields of :class:`Costs`."""
-    model, sizes, calls, by_data = counter.model, counter.sizes, counter.calls, counter.by_data
-    statements = {
-        s.id: instances_at(model, s.id, sizes, (), calls, by_data) for s in model.kernel.statements
-    }
-    instances = {name: counted for name, (counted, _) in statements.items()}
-    accesses = [a for a in accesses_of(model.kernel) if counter.space(a) in SPACES.values()]
-    found = tuple(map(counter.costs, accesses))
-    as_if = {a.statement for a in found if a.at_most}
-    return {
-        "instances": tuple(instances.items()),
-        "operations": operations_at(model, instances, sizes, calls, by_data),
-        "accesses": found,
-        "footprints": tuple(counter.footprints(accesses)),
-        "at_most": tuple(
-            name
-            for name, (counted, exact) in statements.items()
-            if name in as_if or not (exact or counted is None)
-        ),
-        "needs": tuple(sorted({*missing_of(by_data), *(n for a in found for n in a.needs)})),
-    }
+class Counts:
+    """What a launch does: some fields of :class:`Costs`, each found when it is first asked for."""
+
+    def __init__(self, counter: Counting, grid: tuple[int, int, int]) -> None:
+        self.counter = counter
+        self.grid = grid
+        self.known: dict[int, AccessCosts] = {}
+
+    @cached_property
+    def _statements(self) -> Mapping[str, tuple[int | None, bool]]:
+        """How often each statement runs, and whether that is exact."""
+        c = self.counter
+        return {
+            s.id: instances_at(c.model, s.id, c.sizes, (), c.calls, c.by_data)
+            for s in c.model.kernel.statements
+        }
+
+    @cached_property
+    def instances(self) -> tuple[tuple[str, int | None], ...]:
+        """How often each statement runs."""
+        return tuple((name, counted) for name, (counted, _) in self._statements.items())
+
+    @cached_property
+    def operations(self) -> Operations:
+        """How often what is done."""
+        c = self.counter
+        return operations_at(c.model, dict(self.instances), c.sizes, c.calls, c.by_data)
+
+    @cached_property
+    def listed(self) -> tuple[Access, ...]:
+        """The accesses that cost something."""
+        every = accesses_of(self.counter.model.kernel)
+        return tuple(a for a in every if self.counter.space(a) in SPACES.values())
+
+    def requests(self, number: int) -> AccessCosts:
+        """What one of them costs, without who touches its cells again."""
+        return once(self.known, number, self.counter.without_reuse, self.listed[number])
+
+    @memoised
+    def access(self, number: int) -> AccessCosts:
+        """What one of them costs."""
+        return self.counter.with_reuse(self.listed[number], self.requests(number))
+
+    @cached_property
+    def footprints(self) -> tuple[Footprint, ...]:
+        """The bytes that are touched of each array in global memory."""
+        return tuple(self.counter.footprints(self.listed))
+
+    def fields(self) -> dict[str, Any]:
+        """All of it."""
+        found = tuple(map(self.access, range(len(self.listed))))
+        as_if = {a.statement for a in found if a.at_most}
+        return {
+            "instances": self.instances,
+            "operations": self.operations,
+            "accesses": found,
+            "footprints": self.footprints,
+            "at_most": tuple(
+                name
+                for name, (counted, exact) in self._statements.items()
+                if name in as_if or not (exact or counted is None)
+            ),
+            "needs": tuple(
+                sorted({*missing_of(self.counter.by_data), *(n for a in found for n in a.needs)})
+            ),
+        }
 
 
 def missing_of(by_data: ByData) -> Iterator[str]:

@@ -103,9 +103,23 @@ class Counting:
 
     def costs(self, access: Access) -> AccessCosts:
         """What an access costs."""
+        return self.with_reuse(access, self.without_reuse(access))
+
+    def with_reuse(self, access: Access, found: AccessCosts) -> AccessCosts:
+        """What it costs, with who touches its cells again."""
+        if found.counts is None or found.reuse is not None or found.space != "global":
+            return found
+        where = self.by_sets(access)
+        if where is None:
+            return found
+        with suppress(TooManyPointsError):
+            return replace(found, reuse=self.reuse(where, found.counts.threads))
+        return found
+
+    def without_reuse(self, access: Access) -> AccessCosts:
+        """What an access costs; who touches its cells again only where data say it."""
         space, itemsize = self.space(access), self.itemsize(access)
         counts, touched, why, at_most = None, None, "", False
-        where: AddressMap | None = None
         try:
             where = self.by_sets(access)
             if where is None:
@@ -117,9 +131,6 @@ class Counting:
             why = "data decide"
         except (TooManyPointsError, EndlessError):
             why = "too many cases"
-        if counts is not None and where is not None and space == "global":
-            with suppress(TooManyPointsError):
-                touched = self.reuse(where, counts.threads)
         return AccessCosts(
             access.statement,
             text_of(access),

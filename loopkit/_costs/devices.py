@@ -115,6 +115,12 @@ CAPABILITIES: Mapping[str, Capability] = {
 }
 
 
+def capability_of(arch: str) -> Capability | None:
+    """What multiprocessors hold that run code for ``sm_90a``; None where that is not known."""
+    number = int(re.sub(r"\D", "", arch) or 0)
+    return CAPABILITIES.get(f"{number // 10}.{number % 10}")
+
+
 @dataclass(frozen=True)
 class Device(Printed):
     """A GPU, as far as costs depend on it.
@@ -239,6 +245,19 @@ def chosen(device: Device | str | None) -> Device:
             error.instead = "did you mean " + " or ".join(f"'{name}'" for name in near) + "?"
         raise error
     return found
+
+
+def running(arch: str) -> Device:
+    """The GPU here if code for ``sm_90a`` is made for it; else one that it is made for.
+
+    An H100 where no device is known that it is made for; ``note`` says so.
+    """
+    here = chosen(None)
+    if here.capability == capability_of(arch):
+        return here
+    made_for = (d for d in DEVICES.values() if d.capability == capability_of(arch))
+    found = next(made_for, DEVICES[DEFAULT])
+    return replace(found, note=f"assumed: none was named, and code is for {arch}")
 
 
 def _named(name: str) -> Device | None:

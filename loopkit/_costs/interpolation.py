@@ -3,7 +3,8 @@
 Counts of integer points are quasi-polynomials (Ehrhart 1962; Clauss 1996): for sizes of one
 residue modulo a period, and beyond the smallest, they are polynomials.  So all numbers of a launch
 are counted at sizes of one residue, a period apart; the differences tell the degree in each size
-(Newton), the grid of samples the coefficients.  Each polynomial is then compared with counts at
+(Newton), the coefficients are those of a product of polynomials of one size each where that has
+all counts, and else told by a grid of samples.  Each polynomial is then compared with counts at
 further sizes; and with sizes of other residues, so that it is told for all that it holds for.
 """
 
@@ -19,7 +20,7 @@ from loopkit import _budget
 from loopkit._costs.polynomial import QuasiPolynomial, constant
 from loopkit._frozen import dataclass
 
-Numbers = tuple[int | None, ...]
+Numbers = Sequence[int | None]
 Sample = Callable[[Mapping[str, int]], Numbers]
 
 
@@ -72,40 +73,36 @@ def interpolated(sample: Sample, lattice: Lattice) -> list[QuasiPolynomial | Non
     """
     if not lattice.names:
         return [None if v is None else constant(v) for v in sample({})]
-    degrees = [_degree(sample, lattice, axis) for axis in range(len(lattice.names))]
-    grid = list(product(*(range(d + 1) for d in degrees)))
-    if len(grid) > _budget.SAMPLES:
-        raise NotPolynomialError(0, f"{len(grid):,} exact counts would be needed to tell")
-    values = [sample(lattice.at(steps)) for steps in grid]
-    unknown = [n for n in range(len(values[0])) if any(v[n] is None for v in values)]
-    numbers = [n for n in range(len(values[0])) if n not in unknown]
-    fitted = {
-        n: _fit({s: v[n] or 0 for s, v in zip(grid, values, strict=True)}, lattice) for n in numbers
-    }
+    lines = [_along(sample, lattice, axis) for axis in range(len(lattice.names))]
+    first = sample(lattice.at([0] * len(lines)))
+    known = [n for n in range(len(first)) if first[n] is not None]
+    degrees = [len(line) - 2 for line in lines]
     further = [tuple(d + 1 + (k + axis) % 2 for axis, d in enumerate(degrees)) for k in range(2)]
-    for steps in further:
-        sizes = lattice.at(steps)
-        _compare(fitted, sample, sizes)
+    # Most numbers are products of what each size gives: the samples along the axes tell them.
+    fitted = {n: _product([[v[n] or 0 for v in line] for line in lines], lattice) for n in known}
+    others = {n for steps in further for n in _differs(fitted, sample, lattice.at(steps))}
+    if others:
+        grid = list(product(*(range(d + 1) for d in degrees)))
+        if len(grid) > _budget.SAMPLES:
+            raise NotPolynomialError(0, f"{len(grid):,} exact counts would be needed to tell")
+        values = {steps: sample(lattice.at(steps)) for steps in grid}
+        for n in others:
+            fitted[n] = _fit({s: v[n] or 0 for s, v in values.items()}, lattice)
+        for steps in further:
+            _compare({n: fitted[n] for n in others}, sample, lattice.at(steps))
     told = _residues(sample, lattice, fitted, further[0])
-    return [told.get(n) for n in range(len(values[0]))]
+    return [told.get(n) for n in range(len(first))]
 
 
-def _degree(sample: Sample, lattice: Lattice, axis: int) -> int:
-    """The highest degree of any number in one size."""
-
-    def along(step: int) -> Numbers:
-        return sample(lattice.at([step if n == axis else 0 for n in range(len(lattice.names))]))
-
-    values = [along(0)]
-    for degree in range(_budget.DEGREE + 1):
-        values.append(along(degree + 1))
-        left = [
-            number
-            for number in range(len(values[0]))
-            if _difference([v[number] for v in values]) != 0
-        ]
-        if not left:
-            return degree
+def _along(sample: Sample, lattice: Lattice, axis: int) -> list[Numbers]:
+    """Samples along one size: two more than the highest degree of any number in it."""
+    names = range(len(lattice.names))
+    values: list[Numbers] = []
+    for step in range(_budget.DEGREE + 2):
+        values.append(sample(lattice.at([step if n == axis else 0 for n in names])))
+        left = [n for n in range(len(values[0])) if _difference([v[n] for v in values]) != 0]
+        if step and not left:
+            return values
     name = lattice.names[axis]
     raise NotPolynomialError(
         left[0],
@@ -121,6 +118,15 @@ def _difference(values: Sequence[int | None]) -> int:
         return 0
     last = len(known) - 1
     return sum((-1) ** (last - k) * comb(last, k) * v for k, v in enumerate(known))
+
+
+def _product(lines: Sequence[Sequence[int]], lattice: Lattice) -> dict[tuple[int, ...], Fraction]:
+    """The product of polynomials of one size each that has these values along each."""
+    found: dict[tuple[int, ...], Fraction] = {(): Fraction(lines[0][0])}
+    for line, first, period in zip(lines, lattice.first, lattice.period, strict=True):
+        parts = _line([Fraction(v, line[0] or 1) for v in line], first, period)
+        found = {(*e, n): c * part for e, c in found.items() for n, part in enumerate(parts)}
+    return {e: c for e, c in found.items() if c}
 
 
 def _fit(
@@ -202,12 +208,18 @@ def _residues(
     moduli = {number: list(lattice.period) for number in fitted}
     for axis, period in enumerate(lattice.period):
         for prime, power in _factors(period):
-            open_ = set(fitted)
-            for k in range(1, power + 1):
-                beside = [period // prime**k if n == axis else 0 for n in range(len(steps))]
-                sizes = lattice.at(steps, beside)
-                open_ -= _differs({n: fitted[n] for n in open_}, sample, sizes)
-                for number in open_:
+            besides = [
+                [period // prime**k if n == axis else 0 for n in range(len(steps))]
+                for k in range(1, power + 1)
+            ]
+            failed = _differs(fitted, sample, lattice.at(steps, besides[-1]))
+            # What holds beside by the least there is needs no look at what is in between.
+            for number in fitted.keys() - failed:
+                moduli[number][axis] //= prime**power
+            for beside in besides[:-1]:
+                mine = {n: fitted[n] for n in failed}
+                failed = failed - _differs(mine, sample, lattice.at(steps, beside))
+                for number in failed:
                     moduli[number][axis] //= prime
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, own in moduli.items():

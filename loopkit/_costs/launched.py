@@ -9,6 +9,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._poly.model import Model, model_of
+from loopkit._slabs import settled
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ def launched(kernel: Kernel) -> tuple[Launched, ...]:
     from loopkit.codegen.launches import parts_in, parts_of
     from loopkit.codegen.prepare import prepare
 
+    kernel = settled(kernel)
     if is_one_launch(kernel):
         return (Launched(0, kernel, model_of(prepare(kernel)), ONCE),)
     return tuple(

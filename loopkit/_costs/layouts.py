@@ -44,12 +44,15 @@ if TYPE_CHECKING:
 class Layout:
     """Another layout of a shared array: ``call`` is the transform that makes it.
 
-    All requests then take ``wavefronts``, and the array ``bytes`` more.
+    All requests then take ``wavefronts``, and the array ``bytes`` more.  ``transform`` and
+    ``numbers`` are the name in that call, and what follows the array.
     """
 
     call: str
     wavefronts: int
     bytes: int
+    transform: str = ""
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,8 @@ def _best(
             arguments = [f'"{array.name}"', *map(str, numbers)]
             arguments += [f"{name}={value}" for name, value in options.items()]
             more = tried.bytes(array) - tried.bytes(tried.array)
-            return Layout(f"{transform}({', '.join(arguments)})", found, more)
+            call = f"{transform}({', '.join(arguments)})"
+            return Layout(call, found, more, transform, numbers)
     return None
 
 

@@ -8,6 +8,7 @@ units, with what the driver reserves.
 from __future__ import annotations
 
 from loopkit._costs.devices import SCHEDULERS, Capability, Device
+from loopkit._costs.quantities import counted
 from loopkit._errors import ResourceError
 from loopkit._frozen import dataclass
 from loopkit._printed import Printed
@@ -49,7 +50,7 @@ class Occupancy(Printed):
     def __str__(self) -> str:
         room = ", ".join(f"{name} {blocks}" for name, blocks in self.limits)
         return (
-            f"{_plural(self.blocks, 'block')} a multiprocessor, {self.warps} of {self.most_warps} "
+            f"{counted(self.blocks, 'block')} a multiprocessor, {self.warps} of {self.most_warps} "
             f"warps ({self.share:.0%}), limited by {' and '.join(self.limited_by)}\n"
             f"  blocks that there is room for: {room}"
         )
@@ -159,7 +160,3 @@ class Tail(Printed):
 def waves_of(device: Device, at_once: Occupancy, blocks: int) -> Tail:
     """The waves of a grid of so many blocks."""
     return Tail(blocks, device.multiprocessors, at_once.blocks * device.multiprocessors)
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from loopkit._costs.costs import Costs, costs
 from loopkit._costs.data_values import NO_DATA, Data
-from loopkit._costs.devices import Device
+from loopkit._costs.devices import Device, chosen
 from loopkit._costs.open_sequence import OpenSequenceCosts, open_sequence_costs
 from loopkit._costs.open_sizes import OpenCosts, open_costs
 from loopkit._costs.sequence import SequenceCosts, sequence_costs
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
+from loopkit._slabs import settled
 
 AnyCosts = Costs | SequenceCosts
 
@@ -24,6 +25,8 @@ def costs_of(
     data: Data = NO_DATA,
 ) -> AnyCosts:
     """What a call with these sizes does: see :func:`~loopkit._costs.costs.costs`."""
+    device = None if device is None else chosen(device)  # refused before anything is counted
+    kernel = settled(kernel)
     count = costs if is_one_launch(kernel) else sequence_costs
     return count(kernel, sizes, device, arch, data)
 
@@ -35,5 +38,7 @@ def open_costs_of(
     arch: str | None = None,
 ) -> OpenCosts | OpenSequenceCosts:
     """The costs of a call of which only some sizes are given, or none."""
+    device = None if device is None else chosen(device)
+    kernel = settled(kernel)
     count = open_costs if is_one_launch(kernel) else open_sequence_costs
     return count(kernel, given, device, arch)

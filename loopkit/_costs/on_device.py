@@ -11,37 +11,26 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from loopkit._cached import cached_property
-from loopkit._costs.devices import Device, chosen
+from loopkit._costs.devices import Device
 from loopkit._costs.occupancy import Occupancy, Tail, blocks_at_once, waves_of
 from loopkit._costs.roofline import Roofline, roofline_of
+from loopkit._costs.shown import ShownCosts
 from loopkit._errors import InvalidArgumentError, LoopkitError
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
-    from loopkit._kernel import Kernel
-    from loopkit._pictures.roofline_plot import RooflinePicture
     from loopkit._run.resources import Resources
 
 
-class OnDevice:
+class OnDevice(ShownCosts):
     """The part of :class:`Costs` that depends on a device.
 
-    ``source`` is the kernel, ``asked`` the device that was asked for, ``arch`` what to compile for;
-    each of the latter None where nothing was said.
+    ``arch`` is what to compile for, None where nothing was said.
     """
 
     if TYPE_CHECKING:
-        kernel: str
-        sizes: tuple[tuple[str, int], ...]
-        source: Kernel
-        asked: Device | None
         arch: str | None
         grid: tuple[int, int, int]
-
-    @cached_property
-    def device(self) -> Device:
-        """The device asked for; else the GPU here; else an H100, and its ``note`` says so."""
-        return chosen(self.asked)
 
     @cached_property
     def resources(self) -> Resources:
@@ -74,12 +63,6 @@ class OnDevice:
     def roofline(self) -> Roofline:
         """The time that a launch takes at least, and what sets it."""
         return roofline_of(cast("Costs", self), self.device)
-
-    def plot_roofline(self, *, measured: float | None = None) -> RooflinePicture:
-        """The roofline as a picture, with a time in seconds beside it where one was measured."""
-        from loopkit._pictures.roofline_plot import roofline_picture
-
-        return roofline_picture(self.source, self.sizes, self.roofline, measured)
 
 
 def arch_for(device: Device, arch: str | None) -> str:

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from loopkit._budget import in_turn
 from loopkit._costs.devices import Device
+from loopkit._costs.on_demand import Change, Part, Value, part
 from loopkit._costs.open_sizes import (
-    Change,
     OpenCosts,
-    Value,
     aligned,
+    barriers_at,
     changed,
-    changed_barrier,
+    changed_barriers,
+    changed_footprints,
+    parts_of_counts,
     polynomials,
 )
 from loopkit._costs.polynomial import QuasiPolynomial
-from loopkit._costs.sequence import LaunchCosts, SequenceCosts, sequence_costs
+from loopkit._costs.sequence import (
+    CountedLaunch,
+    LaunchCosts,
+    SequenceCosts,
+    bytes_from_before,
+    call_at,
+    costs_of_call,
+    footprints_of_call,
+)
 from loopkit._costs.sizes import check_names
+from loopkit._costs.values import Footprint
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
-    from loopkit._costs.table import Table
+    from loopkit._costs.text_table import Table
 
 
 @dataclass(frozen=True)
@@ -86,59 +98,65 @@ def open_sequence_costs(
     Arguments and errors are those of :func:`~loopkit._costs.open_sizes.open_costs`.
     """
     given = check_names(kernel, given)
-    seen: list[SequenceCosts] = []
+    seen: list[tuple[Mapping[str, int], tuple[CountedLaunch, ...]]] = []
 
-    def sample(sizes: Mapping[str, int]) -> Iterator[tuple[str, Value]]:
-        seen.append(sequence_costs(kernel, sizes, device, arch))
-        return _numbers_of(seen[-1])
+    def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
+        call = call_at(kernel, sizes)
+        seen.append((sizes, call))
+        for one in call:
+            yield from (_of_launch(one.launch.kernel.name, p) for p in _parts_of_launch(one))
+        footprints = cache(lambda: footprints_of_call(call))
+        yield part(lambda change: _changed_footprints(footprints(), change))
 
-    names, found = polynomials(kernel, given, sample)
+        def before(change: Change) -> object:
+            return _changed_before(bytes_from_before(kernel, footprints(), sizes), change)
+
+        yield part(before)
+
+    names, found = polynomials(kernel, given, parts)
     values = iter(found)
-    first = seen[0]
+    sizes, call = seen[0]
+    first = costs_of_call(kernel, sizes, call, device, arch)
     launches = tuple(
-        aligned(one, [costs.launches[number] for costs in seen])
+        aligned(one, [call[number].counts for _, call in seen])
         for number, one in enumerate(first.launches)
     )
     made = _changed(replace(first, launches=launches), lambda _what, _value: next(values))
-    sizes = tuple(sorted(given.items()))
-    own = (replace(one, sizes=sizes, open_sizes=names) for one in made.launches)
-    return replace(made, launches=tuple(own), sizes=sizes, open_sizes=names)
+    known = tuple(sorted(given.items()))
+    own = (replace(one, sizes=known, open_sizes=names) for one in made.launches)
+    return replace(made, launches=tuple(own), sizes=known, open_sizes=names)
 
 
 def _fields(value: Any, kind: type) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(kind)}
 
 
-def _numbers_of(costs: SequenceCosts) -> Iterator[tuple[str, Any]]:
+def _numbers_of(costs: SequenceCosts) -> Sequence[tuple[str, Any]]:
     """All counts, with words for what they count, in a fixed order."""
-    found: list[tuple[str, Any]] = []
-
-    def note(what: str, value: Any) -> Any:
-        found.append((what, value))
-        return value
-
-    _changed(costs, note)
-    return iter(found)
+    return part(partial(_changed, costs))()
 
 
 def _changed(costs: SequenceCosts, change: Change) -> OpenSequenceCosts:
     """Costs with every count changed."""
-    whole = "the whole call"
     made = _fields(costs, SequenceCosts)
     made["launches"] = tuple(_changed_launch(one, change) for one in costs.launches)
-    made["footprints"] = tuple(
-        replace(
-            f,
-            read=change(f"bytes read of {f.array} by {whole}", f.read),
-            written=change(f"bytes written of {f.array} by {whole}", f.written),
-        )
-        for f in costs.footprints
-    )
-    made["from_before"] = tuple(
-        (array, change(f"bytes read of {array} from before {whole}", n))
-        for array, n in costs.from_before
-    )
+    made["footprints"] = _changed_footprints(costs.footprints, change)
+    made["from_before"] = _changed_before(costs.from_before, change)
     return OpenSequenceCosts(**made)
+
+
+_WHOLE = "the whole call"
+
+
+def _changed_footprints(footprints: Iterable[Footprint], change: Change) -> tuple[Footprint, ...]:
+    return changed_footprints(footprints, lambda what, n: change(f"{what} by {_WHOLE}", n))
+
+
+def _changed_before(
+    before: Iterable[tuple[str, Value]], change: Change
+) -> tuple[tuple[str, Any], ...]:
+    words = "bytes read of {} from before {}"
+    return tuple((array, change(words.format(array, _WHOLE), n)) for array, n in before)
 
 
 def _changed_launch(launch: LaunchCosts, change: Change) -> OpenLaunchCosts:
@@ -146,7 +164,23 @@ def _changed_launch(launch: LaunchCosts, change: Change) -> OpenLaunchCosts:
         return change(f"{launch.kernel}: {what}", value)
 
     made = _fields(changed(launch, in_launch), LaunchCosts)
-    made["times"] = in_launch("launches", launch.times)
-    made["total_blocks"] = in_launch("blocks", launch.total_blocks)
-    waits = tuple(changed_barrier(barrier, in_launch) for barrier in launch.barriers)
+    made["times"], made["total_blocks"] = _changed_times(launch.times, launch.blocks, in_launch)
+    waits = changed_barriers(lambda: launch.barriers, in_launch)
     return OpenLaunchCosts(**made, waits=waits)
+
+
+def _changed_times(times: int, blocks: int, change: Change) -> tuple[Any, Any]:
+    return change("launches", times), change("blocks", blocks)
+
+
+def _parts_of_launch(one: CountedLaunch) -> Iterator[Part]:
+    """The numbers of a launch, as :func:`_changed_launch` lists them."""
+    kernel, counts = one.launch.kernel, one.counts
+    yield from parts_of_counts(counts)
+    yield part(partial(_changed_times, one.times, one.blocks))
+    yield part(partial(changed_barriers, partial(barriers_at, kernel, counts)))
+
+
+def _of_launch(name: str, own: Part) -> Part:
+    """A part with the name of the launch in what it says."""
+    return part(lambda change: [change(f"{name}: {what}", value) for what, value in own()])

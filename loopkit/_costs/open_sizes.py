@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopkit import _budget, _sets
 from loopkit._arrays import ValueArg, strides_of
 from loopkit._budget import in_turn
-from loopkit._costs.barrier_counts import BarrierCosts
-from loopkit._costs.costs import Costs, costs
+from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
+from loopkit._costs.costs import Costs, Counts, costs_of_counts, counts_at
 from loopkit._costs.devices import Device
 from loopkit._costs.interpolation import Lattice, NoLaunchError, NotPolynomialError, interpolated
 from loopkit._costs.layouts import Layouts
+from loopkit._costs.on_demand import Change, OnDemand, Part, Value, part
 from loopkit._costs.polynomial import QuasiPolynomial
 from loopkit._costs.reuse import Reuse
 from loopkit._costs.sizes import check_names
-from loopkit._costs.values import AccessCosts
+from loopkit._costs.values import AccessCosts, Footprint
 from loopkit._costs.warps import LINE, WarpCosts
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import variable_names
@@ -28,10 +30,8 @@ from loopkit._linear import NotAffineError
 from loopkit._points import smallest_point
 
 if TYPE_CHECKING:
-    from loopkit._costs.table import Table
+    from loopkit._costs.text_table import Table
 
-Value = int | None
-Change = Callable[[str, Value], Any]
 C = TypeVar("C", bound=Costs)
 
 
@@ -102,68 +102,98 @@ def open_costs(
     which; and what :func:`~loopkit._costs.costs.costs` raises.
     """
     given = check_names(kernel, given)
-    seen: dict[tuple[int, ...], Costs] = {}
+    seen: list[Counts] = []
 
-    def sample(sizes: Mapping[str, int]) -> Iterator[tuple[str, Value]]:
-        made = seen[tuple(sizes.values())] = costs(kernel, sizes, device, arch)
-        return numbers_of(made)
+    def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
+        seen.append(found := counts_at(kernel, sizes))
+        yield from parts_of_counts(found)
+        yield part(partial(changed_barriers, partial(barriers_at, kernel, found)))
 
-    names, found = polynomials(kernel, given, sample)
-    every = list(seen.values())
-    first = aligned(every[0], every)
+    names, found = polynomials(kernel, given, parts)
     values = iter(found)
-    made = changed(first, lambda _what, _value: next(values))
-    waits = [changed_barrier(b, lambda _what, _value: next(values)) for b in first.barriers]
+
+    def change(_what: str, _value: Value) -> Any:
+        return next(values)
+
+    sizes = seen[0].counter.sizes
+    first = aligned(costs_of_counts(kernel, sizes, seen[0], device, arch), seen)
+    made = changed(first, change)
+    waits = changed_barriers(lambda: first.barriers, change)
     whole = {f.name: getattr(made, f.name) for f in fields(Costs)}
     whole["sizes"] = tuple(sorted(given.items()))
-    return OpenCosts(**whole, open_sizes=names, waits=tuple(waits))
+    return OpenCosts(**whole, open_sizes=names, waits=waits)
+
+
+def parts_of_counts(found: Counts) -> Iterator[Part]:
+    """The numbers of a launch but its barriers, as :func:`changed` lists them."""
+
+    def requests(number: int, change: Change) -> object:
+        return _changed_requests(found.requests(number), change)
+
+    def reuse(number: int, change: Change) -> object:
+        return _changed_reuse(found.access(number), change)
+
+    yield part(partial(_changed_whole, found))
+    for number in range(len(found.listed)):
+        yield part(partial(requests, number))
+        yield part(partial(reuse, number))
+    yield part(lambda change: changed_footprints(found.footprints, change))
+
+
+def barriers_at(kernel: Kernel, found: Counts) -> tuple[BarrierCosts, ...]:
+    """The barriers of a launch with the sizes of some counts."""
+    counter = found.counter
+    return barriers_of(kernel, counter.sizes, found.grid, counter.block, counter.calls)
 
 
 def polynomials(
     kernel: Kernel,
     given: Mapping[str, int],
-    count: Callable[[Mapping[str, int]], Iterator[tuple[str, Value]]],
+    count: Callable[[Mapping[str, int]], Iterable[Part]],
 ) -> tuple[tuple[str, ...], list[QuasiPolynomial | None]]:
     """The sizes that are not given, and all numbers that *count* gives at sizes, by them.
 
-    *count* says of each what it is, too.  Raises :class:`InvalidArgumentError` where a number is
-    no polynomial of the sizes, and says which.
+    *count* says of each what it is, too; parts of which no number is asked for are not counted.
+    Raises :class:`InvalidArgumentError` where a number is no polynomial of the sizes, and says
+    which.
     """
     names = tuple(name for name in kernel.sizes if name not in given)
     lattice = _lattice(kernel, given, names)
-    seen: dict[tuple[int, ...], tuple[tuple[str, Value], ...]] = {}
+    seen: dict[tuple[int, ...], OnDemand] = {}
 
-    def sample(sizes: Mapping[str, int]) -> tuple[Value, ...]:
+    def sample(sizes: Mapping[str, int]) -> OnDemand:
         key = tuple(sizes[name] for name in names)
         if key not in seen:
             where = {**given, **sizes}
             if _sets.at_values(kernel.assumptions.set, where).is_empty():
                 raise NoLaunchError(where)
-            seen[key] = tuple(count(where))
-        return tuple(value for _, value in seen[key])
+            first = next(iter(seen.values()), None)
+            seen[key] = OnDemand(count(where), None if first is None else first.places)
+        return seen[key]
 
     try:
         try:
-            return names, interpolated(sample, lattice)
+            found = interpolated(sample, lattice)
         except NotPolynomialError:
             # Small sizes may be a case of their own.
-            return names, interpolated(sample, lattice.later(2))
+            found = interpolated(sample, lattice.later(2))
     except NoLaunchError as error:
         raise _unsampled(kernel, error.sizes) from None
     except NotPolynomialError as error:
-        what, _ = next(iter(seen.values()))[error.number]
+        what = next(iter(seen.values())).what(error.number)
         raise InvalidArgumentError(
             f"the {what} of '{kernel.name}' cannot be told for all sizes: {error.why}",
             instead=f"costs({', '.join(f'{n}=...' for n in kernel.sizes)}) counts it at numbers",
         ) from None
+    return names, found
 
 
-def aligned(costs: C, seen: Sequence[Costs]) -> C:
-    """Costs with the alignment that accesses have at all sizes that were seen."""
+def aligned(costs: C, seen: Sequence[Counts]) -> C:
+    """Costs with the alignment that accesses have at all sizes at which they were counted."""
     found = []
     for number, access in enumerate(costs.accesses):
         if access.counts is not None:
-            every = [c.accesses[number].counts for c in seen]
+            every = [c.known[number].counts for c in seen if number in c.known]
             least = min(c.alignment for c in every if c is not None)
             access = replace(access, counts=replace(access.counts, alignment=least))
         found.append(access)
@@ -179,74 +209,98 @@ def _unsampled(kernel: Kernel, sizes: Mapping[str, int]) -> InvalidArgumentError
     )
 
 
-def numbers_of(costs: Costs) -> Iterator[tuple[str, Any]]:
+def numbers_of(costs: Costs) -> Sequence[tuple[str, Any]]:
     """All counts, with words for what they count, in a fixed order."""
-    found: list[tuple[str, Any]] = []
 
-    def note(what: str, value: Any) -> Any:
-        found.append((what, value))
-        return value
+    def all_of(change: Change) -> None:
+        changed(costs, change)
+        changed_barriers(lambda: costs.barriers, change)
 
-    changed(costs, note)
-    for barrier in costs.barriers:
-        changed_barrier(barrier, note)
-    return iter(found)
+    return part(all_of)()
 
 
 def changed(costs: Costs, change: Change) -> Costs:
     """Costs with every count changed."""
     return replace(
         costs,
-        grid=tuple(
+        **_changed_whole(costs, change),
+        accesses=tuple(_changed_access(a, change) for a in costs.accesses),
+        footprints=changed_footprints(costs.footprints, change),
+    )
+
+
+def _changed_whole(costs: Costs | Counts, change: Change) -> dict[str, Any]:
+    """What is counted of no array."""
+    return {
+        "grid": tuple(
             change(f"blocks along {axis}", n) for axis, n in zip("xyz", costs.grid, strict=True)
         ),
-        instances=tuple((name, change(f"instances of {name}", n)) for name, n in costs.instances),
-        operations=tuple(
+        "instances": tuple(
+            (name, change(f"instances of {name}", n)) for name, n in costs.instances
+        ),
+        "operations": tuple(
             ((kind, dtype), change(f"{kind} of {dtype}", n))
             for (kind, dtype), n in costs.operations
         ),
-        accesses=tuple(_changed_access(a, change) for a in costs.accesses),
-        footprints=tuple(
-            replace(
-                f,
-                read=change(f"bytes read of {f.array}", f.read),
-                written=change(f"bytes written of {f.array}", f.written),
-            )
-            for f in costs.footprints
-        ),
+    }
+
+
+def changed_footprints(footprints: Iterable[Footprint], change: Change) -> tuple[Footprint, ...]:
+    """Footprints with every count changed."""
+    return tuple(
+        replace(
+            f,
+            read=change(f"bytes read of {f.array}", f.read),
+            written=change(f"bytes written of {f.array}", f.written),
+        )
+        for f in footprints
     )
 
 
 def _changed_access(access: AccessCosts, change: Change) -> AccessCosts:
-    where = f"{access.text} ({access.verb}, {access.statement})"
+    counts = _changed_requests(access, change)
+    return replace(access, counts=counts, reuse=_changed_reuse(access, change))
+
+
+def _changed_requests(access: AccessCosts, change: Change) -> Any:
     pieces = "sectors" if access.space == "global" else "wavefronts"
     words = {
         "pieces": pieces,
         "least_pieces": f"least {pieces}",
         "most_pieces": f"most {pieces} of a request",
-        "times": "accesses",
-        "cells": "cells",
     }
-
-    def all_of(kind: type, value: WarpCosts | Reuse | None) -> Any:
-        parts = {
-            f.name: change(f"{words.get(f.name, f.name)} of {where}", getattr(value, f.name, None))
-            for f in fields(kind)
-            if f.name != "alignment"
-        }
-        return None if value is None or None in parts.values() else replace(value, **parts)
-
-    return replace(
-        access, counts=all_of(WarpCosts, access.counts), reuse=all_of(Reuse, access.reuse)
-    )
+    return _changed_fields(access, WarpCosts, access.counts, words, change)
 
 
-def changed_barrier(barrier: BarrierCosts, change: Change) -> BarrierCosts:
-    what = f"barrier between {barrier.after} and {barrier.before}"
-    return replace(
-        barrier,
-        times=change(f"executions of the {what}", barrier.times),
-        blocks=change(f"blocks at the {what}", barrier.blocks),
+def _changed_reuse(access: AccessCosts, change: Change) -> Any:
+    words = {"times": "accesses", "cells": "cells"}
+    return _changed_fields(access, Reuse, access.reuse, words, change)
+
+
+def _changed_fields(
+    access: AccessCosts, kind: type, value: Any, words: Mapping[str, str], change: Change
+) -> Any:
+    where = f"{access.text} ({access.verb}, {access.statement})"
+    parts = {
+        f.name: change(f"{words.get(f.name, f.name)} of {where}", getattr(value, f.name, None))
+        for f in fields(kind)
+        if f.name != "alignment"
+    }
+    return None if value is None or None in parts.values() else replace(value, **parts)
+
+
+def changed_barriers(
+    barriers: Callable[[], Iterable[BarrierCosts]], change: Change
+) -> tuple[BarrierCosts, ...]:
+    """Barriers with every count changed."""
+    return tuple(
+        replace(
+            barrier,
+            times=change(f"executions of the {what}", barrier.times),
+            blocks=change(f"blocks at the {what}", barrier.blocks),
+        )
+        for barrier in barriers()
+        for what in (f"barrier between {barrier.after} and {barrier.before}",)
     )
 
 

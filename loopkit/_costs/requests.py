@@ -304,7 +304,7 @@ def _in_warp(domain: isl.Set, where: AddressMap, extents: Extents, warp: int | N
 
 def _order(model: Model, access: Access, where: AddressMap) -> list[str]:
     """Names that tell requests apart: blocks, z first, then loops, outermost first."""
-    loops = [iname for iname, _ in model.order.place(access.statement)[1]]
+    loops = model.order.loops(access.statement)
     blocks = [name for name in reversed(where.block_names) if name not in loops]
     rest = sorted({*where.requests} - {*loops, *blocks})
     return [*blocks, *rest, *(n for n in loops if n in where.requests)]

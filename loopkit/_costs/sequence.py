@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,14 @@ from loopkit._costs.accesses import accesses_of
 from loopkit._costs.barrier_counts import BarrierCosts
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.collectives import CombinationCosts
-from loopkit._costs.costs import Costs, Operations, added, counts
+from loopkit._costs.costs import Costs, Counts, Operations, added
 from loopkit._costs.counting import UNCOUNTED, Counting, Touch, bytes_of
 from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.devices import Device, chosen
-from loopkit._costs.launched import launched
+from loopkit._costs.launched import Launched, launched
 from loopkit._costs.layouts import Layouts
 from loopkit._costs.sequence_roofline import SequenceRoofline
+from loopkit._costs.shown import ShownCosts
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.traffic import from_before
 from loopkit._costs.values import AccessCosts, Footprint
@@ -28,8 +29,7 @@ from loopkit._kernel import Kernel
 from loopkit._poly.model import model_of
 
 if TYPE_CHECKING:
-    from loopkit._costs.table import Table
-    from loopkit._pictures.roofline_plot import RooflinePicture
+    from loopkit._costs.text_table import Table
     from loopkit._run.resources import Resources
 
 
@@ -72,7 +72,7 @@ class LaunchCosts(Costs):
 
 
 @dataclass(frozen=True)
-class SequenceCosts:
+class SequenceCosts(ShownCosts):
     """What a call of several launches does: ``launches``, in the order of the text, and in all.
 
     What :class:`~loopkit._costs.costs.Costs` says of a launch this says of all together, each
@@ -181,11 +181,6 @@ class SequenceCosts:
         ]
         return None if None in found else sum(n for n in found if n is not None)
 
-    @cached_property
-    def device(self) -> Device:
-        """The device asked for; else the GPU here; else an H100, and its ``note`` says so."""
-        return chosen(self.asked)
-
     def on(self, device: Device | None) -> SequenceCosts:
         """The same with a device asked for."""
         launches = tuple(replace(one, asked=device) for one in self.launches)
@@ -202,30 +197,11 @@ class SequenceCosts:
         each = tuple((one.kernel, one.roofline) for one in self.launches)
         return SequenceRoofline(self.device, each, self.must_move)
 
-    def plot_roofline(self, *, measured: float | None = None) -> RooflinePicture:
-        """The launches under their roofs, with a time in seconds where one was measured."""
-        from loopkit._pictures.roofline_plot import roofline_picture
-
-        return roofline_picture(self.source, self.sizes, self.roofline, measured)
-
     def parts(self) -> Iterator[Table | str]:
         """The tables, and the remarks between them."""
         from loopkit._costs.sequence_table import sequence_parts
 
         return sequence_parts(self)
-
-    def __str__(self) -> str:
-        from loopkit._costs.table import as_text
-
-        return as_text(self.parts())
-
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        from loopkit._display.costs import costs_html
-        from loopkit._display.markup import bundle
-
-        return bundle(lambda: costs_html(self), lambda: str(self), include, exclude)
 
 
 def _added(several: Iterable[Iterable[tuple[str, int | None]]]) -> dict[str, int | None]:
@@ -251,44 +227,80 @@ def sequence_costs(
     Arguments and errors are those of :func:`~loopkit._costs.costs.costs`.
     """
     sizes = check_sizes(kernel, sizes, "costs")
+    return costs_of_call(kernel, sizes, call_at(kernel, sizes, data), device, arch)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedLaunch:
+    """One launch of several: how often it runs, with how many blocks, and what else it does."""
+
+    launch: Launched
+    times: int
+    blocks: int
+    counts: Counts
+
+
+def call_at(
+    kernel: Kernel, sizes: Mapping[str, int], data: Data = NO_DATA
+) -> tuple[CountedLaunch, ...]:
+    """What all launches do with these sizes, each number counted when it is first asked for."""
     kernel.launch_config(**sizes)  # says what no device can launch
-    asked = None if device is None else chosen(device)
     data = replace(data, written=frozenset(kernel.writers))
-    launches: list[LaunchCosts] = []
-    counters: list[Counting] = []
+    found = []
     for one in launched(kernel):
         made = one.kernel.program()
         times, blocks, grid = one.calls.counted(made.grid, sizes)
         counter = Counting(one.model, sizes, made.block, one.calls, data)
-        counters.append(counter)
+        found.append(CountedLaunch(one, times, blocks, Counts(counter, grid)))
+    return tuple(found)
+
+
+def costs_of_call(
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    call: Sequence[CountedLaunch],
+    device: Device | str | None = None,
+    arch: str | None = None,
+) -> SequenceCosts:
+    """All that was counted of a call."""
+    asked = None if device is None else chosen(device)
+    launches = []
+    for counted in call:
+        one, counts = counted.launch, counted.counts
+        made = one.kernel.program()
         launches.append(
             LaunchCosts(
                 kernel=one.kernel.name,
                 sizes=tuple(sorted(sizes.items())),
-                grid=grid,
+                grid=counts.grid,
                 block=made.block,
                 shared_bytes=made.static_shared + made.dynamic_shared,
                 source=one.kernel,
                 asked=asked,
                 arch=arch,
                 number=one.number,
-                times=times,
-                total_blocks=blocks,
+                times=counted.times,
+                total_blocks=counted.blocks,
                 around=one.calls,
-                **counts(counter),
+                **counts.fields(),
             )
         )
-    footprints = tuple(_together(counters))
+    footprints = footprints_of_call(call)
     return SequenceCosts(
         kernel=kernel.name,
         sizes=tuple(sorted(sizes.items())),
         launches=tuple(launches),
         footprints=footprints,
-        from_before=tuple(_from_before(kernel, footprints, sizes)),
+        from_before=tuple(bytes_from_before(kernel, footprints, sizes)),
         source=kernel,
         asked=asked,
         arch=arch,
     )
+
+
+def footprints_of_call(call: Iterable[CountedLaunch]) -> tuple[Footprint, ...]:
+    """The bytes of each array in global memory that any of the launches touches."""
+    return tuple(_together(one.counts.counter for one in call))
 
 
 def _together(counters: Iterable[Counting]) -> Iterator[Footprint]:
@@ -307,7 +319,7 @@ def _together(counters: Iterable[Counting]) -> Iterator[Footprint]:
         yield Footprint(name, read, written, once or too)
 
 
-def _from_before(
+def bytes_from_before(
     kernel: Kernel, footprints: Iterable[Footprint], sizes: Mapping[str, int]
 ) -> Iterator[tuple[str, int | None]]:
     """Bytes of each argument whose values from before the call are read."""

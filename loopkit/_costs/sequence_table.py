@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from loopkit._costs.costs import in_all
-from loopkit._costs.table import Head, Table, number_or, open_or, open_parts, operation_table, parts
+from loopkit._costs.table import number_or, open_or, open_parts, operation_table, parts
+from loopkit._costs.text_table import Head, Table
 from loopkit._errors import LoopkitError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Costs as text."""
+"""What stands in the tables of costs."""
 
 from __future__ import annotations
 
@@ -6,36 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from loopkit._costs.on_device import device_lines
-from loopkit._frozen import dataclass
+from loopkit._costs.text_table import Head, Table
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import AccessCosts, Costs, Operations
     from loopkit._costs.layouts import Layouts
     from loopkit._costs.open_sizes import OpenCosts
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under heads: ``names`` columns of names, then numbers.
-
-    ``statements`` are those that the rows are of, where they are of some.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    statements: tuple[str, ...] = ()
-    names: int = 2
-
-
-class Head(str):
-    """What stands above tables: its first line is a title."""
-
-
-def as_text(parts: Iterable[Table | str]) -> str:
-    """Tables and remarks as text, a blank line between them."""
-    return "\n\n".join(
-        "\n".join(_lines(part)) if isinstance(part, Table) else part for part in parts
-    )
 
 
 def parts(costs: Costs) -> Iterator[Table | str]:
@@ -240,14 +216,3 @@ def _barriers(costs: Costs) -> Iterator[Table]:
 def number_or(value: int | None) -> str:
     """A number, or that it is not known."""
     return "not known" if value is None else f"{value:,}"
-
-
-def _lines(table: Table) -> Iterator[str]:
-    cells = [table.columns, *table.rows]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(table.columns))]
-    for row in cells:
-        texts = [
-            text.ljust(width) if at < table.names else text.rjust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(texts).rstrip()

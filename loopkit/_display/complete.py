@@ -18,6 +18,7 @@ from loopkit import _arguments
 from loopkit._arguments import kinds_of
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._errors import LoopkitError
+from loopkit._expression import tagged_uses
 from loopkit._frozen import dataclass
 from loopkit._history import History
 from loopkit._kernel import Kernel
@@ -38,7 +39,7 @@ _TARGET = re.compile(
     r"\s*(?:[\w.,\s]+=(?!=)|(?:return|yield|assert|if|elif|while|with)\b|for\s[\w\s,]+\sin\b)?\s*",
     re.ASCII,
 )
-_FRAGMENT = re.compile(r"[\w.*?-]*\Z", re.ASCII)
+_FRAGMENT = re.compile(r"[\w.*?$-]*\Z", re.ASCII)
 LONGEST = 20_000
 """Characters before the cursor that are looked at."""
 
@@ -224,7 +225,7 @@ def _sizes(target: Any, owner: Any) -> list[tuple[str, str]]:
     if not isinstance(kernel, Kernel):
         return []
     if target is kernel or _name(target) == "bind":
-        return [(f"{argument.name}=", "argument") for argument in kernel.args]
+        return [(f"{argument.name}=", "argument") for argument in kernel.passed]
     if _name(target) in ("costs", "fix_parameters", "launch_config", "view", *PICTURES):
         return [(f"{name}=", "size") for name in kernel.sizes]
     return []
@@ -238,9 +239,10 @@ def _kind(annotated: Any) -> Callable[..., Any]:
 
 _TAGS = [_kind(a) for a in (_arguments.TagLike, _arguments.TagType)]
 _BY_NAME = [_kind(a) for a in (_arguments.TagsByName, _arguments.TagsByAxis)]
+_USES = [_kind(a) for a in (_arguments.Use, _arguments.UsedName, _arguments.Invocations)]
 _NAMES = [
-    _kind(a)
-    for a in (_arguments.Name, _arguments.Names, _arguments.MaybeNames, _arguments.Patterns)
+    *_USES,
+    *map(_kind, (_arguments.Name, _arguments.Names, _arguments.MaybeNames, _arguments.Patterns)),
 ]
 
 
@@ -265,18 +267,33 @@ def _names(
         return [] if is_value else _arrays(kernel, parameter)
     if kind is _kind(_arguments.Within):
         return _matching(kernel, typed)
+    if kind is _kind(_arguments.ArrayAxes):
+        return [(t.name, "array") for t in kernel.temporaries if t.shape]
     if kind is _kind(_arguments.NamesByName):
         return [] if is_value else inames
     if kind not in _NAMES or parameter.startswith("new_") or parameter == "dim_arg_names":
         return []
+    if parameter == "insn_ids":
+        return [(s.id, "statement") for s in kernel.statements]
+    if parameter in ("old_name", "arg_names"):
+        return [(name, "argument") for name in kernel.arg_by_name]
     if "iname" in parameter or parameter == "loop_priority":
         return inames
+    found = _arrays(kernel, parameter)
     if "subst" in parameter:
-        return [(rule, "rule") for rule in kernel.rule_by_name]
-    return _arrays(kernel, parameter)
+        found = [(rule, "rule") for rule in kernel.rule_by_name]
+    if kind not in _USES:
+        return found
+    kinds = dict(found)
+    expressions = [e for s in kernel.statements for e in s.expressions]
+    expressions += [r.expression for r in kernel.substitutions]
+    uses = frozenset().union(*map(tagged_uses, expressions))
+    return [*found, *((f"{n}${t}", kinds[n]) for n, t in sorted(uses) if n in kinds)]
 
 
-_OF_TEMPORARIES = ("temp_var_names", "only_var_names", "name", "variable", "lhs_name")
+_OF_TEMPORARIES = (
+    *("temp_var_names", "only_var_names", "name", "variable", "lhs_name", "array_names"),
+)
 
 
 def _arrays(kernel: Kernel, parameter: str) -> list[tuple[str, str]]:

@@ -45,17 +45,20 @@ def diff_part(diff: Diff) -> Element:
 
 
 def beside(diff: Diff) -> Element:
-    """The two texts beside each other, a line to a row: what changed, with some lines around it."""
+    """The two texts beside each other, a line to a row: what changed, with some lines around it.
+
+    Lines that only moved to the left or to the right stand where they now are, and count as equal.
+    """
     if not diff:
         return element("div", str(diff), class_="lk-comment")
     narrow = replace(diff, before=_narrow(diff.before), after=_narrow(diff.after))
     rows: list[Sequence[Part]] = []
-    for hunk in narrow.hunks():
+    for hunk in narrow.hunks(indented=False) or narrow.hunks():
         if rows:
             rows.append((inline("comment", "⋯"), inline("comment", "⋯")))
         for tag, old, new in hunk:
             if tag == "equal":
-                rows += ((_cell(line), _cell(line)) for line in old)
+                rows += zip(map(_cell, old), map(_cell, new), strict=True)
             else:
                 rows += _in_rows(old, new)
     return element("div", table(diff.names, rows), class_="lk-beside")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
@@ -13,6 +14,7 @@ from loopkit._display.style import ROLES
 from loopkit._display.words import coloured, roles_of
 from loopkit._errors import LoopkitError
 from loopkit._history import History, Step
+from loopkit._kernel import Kernel
 from loopkit._relations import grouped
 
 if TYPE_CHECKING:
@@ -39,17 +41,25 @@ def milliseconds(step: Step) -> str:
     return f"{1e3 * step.seconds:.1f} ms" if step.seconds else ""
 
 
+OPENED = 24
+"""Steps that open in a table, the last ones: each shows its nest and its source."""
+
+
 def history_html(steps: History) -> Element:
-    """A table of steps; which of them opens how is said below."""
+    """A table of steps, each of which opens: its nest and source, before and after."""
     if not steps:
         return output(inline("comment", "no step so far"))
-    rows = [
-        (str(number), call(step), verdict(step), milliseconds(step), changed(step))
-        for number, step in enumerate(steps)
-    ]
+    rows: list[Sequence[Part] | Element] = []
+    for number, step in enumerate(_linked(steps)):
+        rows.append((str(number), call(step), verdict(step), milliseconds(step), changed(step)))
+        if step.kernels is not None and number >= len(steps) - OPENED:
+            rows.append(_opened(step))
     found = table(("", "step", "verdict", "took", "what changed"), rows, numbers=(0, 3))
     names = ", ".join(f"{name}=…" for name in _sizes(steps))
-    return output(found, inline("comment", f"history[0] opens a step, history.at({names}) all"))
+    hint = f"history.at({names}) says what each step did to the costs"
+    if len(steps) > OPENED:
+        hint = f"history[0] opens a step above those that open here, {hint}"
+    return output(found, inline("comment", hint))
 
 
 def _sizes(steps: History) -> Sequence[str]:
@@ -96,22 +106,55 @@ def step_text(step: Step) -> str:
 def history_costs_html(costs: HistoryCosts) -> Element:
     """A table of stages with their costs; below each step what it changed can be opened."""
     rows: list[Sequence[Part] | Element] = []
-    for stage, texts in zip(costs.stages, costs.rows(), strict=True):
-        step = stage.step
+    steps = (None, *_linked(stage.step for stage in costs.stages if stage.step is not None))
+    for step, texts in zip(steps, costs.rows(), strict=True):
         rows.append((texts[0], texts[1] if step is None else call(step), *texts[2:]))
         if step is not None:
-            rows.append(element("div", diffs(step), class_="lk-opened"))
+            rows.append(_opened(step))
     sizes = ", ".join(f"{name} = {value:,}" for name, value in costs.sizes)
     found = table(costs.columns, rows, numbers=(0, *range(2, len(costs.columns))))
     return output(element("div", sizes, class_="lk-head") if sizes else None, found)
 
 
+def _linked(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps; what one made is what the next began with, the same object: it is shown once."""
+    made: Kernel | None = None
+    for step in steps:
+        linked = step
+        if step.kernels is not None:
+            before, after = step.kernels
+            linked = replace(step, kernels=(made if made == before else before, after))
+            made = after
+        yield linked
+
+
 def diffs(step: Step) -> Iterator[Element]:
     """Nest and source before and after a step, beside each other, folded."""
-    yield fold("nest, before and after", beside(step.diff()), is_open=False)
+    for text in _texts(step):
+        if isinstance(text, Element):
+            yield text
+        else:
+            yield fold(f"{text.what}, before and after", beside(text), is_open=False)
+
+
+def _opened(step: Step) -> Element:
+    """The row below a step: nest and source before and after it, under one fold."""
+    texts: Part = [
+        text if isinstance(text, Element) else beside(replace(text, names=_sides(text)))
+        for text in _texts(step)
+    ]
+    opened = fold("nest and source, before and after", texts, is_open=False)
+    return element("div", opened, class_="lk-opened")
+
+
+def _sides(text: Diff) -> tuple[str, str]:
+    return f"{text.what} before", f"{text.what} after"
+
+
+def _texts(step: Step) -> Iterator[Diff | Element]:
+    """What became of the nest, and of the source; or why there is none."""
+    yield step.diff()
     try:
-        source: Diff = step.source_diff()
+        yield step.source_diff()
     except LoopkitError as error:
         yield inline("comment", f"no source: {error.why}")
-    else:
-        yield fold("source, before and after", beside(source), is_open=False)

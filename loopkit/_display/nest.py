@@ -49,11 +49,14 @@ def past(kernel: Kernel) -> Part:
 
 def _row(text: Part, *notes: Part, **attributes: object) -> Element:
     """A line, and remarks at its right, below it where there is no room."""
-    remarks = [
-        _remark(note) if isinstance(note, str) else note for note in notes if note not in (None, "")
-    ]
+    remarks: list[Part] = []
+    for note in notes:
+        if note not in (None, ""):
+            remarks += ["   "] if remarks else []
+            remarks.append(_remark(note) if isinstance(note, str) else note)
+    aside = element("span", remarks) if len(remarks) > 1 else remarks
     plain = " lk-plain" if "data_lk_s" in attributes else ""
-    return element("div", element("span", text), remarks, class_=f"lk-row{plain}", **attributes)
+    return element("div", element("span", text), aside, class_=f"lk-row{plain}", **attributes)
 
 
 def _remark(note: str) -> Part:

@@ -175,6 +175,7 @@ border-left:1px solid var(--lk-line)}}
 .lk [data-n]::before{{content:attr(data-n);display:inline-block;width:3em;padding-right:1em;
 text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(--lk-ground)}}
 .lk .lk-source summary{{padding-left:3em;color:var(--lk-comment)}}
+.lk.lk.lk tr[data-lk-s]>td>.lk-plain{{display:inline-block;min-width:min(24em,50vw)}}
 .lk.lk.lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
 overflow-wrap:anywhere}}
 .lk .lk-title{{display:flex;flex-wrap:wrap;gap:0 1em;margin-bottom:.2em}}
@@ -182,6 +183,7 @@ overflow-wrap:anywhere}}
 overflow-wrap:anywhere}}
 .lk td>.lk-ok,.lk td>.lk-refused,.lk td>.lk-undecided{{white-space:nowrap}}
 .lk .lk-opened{{padding-left:3.5em}}
+.lk.lk.lk tr:has(+tr .lk-opened)>td{{border-bottom:0}}
 .lk .lk-diff{{overflow-x:auto}}
 .lk .lk-diff>.lk-added{{background:var(--lk-added-tint);color:var(--lk-text)}}
 .lk .lk-diff>.lk-removed{{background:var(--lk-removed-tint);color:var(--lk-text)}}

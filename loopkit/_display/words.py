@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from loopkit._arrays import ValueArg
+from loopkit._arrays import ConstantTable, ValueArg
 from loopkit._cached import memoised
 from loopkit._display.markup import Part, inline
 from loopkit._kernel import Kernel
@@ -40,7 +40,10 @@ def roles_of(kernel: Kernel) -> Mapping[str, str]:
     found = {
         name: _OF_TAG.get(type(kernel.iname_tags.get(name)), "loop") for name in kernel.all_inames
     }
-    found |= {a.name: "constant" if isinstance(a, ValueArg) else "global" for a in kernel.args}
+    found |= {
+        a.name: "constant" if isinstance(a, (ValueArg, ConstantTable)) else "global"
+        for a in kernel.args
+    }
     return found | {t.name: space_of(kernel, t).word for t in kernel.temporaries}
 
 

@@ -62,9 +62,13 @@ static inline unsigned short lk_narrow(double value, lk_rounding rounding = LK_T
 }
 
 #define LK_SMALL_FLOAT(type, pair, format, name)                                               \
+  struct type##_raw {                                                                          \
+    unsigned short x;                                                                          \
+  };                                                                                           \
   struct type {                                                                                \
     unsigned short bits;                                                                       \
     type() = default;                                                                          \
+    constexpr type(type##_raw raw) : bits(raw.x) {}                                            \
     type(float x) : bits(lk_narrow<format>(x)) {}                                              \
     type(double x) : bits(lk_narrow<format>(x)) {}                                             \
     type(short x) : bits(lk_narrow<format>(x)) {}                                              \

@@ -1,13 +1,18 @@
 """Making kernels: from domains and text to a kernel with its loop tree."""
 
+from loopkit._arrays import AUTO
+from loopkit._make import create, functions
 from loopkit._make.check_types import check_types
-from loopkit._make.create import make_kernel
 from loopkit._make.einsum import make_einsum
-from loopkit._make.given_data import AUTO, ConstantArg, GlobalArg
+from loopkit._make.given_data import ConstantArg, GlobalArg
 from loopkit._make.infer_arguments import read_dtypes
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.reduction_operations import register_reduction
 from loopkit._make.type_inference import infer_known_types, infer_types
+from loopkit._make.unlinked import linkable, merge
+
+make_kernel = linkable(create.make_kernel)
+make_function = linkable(functions.make_function)
 
 __all__ = [
     "AUTO",
@@ -18,7 +23,9 @@ __all__ = [
     "infer_known_types",
     "infer_types",
     "make_einsum",
+    "make_function",
     "make_kernel",
+    "merge",
     "read_dtypes",
     "register_reduction",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition, TypeInferenceError
-from loopkit._expression import accesses, is_constant, to_text
+from loopkit._expression import accesses, is_constant, to_text, without_tags
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import ScalarOperation, operations_of
 from loopkit._nodes import Expression
@@ -48,6 +48,7 @@ def atomic_update(
     """
     operation = OPERATIONS.get(type(rhs))
     operands: tuple[Expression, ...] = rhs.children if operation is not None else ()
+    lhs, operands = without_tags(lhs), tuple(map(without_tags, operands))
     if len(operands) != 2 or not any(same(operand, lhs) for operand in operands):
         why = f"'{to_text(lhs)} = {to_text(rhs)}' is no update that could be atomic"
         raise ParseError(why, position=position, instead=_FORM)
@@ -79,7 +80,11 @@ def as_update(statement: Statement) -> tuple[str, str] | None:
     lhs, rhs = statement.lhs, statement.rhs
     if statement.kind != "user" or statement.operation is not None:
         return None
-    if type(rhs) in OPERATIONS and len(rhs.children) > 2 and same(rhs.children[0], lhs):
+    if (
+        type(rhs) in OPERATIONS
+        and len(rhs.children) > 2
+        and same(without_tags(rhs.children[0]), without_tags(lhs))
+    ):
         rhs = type(rhs)((lhs, type(rhs)(rhs.children[1:])))
     try:
         operation, value = atomic_update(lhs, rhs, None)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._arrays import ArrayArg
+from loopkit._cached import memoised
 from loopkit._errors import OutOfBoundsError, caret_at
 from loopkit._expression import evaluate, to_text, variable_names
 from loopkit._frozen import dataclass
@@ -42,6 +44,35 @@ def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     found = next(outside_accesses(kernel, declared), None)
     if found is not None:
         raise error_for(kernel, found)
+
+
+def check_settled(kernel: Kernel) -> None:
+    """Raise for an access that leaves its array, of a kernel that owes the proof of its bounds."""
+    if kernel.owes_bounds and (found := first_outside(kernel)) is not None:
+        raise error_for(expand_rules(kernel), found, _LATER)
+
+
+@memoised
+def first_outside(kernel: Kernel) -> Outside | None:
+    """The first access that leaves its array for some sizes that the kernel assumes (memoised)."""
+    kernel = expand_rules(kernel)
+    arrays = {*kernel.temporary_by_name}
+    arrays |= {a.name for a in kernel.args if isinstance(a, ArrayArg)}
+    return next(outside_accesses(kernel, frozenset(arrays)), None)
+
+
+def check_may_settle(kernel: Kernel, declared: frozenset[str]) -> None:
+    """Raise for the first access that leaves its array whatever the sizes are.
+
+    No assumption could settle that.
+    """
+    kernel = expand_rules(kernel)
+    for found in outside_accesses(kernel, declared):
+        around = kernel.statement_domain(found.statement) & kernel.assumptions.set
+        inames = sorted(found.statement.inames)
+        bad, sizes = (_sets.project_out(s, inames) for s in (found.where, around))
+        if sizes.is_subset(bad):
+            raise error_for(kernel, found)
 
 
 def outside_accesses(
@@ -103,7 +134,14 @@ def _instances(kernel: Kernel, statement: Statement, guards: tuple[Expression, .
     return where
 
 
-def error_for(kernel: Kernel, found: Outside) -> OutOfBoundsError:
+_NOW = (
+    "make the domain smaller, guard the access with if, declare a larger shape, "
+    "or state the sizes by assumptions="
+)
+_LATER = "assume or fix_parameters may say that there are no such sizes"
+
+
+def error_for(kernel: Kernel, found: Outside, instead: str = _NOW) -> OutOfBoundsError:
     """The error that says so, with the smallest case."""
     name, axis = found.array, found.axis
     case = smallest_access(
@@ -114,10 +152,6 @@ def error_for(kernel: Kernel, found: Outside) -> OutOfBoundsError:
     limits = f"axis {axis} of '{name}' has {to_text(extent)} elements"
     if to_text(extent) != str(count):
         limits += f", here {count} {'element' if count == 1 else 'elements'}"
-    instead = (
-        "make the domain smaller, guard the access with if, declare a larger shape, "
-        "or state the sizes by assumptions="
-    )
     return out_of_bounds(found.statement, case, limits, instead)
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 import pymbolic.primitives as prim
 
 from loopkit import _expression
+from loopkit._device_functions import OwnFunction
 from loopkit._errors import InvalidArgumentError, ParseError, TypeInferenceError, caret_at
 from loopkit._functions import check_call
 from loopkit._kernel import Statement
@@ -50,6 +51,8 @@ def _check(expr: Expression) -> None:
     """Raise where a call has no meaning, or a number none that any type or index could hold."""
     for node in _expression.nodes_of(expr):
         match node:
+            case prim.Call() if isinstance(node.function, OwnFunction):
+                node.function.check_count(len(node.parameters), asked_of(node))
             case prim.Call():
                 check_call(node.function.name, len(node.parameters), asked_of(node))
             case prim.Power() | prim.LeftShift():

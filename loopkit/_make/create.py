@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from loopkit import _arguments as kind
-from loopkit._arguments import values_of
-from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
+from loopkit._arguments import flag, values_of
+from loopkit._arrays import Argument, ArrayArg, ConstantTable, TemporaryVariable
+from loopkit._assertions.tables import facts_of_tables
 from loopkit._budget import in_turn
 from loopkit._called import fitting
+from loopkit._device_functions import DeviceFunction, by_name
 from loopkit._errors import (
     InvalidArgumentError,
     ParseError,
@@ -25,27 +27,42 @@ from loopkit._functions import FUNCTIONS
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
 from loopkit._launches import broken_launches
 from loopkit._make import infer_arguments
-from loopkit._make.check_bounds import check_in_bounds
+from loopkit._make.breaks import with_flags
+from loopkit._make.call_extents import extents_of_the_call
+from loopkit._make.check_bounds import check_in_bounds, check_may_settle
 from loopkit._make.check_initialized import check_initialized
 from loopkit._make.check_sense import check_sense
 from loopkit._make.check_types import check_types
-from loopkit._make.domain_factors import Domains, make_assumptions, make_domains
+from loopkit._make.disjoint_bits import with_sums_of_bits
+from loopkit._make.domain_factors import make_assumptions
 from loopkit._make.drafts import Draft, Drafting, Nop, check_names, targets_of
 from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inames
+from loopkit._make.flat_subscripts import with_all_indices
 from loopkit._make.free_names import RuleBook
-from loopkit._make.given_data import Given, as_expression, read_kernel_data
+from loopkit._make.given_data import Given, as_offset, read_kernel_data
+from loopkit._make.kernel_functions import KernelFunction, check_dtypes, check_together
 from loopkit._make.launch_conditions import check_launch_conditions
+from loopkit._make.link import Linked, linked, with_due
+from loopkit._make.numpy_names import in_own_words
 from loopkit._make.operation import ReductionOperation
+from loopkit._make.own_calls import check_function_names, with_own_calls
 from loopkit._make.reduction_operations import operations_of
 from loopkit._make.shapes import Shapes
 from loopkit._make.split_reductions import Splitter
 from loopkit._make.statement_order import in_order
+from loopkit._make.tagged_uses import check_tagged_uses, with_names_first
 from loopkit._make.type_inference import infer_known_types
 from loopkit._nodes import Expression
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax.instruction_parser import parse_instructions
-from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution, position_of_name
+from loopkit._syntax.items import (
+    RawAssignment,
+    RawBreak,
+    RawItem,
+    RawSubstitution,
+    position_of_name,
+)
 from loopkit._syntax.reduction_calls import with_segmented
 from loopkit._tree import Entry, LaunchBarrier, Tree, build
 
@@ -69,6 +86,8 @@ def make_kernel(
     substitutions: Iterable[SubstitutionRule] = (),
     temporary_variables: Iterable[TemporaryVariable] | Mapping[str, TemporaryVariable] = (),
     reductions: Iterable[ReductionOperation] = (),
+    functions: Iterable[DeviceFunction | KernelFunction] = (),
+    owe_bounds: bool = False,
 ) -> Kernel:
     """A kernel from what it computes.
 
@@ -101,6 +120,13 @@ def make_kernel(
         More temporaries.
     reductions
         Operations made by :func:`register_reduction`.
+    functions
+        Functions made by :func:`register_callable`, those of one name overloads, and by
+        :func:`make_function`: what these say is in the place of their calls.
+    owe_bounds
+        Leave the proof that accesses lie in their arrays to whatever makes code: ``assume`` and
+        ``fix_parameters`` may still say that sizes are what they must be. Accesses that lie
+        outside for all sizes are refused all the same.
 
     Returns
     -------
@@ -128,20 +154,18 @@ def make_kernel(
     fixed: dict[str, int] = {}
     if fixed_parameters is not None:
         fixed = kind.integers_by_name("fixed_parameters", fixed_parameters)
-    return _Maker(
-        _items(instructions),
-        make_domains(domains, fixed),
-        read_kernel_data(kernel_data, temporary_variables),
-        fixed,
-        values_of("reductions", reductions, ReductionOperation),
-    ).kernel(
+    given = read_kernel_data(kernel_data, temporary_variables)
+    own = values_of("reductions", reductions, ReductionOperation)
+    text = linked(items_of(instructions), domains, given, fixed, assumptions, own, functions)
+    return Maker(text, given, fixed).kernel(
         name,
         assumptions,
-        infer_arguments.read_dtypes(dtypes),
+        with_due(infer_arguments.read_dtypes(dtypes), text, given),
         values_of("substitutions", substitutions, SubstitutionRule),
         default_order,
-        as_expression(default_offset, "default_offset"),
+        as_offset(default_offset, "default_offset"),
         _options(options),
+        flag("owe_bounds", owe_bounds),
     )
 
 
@@ -158,31 +182,30 @@ def _options(given: Options | Mapping[str, Any] | None) -> Options:
     return Options(**given)
 
 
-def _items(instructions: str | Iterable[Any]) -> tuple[RawItem, ...]:
+def items_of(instructions: str | Iterable[Any]) -> tuple[RawItem, ...]:
+    """The items of a text, or of a list of lines."""
     if isinstance(instructions, str):
         return parse_instructions(kind.program("instructions", instructions))
     lines = kind.items("instructions", instructions, "text or a list of lines")
     return parse_instructions([kind.program("an instruction", line) for line in lines])
 
 
-class _Maker:
+class Maker:
     """Makes a kernel: drafts of the text, statements in a tree, then arguments, shapes, types."""
 
-    def __init__(
-        self,
-        items: Sequence[RawItem],
-        domains: Domains,
-        given: Given,
-        fixed: dict[str, int],
-        reductions: tuple[ReductionOperation, ...],
-    ) -> None:
+    def __init__(self, text: Linked, given: Given, fixed: dict[str, int]) -> None:
+        items: Sequence[RawItem] = text.items
         self.items = [_with_numbers(item, fixed) for item in items] if fixed else items
-        self.domains = domains
-        self.inames = frozenset(domains.inames)
+        if text.functions:
+            self.items = [with_own_calls(item, by_name(text.functions)) for item in self.items]
+        self.text = text
+        self.domains = text.domains
+        self.inames = frozenset(text.domains.inames)
         self.given = given
         self.fixed = fixed
-        self.reductions = reductions
-        self.operations = operations_of(reductions)
+        self.reductions = text.reductions
+        self.functions = text.functions
+        self.operations = operations_of(text.reductions)
 
     def kernel(
         self,
@@ -193,12 +216,22 @@ class _Maker:
         default_order: str,
         default_offset: Any,
         options: Options,
+        owes_bounds: bool,
     ) -> Kernel:
         known = make_assumptions(assumptions, self.domains.condition, self.fixed)
-        book = self._rules(substitutions)
+        declared = {*self.given.arguments, *self.given.temporaries, *dtypes}
+        declared.update(name for name in self.given.order if name is not None)
+        self.items, rules = in_own_words(self.items, substitutions, self.operations, declared)
+        self.items = with_names_first(self.items, declared.union(r.name for r in rules))
+        self.items = with_all_indices(
+            self.items, self.given, self.fixed, self.domains, known.set, default_order
+        )
+        self.items = with_sums_of_bits(self.items, self.domains.domains, known.set)
+        book = self._rules(rules)
         components = with_segmented({n: o.components for n, o in self.operations.items()})
-        drafting = Drafting(self.inames, book, self._taken(book), components)
-        drafts = drafting.drafts(self.items)
+        taken = self._taken(book)
+        drafting = Drafting(self.inames, book, taken, components)
+        drafts = drafting.drafts(with_flags(self.items, taken))
         check_names(drafts, self.inames)
         temporaries = self._temporaries([d for d in drafts if isinstance(d, Draft)], book)
         inames = Inames(self.domains, temporaries)
@@ -214,6 +247,7 @@ class _Maker:
             substitutions=book.kept,
             options=options,
             reductions=self.reductions,
+            functions=self.functions,
         )
         expanded = expand_rules(kernel)
         names = inames.order.keys()
@@ -230,22 +264,43 @@ class _Maker:
             default_order,
             default_offset,
         ).arguments()
-        inferred = self._shape(expanded, inames, uses, args, temporaries)
+        shapes = Shapes(
+            expanded, inames, temporaries, [a.name for a in args if infer_arguments.is_integer(a)]
+        )
+        taken = {*drafting.taken, *(a.name for a in args)}
+        least = extents_of_the_call(args, self.given.of_the_call, shapes, uses, taken)
+        inferred = self._shape(shapes, uses, args, temporaries)
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
-        kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
+        kernel = replace(
+            kernel,
+            args=tuple(args),
+            temporaries=tuple(temporaries.values()),
+            assumptions=replace(known, set=known.set & least),
+            assertions=facts_of_tables(
+                a for a in args if isinstance(a, ConstantTable) and a.name in uses.in_indices
+            ),
+        )
+        check_function_names(kernel)
+        check_tagged_uses(self.items, kernel, book.rules)
         check_launch_conditions(drafts, kernel)
         if broken := broken_launches(kernel):
             raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
-        declared = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
+        typed = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
         kernel = infer_known_types(kernel)
         kernel = replace(kernel, args=check_initialized(kernel))
-        check_in_bounds(kernel, frozenset(uses.accesses) - inferred)
-        check_types(kernel, declared)
+        declared_shapes = frozenset(uses.accesses) - inferred
+        if owes_bounds:
+            check_may_settle(kernel, declared_shapes)
+            kernel = replace(kernel, owes_bounds=True)
+        else:
+            check_in_bounds(kernel, declared_shapes)
+        check_types(kernel, typed)
+        check_dtypes(kernel, self.text.due)
         return kernel
 
     def _rules(self, more: Sequence[SubstitutionRule]) -> RuleBook:
-        rules = {rule.name: rule for rule in more}
+        rules = {rule.name: with_own_calls(rule, by_name(self.functions)) for rule in more}
         for item in self.items:
             if isinstance(item, RawSubstitution):
                 if item.name in rules:
@@ -271,7 +326,7 @@ class _Maker:
         taken.update(n for n in self.given.order if n is not None)
         expressions = [rule.expression for rule in book.rules.values()]
         for item in self.items:
-            if isinstance(item, RawAssignment):
+            if isinstance(item, (RawAssignment, RawBreak)):
                 expressions += _expressions(item)
         return taken.union(*map(variable_names, expressions))
 
@@ -318,6 +373,8 @@ class _Maker:
             what = "an iname"
         elif name in book.rules:
             what = "a substitution rule"
+        elif isinstance(self.given.arguments.get(name), ConstantTable):
+            what = "a table of constants"
         elif name in self.domains.parameters and name not in loaded:
             what = "a size of a domain"
             instead = f"'<> {name} = ...' declares a temporary that bounds may use"
@@ -337,7 +394,10 @@ class _Maker:
         temporaries: dict[str, TemporaryVariable],
     ) -> tuple[tuple[Statement, ...], Tree]:
         """The statements in order and their tree; adds accumulators to ``temporaries``."""
-        sources = find_inames([d for d in drafts if isinstance(d, Draft)], inames, temporaries)
+        written = [d for d in drafts if isinstance(d, Draft)]
+        sources = find_inames(written, inames, temporaries)
+        if self.text.called_inames:
+            check_together(written, self.text.called_inames)
         numbers = count(1)
         splitter = Splitter(inames, self.operations, drafting.taken, drafting.ids, numbers)
         ordered = in_order(drafts, inames, temporaries)
@@ -367,16 +427,12 @@ class _Maker:
 
     def _shape(
         self,
-        expanded: Kernel,
-        inames: Inames,
+        shapes: Shapes,
         uses: infer_arguments.Uses,
         args: list[Argument],
         temporaries: dict[str, TemporaryVariable],
     ) -> frozenset[str]:
         """Fill in shapes; returns the names of arrays whose shape follows from their accesses."""
-        shapes = Shapes(
-            expanded, inames, temporaries, [a.name for a in args if infer_arguments.is_integer(a)]
-        )
         inferred: set[str] = set()
 
         def shaped(data: D, is_open: bool) -> D:
@@ -400,14 +456,17 @@ class _Maker:
         return frozenset(inferred)
 
 
-def _expressions(item: RawAssignment) -> tuple[Expression, ...]:
-    return (item.lhs, item.rhs, *item.predicates)
+def _expressions(item: RawAssignment | RawBreak) -> tuple[Expression, ...]:
+    sides = (item.lhs, item.rhs) if isinstance(item, RawAssignment) else ()
+    return (*sides, *item.predicates)
 
 
 def _with_numbers(item: RawItem, fixed: Mapping[str, int]) -> RawItem:
     """An item with its fixed parameters as numbers."""
     if isinstance(item, RawSubstitution):
         return replace(item, expression=substitute(item.expression, fixed))
+    if isinstance(item, RawBreak):
+        return replace(item, predicates=tuple(substitute(p, fixed) for p in item.predicates))
     if not isinstance(item, RawAssignment):
         return item
     arrays = {name for e in _expressions(item) for name, indices in accesses(e) if indices}

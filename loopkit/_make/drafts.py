@@ -127,7 +127,7 @@ class Drafting:
             if isinstance(item, RawNop):
                 found.append(Nop(id_, item))
                 continue
-            predicates: list[Expression] = []
+            predicates = [flag for _, flag in item.flags]
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
                 if (
                     block in blocks
@@ -136,7 +136,9 @@ class Drafting:
                 ):
                     predicate = self._decided_before(item, block, predicate, conditions, found)
                 predicates += conjuncts(predicate)
-            found.append(self._resolve(Draft(id_, item, item.lhs, item.rhs, tuple(predicates))))
+            found.append(
+                self._resolve(Draft(id_, item, item.lhs, item.rhs, tuple(predicates), item.made_by))
+            )
         return found
 
     def _ids(self, items: list[Any]) -> list[str]:
@@ -203,6 +205,7 @@ class Drafting:
             id_ = next(free_names.fresh_names(f"{name}_set", self.ids))
             # Blocks are numbered as they open: the smaller numbers are around this one.
             scopes = tuple(s for s in item.scopes if s[0] < block or not block)
+            flags = tuple(flag for number, flag in item.flags if number < block or not block)
             before = RawAssignment(
                 lhs=variable,
                 rhs=condition,
@@ -211,7 +214,7 @@ class Drafting:
                 text=item.text,
                 position=item.position,
             )
-            found.append(self._resolve(Draft(id_, before, variable, condition, (), "condition")))
+            found.append(self._resolve(Draft(id_, before, variable, condition, flags, "condition")))
         return prim.LogicalNot(variable) if negated else variable
 
     def _resolve(self, draft: Draft) -> Draft:

@@ -11,25 +11,25 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _arrays
-from loopkit._arguments import values_of
+from loopkit._arguments import names_in, values_of
+from loopkit._arrays import AUTO
 from loopkit._called import fitting
+from loopkit._contents import contents_of
 from loopkit._errors import InvalidArgumentError, UnknownNameError
-from loopkit._expression import accesses
+from loopkit._expression import accesses, to_text
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._promotion import as_dtype
-from loopkit._spelling import check_expression, check_name, is_name, shown
+from loopkit._spelling import check_declared, check_expression, is_name, shown
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.tokens import split_outside_brackets
-
-AUTO = "auto"
 
 
 @fitting
 def GlobalArg(
     name: str,
     dtype: Any = None,
-    shape: Any = None,
+    shape: Any = AUTO,
     *,
     order: str | None = None,
     strides: Any = None,
@@ -40,34 +40,45 @@ def GlobalArg(
 ) -> _arrays.ArrayArg:
     """An array argument in global memory.
 
-    :arg name: what the text calls it.
+    :arg name: what the text calls it; ``"a, b"`` declares several that are alike.
     :arg dtype: what NumPy takes for a type; left out, it is inferred.
     :arg shape: an expression over sizes per axis, as in ``"n, m + 2"``, or ``"auto"`` (also: left
-        out) to infer it from the accesses.
+        out) to infer it from the accesses. With None, each axis is as long as that of the array
+        that a call passes: extents are sizes of their own, which the accesses bound from below.
     :arg order: ``"C"``, the last axis fastest, or ``"F"``, the first.
-    :arg strides: in elements, an expression per axis.
+    :arg strides: in elements, an expression per axis; ``"auto"`` for one, or for all, is what the
+        array of a call has, passed as an argument more.
     :arg dim_tags: as of :func:`tag_array_axes`; one of these three is enough.
-    :arg offset: elements from where the array begins to its first element.
+    :arg offset: elements from where the array begins to its first element. ``"auto"`` is 0: an
+        array that a call passes says itself where it begins.
     :arg is_input: whether a call must pass it; left out, whether it is read before it is written.
     :arg is_output: whether a call returns it; left out, whether it is written.
     :raises InvalidArgumentError: for what is none of that.
     """
-    name = check_name(name, "the name of an array")
+    name = check_declared(name, "the name of an array")
     extents = as_shape(shape)
     tags = _dim_tags(name, extents, order, strides, dim_tags)
     return _arrays.ArrayArg(
         name,
-        None if dtype is None else as_dtype(dtype),
-        extents,
+        as_open_dtype(dtype),
+        OF_THE_CALL if shape is None else extents,
         tags,
-        as_expression(offset, "an offset"),
+        as_offset(offset),
         is_input,
         is_output,
     )
 
 
+OF_THE_CALL: Any = "of the call"
+"""In the place of a shape: that of the array that a call passes."""
+
+
+def _is_of_the_call(shape: object) -> bool:
+    return isinstance(shape, str) and shape == OF_THE_CALL
+
+
 @fitting
-def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> _arrays.ArrayArg:
+def ConstantArg(name: str, dtype: Any = None, shape: Any = AUTO, **rest: Any) -> _arrays.ArrayArg:
     """An array argument that is only read.
 
     ``name``, ``dtype``, ``shape`` and the ``rest`` (``order``, ``strides``, ``dim_tags``,
@@ -94,9 +105,9 @@ def _dim_tags(
     if len(given) > 1:
         raise InvalidArgumentError(f"'{name}' has {' and '.join(given)}: one of them is enough")
     if "strides" in given:
-        tags: tuple[_arrays.DimTag, ...] = tuple(
-            _arrays.Strided(s) for s in as_shape(strides) or ()
-        )
+        if _is_auto(strides):
+            return _BY_THE_CALL if shape is None else (_arrays.GivenStride(),) * len(shape)
+        tags = _strides(strides)
     elif "dim_tags" in given:
         tags = as_dim_tags(dim_tags)
     elif not given or (isinstance(order, str) and order == "C"):
@@ -117,6 +128,28 @@ def _dim_tags(
     return tags
 
 
+_BY_THE_CALL: Any = AUTO
+"""In the place of dim tags: all strides are given by the call, however many axes there are."""
+
+
+def _strides(given: Any) -> tuple[_arrays.DimTag, ...]:
+    parts = _pieces(given) if isinstance(given, str) else given
+    if not isinstance(parts, (tuple, list)):
+        parts = (parts,)
+    return tuple(map(as_stride, parts))
+
+
+def as_stride(given: Any) -> _arrays.DimTag:
+    """How an axis with a stride lies, ``"auto"`` for that of the caller's array."""
+    if _is_auto(given):
+        return _arrays.GivenStride()
+    return _arrays.Strided(as_expression(given, "a stride"))
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value.strip() == AUTO
+
+
 def _is_nothing(value: object) -> bool:
     """Whether an argument was left out, or is empty."""
     return value is None or (isinstance(value, (str, tuple, list)) and not value)
@@ -133,15 +166,16 @@ def as_dim_tags(given: Any) -> tuple[_arrays.DimTag, ...]:
         given = [part.strip() for part in kind.text("dim_tags", given).split(",")]
     tags: list[_arrays.DimTag] = []
     for tag in kind.items("dim_tags", given, "a tag for each axis"):
-        if isinstance(tag, (_arrays.Nested, _arrays.Strided)):
+        if isinstance(tag, (_arrays.Nested, _arrays.Strided, _arrays.GivenStride)):
             tags.append(tag)
         elif isinstance(tag, str) and _NESTED.fullmatch(tag):
             tags.append(_arrays.Nested(int(tag[1:])))
         elif isinstance(tag, str) and tag.startswith("stride:"):
-            tags.append(_arrays.Strided(as_expression(tag.removeprefix("stride:"), "a stride")))
+            tags.append(as_stride(tag.removeprefix("stride:")))
         else:
             raise InvalidArgumentError(
-                f"{shown(tag)} is no dim tag", instead="dim tags are 'N0', 'N1', ... or 'stride:4'"
+                f"{shown(tag)} is no dim tag",
+                instead="dim tags are 'N0', 'N1', ..., 'stride:4' or 'stride:auto'",
             )
     return tuple(tags)
 
@@ -172,10 +206,7 @@ def as_shape(given: Any) -> tuple[Expression, ...] | None:
     if given is None or (isinstance(given, str) and given == AUTO):
         return None
     if isinstance(given, str):
-        given = kind.text("a shape", given)
-        pieces = split_outside_brackets(given, 0, len(given), ",")
-        texts = [given[start:stop].strip() for start, stop in pieces]
-        return tuple(as_expression(t) for t in (texts if texts[-1] else texts[:-1]))
+        return tuple(map(as_expression, _pieces(kind.text("a shape", given))))
     if isinstance(given, prim.ExpressionNode) or kind.is_integer(given):
         return (as_expression(given),)
     if isinstance(given, (tuple, list)):
@@ -187,9 +218,41 @@ def as_shape(given: Any) -> tuple[Expression, ...] | None:
     )
 
 
+def _pieces(given: str) -> list[str]:
+    """The parts of ``"n, m"``, ``"(n, m)"`` or ``"n,"``."""
+    given = given.strip()
+    if given.startswith("(") and _closing(given) == len(given) - 1:
+        given = given[1:-1].strip()
+        if not given:
+            return []
+    pieces = split_outside_brackets(given, 0, len(given), ",")
+    texts = [given[start:stop].strip() for start, stop in pieces]
+    return texts if texts[-1] else texts[:-1]
+
+
+def _closing(given: str) -> int:
+    """Where the bracket closes that a text begins with; -1 if nowhere."""
+    depth = 0
+    for place, sign in enumerate(given):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0:
+            return place
+    return -1
+
+
+def as_open_dtype(given: Any) -> Any:
+    """A type, or None where it is to be inferred."""
+    return None if given is None or (isinstance(given, str) and given == AUTO) else as_dtype(given)
+
+
+def as_offset(given: Any, what: str = "an offset") -> Expression:
+    """An offset; 0 where it is left to the arrays, which say themselves where they begin."""
+    return 0 if isinstance(given, str) and given == AUTO else as_expression(given, what)
+
+
 def as_address_space(given: Any) -> _arrays.AddressSpace:
     """An address space from its name, or from the value itself."""
-    if given is None:
+    if given is None or (isinstance(given, str) and given == AUTO):
         return _arrays.AddressSpace.AUTO
     if isinstance(given, _arrays.AddressSpace):
         return given
@@ -204,16 +267,43 @@ def as_address_space(given: Any) -> _arrays.AddressSpace:
 
 def normal_argument(given: _arrays.Argument) -> _arrays.Argument:
     """An argument with its type, shape and offset in the form that kernels hold."""
-    dtype = None if given.dtype is None else as_dtype(given.dtype)
+    dtype = as_open_dtype(given.dtype)
     if isinstance(given, _arrays.ValueArg):
         return replace(given, dtype=dtype)
-    tags = None if given.dim_tags is None else as_dim_tags(given.dim_tags)
+    is_open = given.dim_tags is None or _is_auto(given.dim_tags)
+    tags = None if is_open else as_dim_tags(given.dim_tags)
     return replace(
         given,
         dtype=dtype,
         shape=as_shape(given.shape),
         dim_tags=tags,
-        offset=as_expression(given.offset, "an offset"),
+        offset=as_offset(given.offset),
+    )
+
+
+def table_of(given: _arrays.TemporaryVariable) -> _arrays.ConstantTable:
+    """The table of constants that a declaration with an initializer means."""
+    name, dtype = given.name, as_open_dtype(given.dtype)
+    contents = contents_of(given.initializer, name, dtype)
+    shape = as_shape(given.shape)
+    if shape and shape != contents.shape:
+        raise InvalidArgumentError(
+            f"the shape of '{name}' is ({', '.join(map(to_text, shape))}), but its initializer "
+            f"has the shape {contents.shape}",
+            instead="leave the shape out",
+        )
+    if as_address_space(given.address_space) not in (
+        _arrays.AddressSpace.AUTO,
+        _arrays.AddressSpace.GLOBAL,
+    ):
+        raise InvalidArgumentError(
+            f"'{name}' is a table of constants, which lies in global memory",
+            instead="add_prefetch copies it to where it is needed",
+        )
+    if given.dim_tags is not None or given.base_storage is not None:
+        raise InvalidArgumentError(f"the table '{name}' lies as its initializer does")
+    return _arrays.ConstantTable(
+        name, contents.dtype, contents.shape, None, 0, False, False, contents
     )
 
 
@@ -225,12 +315,17 @@ def normal_temporary(given: _arrays.TemporaryVariable) -> _arrays.TemporaryVaria
             "proven that no value is overwritten there",
             instead="alias_temporaries lays temporaries of a kernel over each other",
         )
+    tags = None if given.dim_tags is None else as_dim_tags(given.dim_tags)
+    if any(isinstance(tag, _arrays.GivenStride) for tag in tags or ()):
+        raise InvalidArgumentError(
+            f"the strides of '{given.name}' cannot be those of a call's array: it is a temporary"
+        )
     return replace(
         given,
-        dtype=None if given.dtype is None else as_dtype(given.dtype),
+        dtype=as_open_dtype(given.dtype),
         shape=as_shape(given.shape) or (),
         address_space=as_address_space(given.address_space),
-        dim_tags=None if given.dim_tags is None else as_dim_tags(given.dim_tags),
+        dim_tags=tags,
     )
 
 
@@ -242,13 +337,16 @@ class Given:
     """What ``kernel_data`` says: arguments in order, temporaries, and what is left open.
 
     ``order`` holds names and, at most once, None for "whatever else there is";
-    ``unshaped`` the temporaries whose shape is to be inferred.
+    ``unshaped`` the temporaries whose shape is to be inferred, ``of_the_call`` the arrays whose
+    shape is that of the caller's, ``strided`` those of which all strides are.
     """
 
     order: list[str | None] = field(default_factory=list)
     arguments: dict[str, _arrays.Argument] = field(default_factory=dict)
     temporaries: dict[str, _arrays.TemporaryVariable] = field(default_factory=dict)
     unshaped: set[str] = field(default_factory=set)
+    of_the_call: set[str] = field(default_factory=set)
+    strided: set[str] = field(default_factory=set)
 
     @property
     def is_open(self) -> bool:
@@ -267,11 +365,14 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
     for item in kind.items("kernel_data", given, "a list of arguments and names"):
         if isinstance(item, str):
             items.extend(part.strip() for part in item.split(",") if part.strip())
+        elif isinstance(item, _DATA):
+            items.extend(replace(item, name=name) for name in names_in(item.name))
         else:
             items.append(item)
     if isinstance(temporaries, Mapping):
         temporaries = list(temporaries.values())
-    items.extend(values_of("temporary_variables", temporaries, _arrays.TemporaryVariable))
+    for item in values_of("temporary_variables", temporaries, _arrays.TemporaryVariable):
+        items.extend(replace(item, name=name) for name in names_in(item.name))
     for item in items:
         if item is Ellipsis or (isinstance(item, str) and item == "..."):
             if not result.is_open:
@@ -285,12 +386,21 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             )
         if name in result.order or name in result.temporaries:
             raise InvalidArgumentError(f"kernel_data declares '{name}' twice")
+        if isinstance(item, _arrays.TemporaryVariable) and item.initializer is not None:
+            result.arguments[name] = table_of(item)
+            result.order.append(name)
+            continue
         if isinstance(item, _arrays.TemporaryVariable):
             result.temporaries[name] = normal_temporary(item)
             if as_shape(item.shape) is None:
                 result.unshaped.add(name)
             continue
         if isinstance(item, (_arrays.ArrayArg, _arrays.ValueArg)):
+            if isinstance(item, _arrays.ArrayArg) and _is_of_the_call(item.shape):
+                item = replace(item, shape=None)
+                result.of_the_call.add(name)
+            if isinstance(item, _arrays.ArrayArg) and _is_auto(item.dim_tags):
+                result.strided.add(name)
             result.arguments[name] = normal_argument(item)
         result.order.append(name)
     return result

@@ -9,7 +9,15 @@ from typing import Any
 
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
-from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import (
+    Argument,
+    ArrayArg,
+    ConstantTable,
+    GivenStride,
+    Strided,
+    TemporaryVariable,
+    ValueArg,
+)
 from loopkit._errors import (
     InvalidArgumentError,
     ParseError,
@@ -162,7 +170,8 @@ class ArgumentMaker:
                 is_array = uses.axes.get(name) or name in uses.written
                 argument = ArrayArg(name) if is_array else ValueArg(name)
             if isinstance(argument, ArrayArg):
-                return self._with_defaults(argument)
+                is_table = isinstance(argument, ConstantTable)
+                return argument if is_table else self._with_defaults(argument)
             is_open = argument.dtype is None and name in are_sizes
             return replace(argument, dtype=INT32) if is_open else argument
 
@@ -180,7 +189,7 @@ class ArgumentMaker:
             raise ParseError(
                 f"there is no constant '{name}'",
                 position=self.position_of(name),
-                instead="a number is written in digits; an argument of that name is declared: "
+                instead="infinity is inf, what is no number nan; an argument is declared: "
                 f"kernel_data=[ValueArg('{name}'), ...]",
             )
         is_near = bool(difflib.get_close_matches(name, inames, n=1))
@@ -195,7 +204,9 @@ class ArgumentMaker:
 
     def _with_defaults(self, argument: ArrayArg) -> ArrayArg:
         axes = self.uses.axes.get(argument.name, len(argument.shape or ()))
-        if argument.dim_tags is None and self.default_order == "F":
+        if argument.name in self.given.strided:
+            argument = replace(argument, dim_tags=(GivenStride(),) * axes or None)
+        elif argument.dim_tags is None and self.default_order == "F":
             argument = replace(argument, dim_tags=column_major(axes))
         if isinstance(argument.offset, int) and argument.offset == 0:
             argument = replace(argument, offset=self.default_offset)
@@ -251,7 +262,8 @@ def _names_of_data(argument: Argument) -> list[str]:
     """The names in an argument's declaration, in its order."""
     if not isinstance(argument, ArrayArg):
         return []
-    parts = (*(argument.shape or ()), argument.offset)
+    strides = [t.stride for t in argument.dim_tags or () if isinstance(t, Strided)]
+    parts = (*(argument.shape or ()), *strides, argument.offset)
     return [name for part in parts for name in sorted(variable_names(part))]
 
 

@@ -33,6 +33,16 @@ class ReductionOperation(Exact):
         raise NotImplementedError
 
     @property
+    def shown(self) -> str:
+        """What notes call it."""
+        return self.name
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it is not commutative: its operands come in their order."""
+        return False
+
+    @property
     def has_values(self) -> bool:
         """Whether :meth:`on_values` is there; else expressions say what is meant."""
         return True

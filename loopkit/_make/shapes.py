@@ -21,7 +21,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import memoised
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, OutOfBoundsError
 from loopkit._expression import to_text, variable_names
 from loopkit._guarded import decided
 from loopkit._hidden import hidden
@@ -59,15 +59,28 @@ class Shapes:
 
     def shape_of(self, uses: Sequence[Use]) -> tuple[Expression, ...]:
         """The smallest shape that holds all accesses, for all sizes that the assumptions allow."""
-        shape = []
-        for axis in range(len(uses[0].indices)):
-            needs: dict[Expression, list[Use]] = {}
-            for use in uses:
-                for extent in self._extents_of(use, axis):
-                    needs.setdefault(extent, []).append(use)
-            where = {extent: partial(self._where, those) for extent, those in needs.items()}
-            shape.append(largest(where))
-        return tuple(shape)
+        return tuple(self.extent_of(uses, axis) for axis in range(len(uses[0].indices)))
+
+    def extent_of(self, uses: Sequence[Use], axis: int) -> Expression:
+        """How long an axis must be; raises :class:`InvalidArgumentError` where nothing says it."""
+        needs: dict[Expression, list[Use]] = {}
+        for use in uses:
+            for extent in self._extents_of(use, axis):
+                needs.setdefault(extent, []).append(use)
+        where = {extent: partial(self._where, those) for extent, those in needs.items()}
+        return largest(where)
+
+    def least_shape(self, uses: Sequence[Use]) -> tuple[Expression | None, ...]:
+        """The extents that the accesses need, None for axes of which only data say it."""
+        return tuple(self._least_extent(uses, axis) for axis in range(len(uses[0].indices)))
+
+    def _least_extent(self, uses: Sequence[Use], axis: int) -> Expression | None:
+        try:
+            return self.extent_of(uses, axis)
+        except OutOfBoundsError:
+            raise
+        except InvalidArgumentError:
+            return None
 
     def _where(self, uses: Sequence[Use]) -> isl.Set:
         """The sizes for which at least one of several accesses happens."""

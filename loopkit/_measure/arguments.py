@@ -68,7 +68,7 @@ def prepared(
     }
     known = Known(values, dict.fromkeys(values, "as passed"))
     plan.solver.infer(known, arrays)
-    missing = [a for a in kernel.args if isinstance(a, ArrayArg) and a.name not in arrays]
+    missing = [a for a in kernel.passed if isinstance(a, ArrayArg) and a.name not in arrays]
     read = [a for a in missing if a.name in plan.arrays and plan.arrays[a.name].is_read]
     if read and any(info.location != HOST for info in arrays.values()):
         plan.describe(dict(given))  # says which are missing: random numbers are made on the host
@@ -110,7 +110,7 @@ def _leading(kernel: Kernel) -> set[str]:
             new = variable_names(writer.rhs) - found
             found |= new
             waiting |= new & kernel.temporary_by_name.keys()
-    return {a.name for a in kernel.args if isinstance(a, ArrayArg)} & found
+    return {a.name for a in kernel.passed if isinstance(a, ArrayArg)} & found
 
 
 def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:

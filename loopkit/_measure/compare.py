@@ -126,7 +126,10 @@ def compare(
     :arg kernels: by name; the first is what the others are compared with.
     :arg arguments: as of :func:`measure`, and the other arguments, too; all kernels get the same.
     :arg seconds: about how long each kernel runs.
-    :arg flush_l2, executor, seed, more: as of :func:`measure`; *more* are arguments by name.
+    :arg flush_l2: as of :func:`measure`.
+    :arg executor: as of :func:`measure`.
+    :arg seed: as of :func:`measure`.
+    :arg more: arguments by name.
     :arg tolerance: the largest relative error of a result; by default what its type allows for.
     :returns: a :class:`Contest`.
     :raises LoopkitError: if results differ, naming the kernel, the array and its worst element; and

@@ -177,7 +177,7 @@ def _named(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> dict[str
 
 def _own(model: Model, statement: str) -> tuple[str, ...]:
     """The inames of a statement in the schedule: blocks, then loops, then threads, x last."""
-    loops = [iname for iname, _ in model.order.place(statement)[1]]
+    loops = model.order.loops(statement)
     mine = model.statement[statement].inames - set(loops)
     side = sorted(mine, key=lambda name: str(model.axis_of(name)), reverse=True)
     blocks = [name for name in side if (model.axis_of(name) or "l")[0] == "g"]
@@ -230,7 +230,7 @@ def instances_of(
     _check_count(where, names, sizes, statement, at, most)
     parts = [enumerated(system)[:, : len(names)] for system in systems(where, names, sizes)]
     rows = np.concatenate([np.zeros((0, len(names)), np.int64), *parts])
-    loops = tuple(iname for iname, _ in model.order.place(statement)[1])
+    loops = model.order.loops(statement)
     side = [n for n in names if n not in loops]
     order = [rows[:, names.index(n)] for n in (*loops, *side)]
     if order:

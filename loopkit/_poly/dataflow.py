@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import reduce
+from itertools import chain
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import memoised, once
+from loopkit._exits import flags_of
 from loopkit._expression import Access, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
@@ -163,12 +165,14 @@ class Dataflow:
         renewed = self._renewed_in(own, access)
         if renewed is not None:
             inames = frozenset(iname for iname, _ in renewed)
-            near = [
-                w.id
+            # Each thread and each block sees its own copy alone.
+            copies = (model.inames_on.get(axis, ()) for axis in model.copy_axes(access[0]))
+            apart = own.inames & {*chain.from_iterable(copies)}
+            return {
+                w.id: inames | (apart & w.inames)
                 for w in model.writers(access[0])
                 if model.order.place(w.id)[1][: len(renewed)] == renewed
-            ]
-            return dict.fromkeys(near, inames)
+            }
         found = {}
         for name, relation in self.of_read(statement, access).writes.items():
             common = sorted(own.inames & model.statement[name].inames)
@@ -474,6 +478,8 @@ class Dataflow:
                 return None
             for name in names & model.written:
                 held = self._held(name, writer, reader)
+                if held is None and predicate == prim.Variable(name):
+                    held = self._still_set(name, writer, reader)
                 if held is None:
                     return None
                 inames |= held
@@ -497,6 +503,22 @@ class Dataflow:
             if its_place <= place or its_loops[: len(loops)] != loops:
                 return None
         return setter.inames if setter.inames <= writer.inames & reader.inames else None
+
+    def _still_set(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
+        """The inames of what sets a flag: where two statements agree in them, it is one flag.
+
+        Where a later statement finds it set, an earlier one has: nothing sets it again.
+        """
+        flag = flags_of(self.model.kernel).get(name)
+        if flag is None:
+            return None
+        place, loops = self.model.order.place(flag.start.id)
+        for other in (writer, reader):
+            its_place, its_loops = self.model.order.place(other.id)
+            if its_place <= place or its_loops[: len(loops)] != loops:
+                return None
+        inames = flag.start.inames
+        return inames if inames <= writer.inames & reader.inames else None
 
     def _load(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames that decide a loaded bound that two statements share; None if unknown."""

@@ -16,6 +16,7 @@ from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._assertions.follow import followed
 from loopkit._cached import cached_property, memoised, once
+from loopkit._collectives import scanned_blocks, scans_of
 from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import decided, where_all_hold
@@ -23,7 +24,7 @@ from loopkit._hidden import instances, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
-from loopkit._poly.pairs import Instance, equal, intersection, unequal
+from loopkit._poly.pairs import Instance, equal, equal_inames, intersection, unequal
 from loopkit._poly.parallel_axes import Axis, ParallelAxes
 from loopkit._poly.program_order import ProgramOrder
 from loopkit._relations import grouped
@@ -238,6 +239,7 @@ class Model(ParallelAxes):
             return pieces
         copied = self.copy_axes(array)
         combined = self.combined_axes(array)
+        scanned = scanned_blocks(self.kernel, array) if combined else ()
         same = self.order.together(a, b)
         facts = self.facts(a, b)
         for axis in self.axes:
@@ -245,6 +247,8 @@ class Model(ParallelAxes):
                 continue
             # Updates of a reduction over threads have no order; what reads it waits for all.
             if axis[0] == "l" and (same is None or axis in combined):
+                continue
+            if axis in combined and axis[1] in scanned:  # so do blocks that look back
                 continue
             piece = self.apart(a, b, axis)
             if piece is None:
@@ -288,6 +292,9 @@ class Model(ParallelAxes):
         pieces = self.unordered(a, b, array)
         if itself:
             same = self.order.together(a, b)
+            for scan in scans_of(self.kernel, array):
+                if same is not None and a.statement in scan.statements:  # threads have an order
+                    same = same & equal_inames(scan.inames, a.label, b.label)
             if same is not None:
                 facts = self.facts(a, b)
                 pieces.append(("together", same if facts is None else same & facts))

@@ -4,6 +4,8 @@ An instance's time is the tuple of its loops' inames with the places of loops an
 in the tree between them; times are compared lexicographically (Feautrier's schedules).  Of
 two instances the shared loops decide, outermost first, then which one stands above.  Loops
 run upwards.  Parallel coordinates are no loops: what orders those, barriers do, and launches.
+But where threads make running results together, what one thread's sees has the order of the loop
+that they were: :mod:`loopkit._check.scan_check` sees to it that nothing else has another one.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import once
+from loopkit._collectives import thread_scans
 from loopkit._kernel import Kernel
 from loopkit._launches import Launch, launch_of
 from loopkit._nodes import Expression
@@ -55,6 +58,16 @@ def _before_by_loop(
     return tuple(reversed(list(enumerate(pieces))))
 
 
+def _scanned(kernel: Kernel) -> dict[str, tuple[int, Path]]:
+    """For statements of running results that threads make together how deep, and their threads."""
+    last = -1 - len(kernel.statements)
+    return {
+        statement: (len(scan.path), tuple((iname, last - number) for iname in scan.inames))
+        for number, scan in enumerate(thread_scans(kernel))
+        for statement in scan.statements
+    }
+
+
 class ProgramOrder:
     """The order of one kernel's instances (memoised)."""
 
@@ -63,16 +76,27 @@ class ProgramOrder:
         self._before: dict[tuple[object, ...], tuple[tuple[int, isl.Set], ...]] = {}
         self._launches = launch_of(kernel)
         tags = kernel.iname_tags
+        scanned = _scanned(kernel)
         side = {i for i, tag in tags.items() if isinstance(tag, InstructionParallel)}
+        self._threads = {i for i, tag in tags.items() if tag.is_parallel} - side
         for number, (statement, path) in enumerate(flatten(kernel.tree)):
             # Copies side by side (ilp) are innermost, each statement's for itself.
             own = sorted(side & kernel.statement_by_id[statement].inames)
             outer = tuple(k for k in path if k[0] not in own)
+            depth, threads = scanned.get(statement, (0, ()))
+            outer = (*outer[:depth], *threads, *outer[depth:])
             self._places[statement] = (number, (*outer, *((i, -1 - number) for i in own)))
 
     def place(self, statement: str) -> tuple[int, Path]:
-        """The statement's number in the text, and its loops, outermost first."""
+        """The statement's number in the text, and its loops, outermost first.
+
+        Threads that make running results together are a loop around what makes and reads these.
+        """
         return self._places[statement]
+
+    def loops(self, statement: str) -> tuple[str, ...]:
+        """The inames of a statement's own loops, outermost first, threads left out."""
+        return tuple(i for i, _ in self._places[statement][1] if i not in self._threads)
 
     def nest(self, statements: Iterable[str]) -> tuple[Path, ...]:
         """The loops around each of some statements, numbered as they come among these alone.
@@ -155,4 +179,4 @@ class ProgramOrder:
         """``{ inames of both : a and b run at the same time }``; None for two statements."""
         if a.statement is None or a.statement != b.statement:
             return None
-        return equal_inames(self.shared_loops(a.statement, a.statement), a.label, b.label)
+        return equal_inames(self.loops(a.statement), a.label, b.label)

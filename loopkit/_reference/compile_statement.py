@@ -17,6 +17,7 @@ from loopkit._make.reduction_operations import ScalarOperation, operations_of
 from loopkit._nodes import Expression
 from loopkit._promotion import BOOL, DType, components_of
 from loopkit._reference import scalar_functions as functions
+from loopkit._reference.device_functions import evaluator
 from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
 from loopkit._reference.python_source import Names, Translator, Value
@@ -47,6 +48,7 @@ class Compiled:
 
     Columns are the loops around it, outermost first, then parallel inames, then
     coordinates along axes on which all threads run it though it has no iname there.
+    ``rows`` are found below ``least`` loops, those around the innermost one that data end, if any.
     """
 
     statement: Statement
@@ -59,6 +61,7 @@ class Compiled:
     loaded: frozenset[str] = frozenset()
     ready: int = 0
     prefix: tuple[int, ...] | None = None
+    least: int = -1
 
 
 def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Compiled:
@@ -71,7 +74,9 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     if read.isdisjoint(a.key for a in missing):  # all threads compute one value
         missing = []
     extra = {axis.key: column_of(axis) for axis in missing}
-    names = Names(statement.inames, store.sizes, store.dtypes, lambda *access: load(*access))
+    names = Names(
+        statement.inames, store.sizes, store.dtypes, lambda *access: load(*access), evaluator
+    )
     translator = Translator(names)
 
     def coordinate(axis: Axis) -> str | None:

@@ -10,10 +10,11 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
+from loopkit._device_functions import DeviceFunction, OwnFunction
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import index_tuple, is_constant, parts_of, to_text
 from loopkit._frozen import dataclass
-from loopkit._functions import call_type
+from loopkit._functions import BITS, call_type
 from loopkit._hidden import hidden
 from loopkit._nodes import Component, Expression, Record, TypeCast
 from loopkit._promotion import Choice, DType, RunTime, Typed
@@ -21,7 +22,7 @@ from loopkit._reference import scalar_functions as functions
 from loopkit._types import asked_of
 
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
-_IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"}
+_IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"} | BITS
 _PREDICATES = frozenset(("isnan", "isinf", "isfinite"))
 
 
@@ -39,13 +40,14 @@ class Names:
 
     ``inames`` are Python integers under their own names, ``sizes`` numbers;
     ``dtypes`` gives the types of all else, and ``load(name, indices)`` the
-    source of an access.
+    source of an access.  ``own`` gives what computes a function of the user's.
     """
 
     inames: frozenset[str]
     sizes: Mapping[str, int]
     dtypes: Mapping[str, DType]
     load: Callable[[str, Sequence[str]], str]
+    own: Callable[[DeviceFunction], Callable[..., Any]] | None = None
 
 
 class Translator:
@@ -181,10 +183,11 @@ class Translator:
         """One operation on two values."""
 
         asked = asked_of(expr)
+        is_root = node is prim.Power and type(b.kind) is float and b.kind == 0.5
         if not isinstance(a.kind, np.dtype) and not isinstance(b.kind, np.dtype):
             kind = dt.fold(dt.FOLD[node], a.kind, b.kind, asked=asked)
             if isinstance(kind, (Choice, RunTime)):
-                function = functions.LATE.get(node, dt.FOLD[node])
+                function = functions.root if is_root else functions.LATE.get(node, dt.FOLD[node])
                 return Value(self.apply(function, a.source, b.source), kind)
             return self.constant(kind)
         common = dt.operation_type(node, a.kind, b.kind, asked)
@@ -192,6 +195,8 @@ class Translator:
         if beside is not None:
             return beside
         left, right = self.converted(a, common), self.converted(b, common)
+        if is_root:
+            return Value(self.apply(functions.root, left, right), common)
         if common == dt.BOOL and node in (prim.Sum, prim.Product):
             word = "or" if node is prim.Sum else "and"
             return Value(f"{self.bind(np.bool_, 'bool')}({left} {word} {right})", dt.BOOL)
@@ -284,6 +289,11 @@ class Translator:
     def call(self, expr: Any) -> Value:
         name = expr.function.name
         arguments = [self.value(p) for p in expr.parameters]
+        if isinstance(expr.function, OwnFunction):
+            own = expr.function.overload([a.kind for a in arguments], asked_of(expr))
+            assert self.names.own is not None, "what a function means calls no other"
+            given = map(self.converted, arguments, own.types)
+            return Value(self.apply(self.names.own(own), *given), own.result)
         if name == "pow" and len(arguments) == 2:
             return self.binary(prim.Power, arguments[0], arguments[1], expr)
         result = call_type(name, [a.kind for a in arguments], asked_of(expr))

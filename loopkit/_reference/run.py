@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._arrays import ArrayArg, ConstantTable, ValueArg
 from loopkit._assertions.check import check_data
 from loopkit._budget import in_turn
 from loopkit._errors import (
@@ -26,7 +27,9 @@ from loopkit._errors import (
 from loopkit._expression import evaluate, to_text
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
+from loopkit._poly.in_bounds import between
 from loopkit._reference.compile_statement import Compiled, Store, compile_statement
+from loopkit._reference.endings import Ending, Pieces, endings_of
 from loopkit._reference.memory import Memory, temporary
 from loopkit._reference.places import column_of, copies_of, find_axes
 from loopkit._reference.points import points_of
@@ -88,8 +91,8 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
 def _values(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
     """Integer values as numbers, and all values with their types."""
     for name in given:
-        if name not in kernel.arg_by_name:
-            raise UnknownNameError("argument", name, kernel.arg_by_name)
+        if name not in {a.name for a in kernel.passed}:
+            raise UnknownNameError("argument", name, [a.name for a in kernel.passed])
     lengths: dict[str, int] = {}
     for argument in kernel.args:
         if isinstance(argument, ArrayArg) and argument.name in given and argument.shape:
@@ -119,6 +122,8 @@ def _array(
 ) -> Memory:
     name, dtype = argument.name, argument.dtype
     assert dtype is not None and argument.shape is not None
+    if isinstance(argument, ConstantTable):
+        return Memory(name, argument.array, None)
     shape = tuple(max(0, int(evaluate(extent, sizes))) for extent in argument.shape)
     if name not in given or given[name] is None:
         if name not in kernel.writers or argument.is_input:
@@ -141,6 +146,8 @@ class Walker:
         self.most = most
         self.compiled = {s.id: compile_statement(kernel, s, store) for s in kernel.statements}
         self.members: dict[int, list[Compiled]] = {}
+        self.endings = endings_of(kernel, store.memories, self.compiled)
+        self.pieces = Pieces(kernel, store.sizes, self._rows)
         for compiled in self.compiled.values():
             self._prepare(compiled)
 
@@ -156,7 +163,7 @@ class Walker:
         domain = self.kernel.statement_domain(compiled.statement)
         loaded = _sets.involved_names(domain) & kernel.temporary_by_name.keys()
         if not loaded:
-            compiled.rows = self._rows(compiled, {})
+            compiled.rows = [] if compiled.least >= 0 else self._rows(compiled, {})
             return
         compiled.loaded = frozenset(loaded)
         own = kernel.paths[compiled.statement.id]
@@ -166,8 +173,12 @@ class Walker:
     def _rows(self, compiled: Compiled, known: Mapping[str, int]) -> list[tuple[int, ...]]:
         names = [c for c in compiled.columns if c in compiled.statement.inames]
         free = [n for n in names if n not in known]
+        domain = self.kernel.statement_domain(compiled.statement)
+        for iname, ends in self.pieces.piece.items():
+            if iname in free:
+                domain = domain & between(iname, *ends)
         found = points_of(
-            self.kernel.statement_domain(compiled.statement),
+            domain,
             free,
             {**self.store.sizes, **known},
             self.most,
@@ -216,6 +227,8 @@ class Walker:
         compiled.prefix = prefix
 
     def _is_ready(self, compiled: Compiled, prefix: tuple[int, ...]) -> bool:
+        if len(prefix) < compiled.least:
+            return False
         if not compiled.loaded:
             return True
         if len(prefix) < compiled.ready:
@@ -232,6 +245,14 @@ class Walker:
                 self.statement(self.compiled[node], prefix)
 
     def loop(self, loop: Loop, prefix: tuple[int, ...]) -> None:
+        ending = self.endings.get(id(loop))
+        if ending is None:
+            self.iterate(loop, prefix)
+        else:
+            self.pieces.run(ending, prefix, partial(self.iterate, loop, prefix, ending))
+
+    def iterate(self, loop: Loop, prefix: tuple[int, ...], ending: Ending | None = None) -> None:
+        """Execute the iterations of a loop that are known, or those until data end it."""
         members = self.members.get(id(loop))
         if members is None:
             members = self.members[id(loop)] = [self.compiled[s] for s in statements_in(loop)]
@@ -252,6 +273,8 @@ class Walker:
             if smallest is None:
                 return
             self.execute(loop.body, (*prefix, smallest))
+            if ending is not None and not ending.goes_on:
+                return
 
     def statement(self, compiled: Compiled, prefix: tuple[int, ...]) -> None:
         """Execute a statement for all its instances below ``prefix``."""

@@ -52,7 +52,9 @@ def minimum(a: Any, b: Any) -> Any:
 def power(a: Any, b: Any) -> Any:
     """``a ** b``; an integer to a negative power, which NumPy refuses, is 0."""
     kind = np.result_type(a, b)
-    return kind.type(0) if kind.kind in "iu" and b < 0 else np.power(a, b)
+    if kind.kind in "iu":
+        return kind.type(0) if b < 0 else np.power(a, b)
+    return a**b  # np.power of one exponent takes a root where that is 0.5
 
 
 def _parts(re: Any, im: Any) -> Any:
@@ -119,6 +121,28 @@ def _rsqrt(x: Any) -> Any:
     return type(x)(1) / np.sqrt(x)
 
 
+def _bits(x: Any) -> tuple[int, int]:
+    """The bits of an integer as a number, and how many there are."""
+    count = 8 * x.dtype.itemsize
+    return int(x) % (1 << count), count
+
+
+def _clz(x: Any) -> int:
+    bits, count = _bits(x)
+    return count - bits.bit_length()
+
+
+def _ffs(x: Any) -> int:
+    bits, _ = _bits(x)
+    return (bits & -bits).bit_length()
+
+
+def _brev(x: Any) -> Any:
+    bits, count = _bits(x)
+    turned = int(f"{bits:0{count}b}"[::-1], 2)
+    return np.array([turned], f"u{x.dtype.itemsize}").view(x.dtype)[0]
+
+
 _OF_ONE_NAME = (
     *("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
     *("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot", "copysign", "fmod"),
@@ -135,6 +159,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "fma": _fma,
     "round": np.rint,
     "fabs": np.abs,
+    "popcount": lambda x: _bits(x)[0].bit_count(),
+    "clz": _clz,
+    "ffs": _ffs,
+    "brev": _brev,
 }
 """What functions compute on scalars, by their names in the language."""
 
@@ -158,7 +186,16 @@ def _remainder(a: Any, b: Any) -> Any:
 def _raised(a: Any, b: Any) -> Any:
     if isinstance(a, int) and isinstance(b, int):
         return a**b if b >= 0 else 0
-    return np.power(np.asarray(a, complex if isinstance(a, complex) else float), b).item()
+    return ((np.complex128 if isinstance(a, complex) else np.float64)(a) ** b).item()
+
+
+def root(a: Any, half: float) -> Any:
+    """``a ** 0.5`` as written so: of a real number it is the root, as NumPy has it for arrays."""
+    if isinstance(a, (complex, np.complexfloating)):
+        return a**half
+    if isinstance(a, np.generic):
+        return a.dtype.type(np.sqrt(a))
+    return np.sqrt(np.float64(a)).item()
 
 
 LATE: dict[type, Callable[[Any, Any], Any]] = {

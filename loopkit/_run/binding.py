@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from loopkit._frozen import dataclass
@@ -57,8 +57,10 @@ def bound_launch(
     result = ready.result()
     if not ready.calls:
         return lambda stream=None: result
-    if len(ready.calls) > 1:
-        return _bound_sequence(ready, current, constants, devices, result)
+    layouts = ready.resolved.layouts
+    cleared = [launch.cleared(one, own, layouts) for one, _, own in ready.calls]
+    if len(ready.calls) > 1 or any(cleared):
+        return _bound_sequence(ready, current, constants, devices, result, cleared)
     [(loaded, grid, arguments)] = ready.calls
     # Each stream has a slot of its own that is never written again, so that threads
     # may share the function.
@@ -109,19 +111,32 @@ def bound_launch(
 
 
 def _bound_sequence(
-    ready: Ready, current: str, constants: dict[str, Any], devices: int, result: Any
+    ready: Ready,
+    current: str,
+    constants: dict[str, Any],
+    devices: int,
+    result: Any,
+    cleared: Sequence[Sequence[tuple[int, int]]],
 ) -> Callable[..., Any]:
-    """The same for several launches, one after the other."""
+    """The same for several launches, one after the other, each behind what clears its memory."""
+    clear = launch.clear_function() if any(cleared) else None
     device, start = ready.loaded.device, launch.launch_function()
     current_stream: Callable[[], int] = eval(f"lambda: {current}", constants)
     current_device = launch.current_device_function() if devices > 1 else lambda: device.index
     functions = [ctypes.c_void_p(loaded.function) for loaded, _, _ in ready.calls]
     filled: dict[int, list[launch.Slot]] = {}
 
-    def launch_all(slots: list[launch.Slot], *, here: bool) -> bool:
+    def launched(number: int, slot: launch.Slot, stream: int) -> int:
+        for pointer, size in cleared[number]:
+            status: int = clear(pointer, 0, size, stream) if clear is not None else 0
+            if status:
+                return status
+        return int(start(slot[1], functions[number], slot[2], None))
+
+    def launch_all(slots: list[launch.Slot], stream: int, *, here: bool) -> bool:
         """Launch; false where this thread has no context, and nothing was launched."""
-        for number, (function, slot) in enumerate(zip(functions, slots, strict=True)):
-            status = start(slot[1], function, slot[2], None)
+        for number, slot in enumerate(slots):
+            status = launched(number, slot, stream)
             if not here and not number and status in driver.NO_CONTEXT:
                 return False
             launch.check(status, ready.calls[number][0])
@@ -134,9 +149,9 @@ def _bound_sequence(
             slots = [launch.filled_slot(one, grid, handle, own) for one, grid, own in ready.calls]
             filled[handle] = slots
         try:
-            if current_device() != device.index or not launch_all(slots, here=False):
+            if current_device() != device.index or not launch_all(slots, handle, here=False):
                 with device.current():
-                    launch_all(slots, here=True)
+                    launch_all(slots, handle, here=True)
         except driver.DriverError as error:
             raise device.recover(error) from None
         return result

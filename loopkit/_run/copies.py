@@ -52,6 +52,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
             with on_stream as handle, _on_device(arguments, handle, device) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
                 for part, grid, own in calls_of(loaded, resolved, placed):
+                    launch.clear(part, own, resolved.layouts, handle)
                     launch.launch(part, grid, handle, own)
                 device.wait(handle, name)
                 doing = f"copying the results of {name} from {device!r}"
@@ -99,10 +100,10 @@ def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> 
 def stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
     """What a parameter of the program gets: a number, or a `Buffer`."""
     if not isinstance(param, ArrayParam):
-        return packable(param, resolved)
+        return packable(param, resolved, copied=True)
     layout = resolved.layouts[param.name]
     size = layout.span * param.dtype.itemsize
-    if param.role == "scratch":
+    if param.is_scratch:
         return Buffer(size)
     array = resolved.numpy_arrays()[param.name]
     if not size:

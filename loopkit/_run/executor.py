@@ -82,6 +82,7 @@ class CudaExecutor:
         with device.working():
             ready = self._prepare(resolved, device, stream)
             for loaded, grid, own in ready.calls:
+                launch.clear(loaded, own, resolved.layouts, ready.stream)
                 launch.launch(loaded, grid, ready.stream, own)
             if not resolved.stream_ordered:
                 device.wait(ready.stream, self.plan.name)
@@ -113,12 +114,13 @@ class CudaExecutor:
                     pointers[name] = info.kind.describe(objects[name], name).pointer
                 elif info is not None:
                     objects[name], pointers[name] = info.object, info.pointer
-                elif param.role == "scratch" and not resolved.kind.has_guard:
+                elif param.is_scratch and not resolved.kind.has_guard:
                     size = layout.span * param.dtype.itemsize
                     scratch.append(driver.call("cuMemAllocAsync", copies.room(size), handle))
                     pointers[name] = int(scratch[-1])
                 else:
-                    made = resolved.kind.empty(layout, param.dtype, resolved.location)
+                    wanted = launch.allocated(param, layout)
+                    made = resolved.kind.empty(*wanted, resolved.location)
                     objects[name] = made
                     pointers[name] = resolved.kind.describe(made, name).pointer
         arguments = [

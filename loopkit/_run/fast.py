@@ -150,8 +150,8 @@ class Writer:
         """Lines that read the address of every array."""
         result = []
         for param in self.new_arrays():
-            layout = self.resolved.layouts[param.name]
-            allocate = self.resolved.kind.allocator(layout, param.dtype, self.resolved.location)
+            wanted = launch.allocated(param, self.resolved.layouts[param.name])
+            allocate = self.resolved.kind.allocator(*wanted, self.resolved.location)
             made = _made(param.name)
             result.append(f"{made} = {self.constant(allocate, 'make', param.name)}()")
             result.append(f"{_at(param.name)} = {self.resolved.kind.pointer(made)}")
@@ -213,6 +213,14 @@ class Writer:
                 result.append(f"{pack}({param.name})")
         return result
 
+    def clearing(self, call: Call) -> list[str]:
+        """What clears memory for a launch: expressions that are 0 where that went well."""
+        loaded, _, arguments = call
+        found = launch.cleared(loaded, arguments, self.resolved.layouts)
+        if found:
+            self.constants["_clear"] = launch.clear_function()
+        return [f"_clear({pointer}, 0, {size}, _handle)" for pointer, size in found]
+
     def result(self) -> str:
         """What the function returns."""
         outputs = [n if n in self.resolved.arrays else _made(n) for n in self.plan.outputs]
@@ -227,7 +235,12 @@ class Writer:
         """The function's text; all that differs between sizes is in the constants."""
         numbers = range(len(launches))
         slot = ", ".join(f"_memory_{n}, _config_{n}, _params_{n}" for n in numbers)
-        starts = [f"_launch(_config_{n}, _function_{n}, _params_{n}, None)" for n in numbers]
+        starts = [
+            " or ".join(
+                (*self.clearing(call), f"_launch(_config_{n}, _function_{n}, _params_{n}, None)")
+            )
+            for n, call in enumerate(launches)
+        ]
         names = ", ".join(f"{n}=None" for n in self.plan.names)
         then = "\n            and "
         relations = self.relations()
@@ -310,9 +323,9 @@ def compiled(text: str, name: str) -> Any:
     return compile(text, file_name, "exec")
 
 
-def packable(param: ValueParam, resolved: Resolved) -> Any:
+def packable(param: ValueParam, resolved: Resolved, *, copied: bool = False) -> Any:
     """The value of ``param`` as the program's ``struct`` format takes it."""
-    value = resolved.value(param)
+    value = resolved.value(param, copied=copied)
     if not is_plain(param.dtype):
         return pack_scalar(value, param.dtype)
     return int(value) if is_integer(param.dtype) else value

@@ -104,6 +104,9 @@ class HostExecutor(CpuExecutor):
         ]
         for turn in turns_of(program, resolved.values):
             own = own_arguments(program, turn, arguments)
+            for param, array in zip(turn.program.params, own, strict=True):
+                if isinstance(param, ArrayParam) and param.role == "cleared":
+                    array.fill(0)
             module = self._module(resolved.strided, turn.program)
             options = {"order": self.order, "seed": self.seed}
             yield turn.program.name, partial(module.launch, own, turn.grid, **options)

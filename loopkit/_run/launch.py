@@ -17,10 +17,14 @@ import ctypes
 import functools
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from loopkit._program import ArrayParam
 from loopkit._run import driver
+from loopkit._run.arrays import Layout
 from loopkit._run.module import LoadedProgram
 
 # gridDim, blockDim, sharedMemBytes, padding; then hStream, attrs, numAttrs and padding.
@@ -82,6 +86,44 @@ def launch(
     slot = filled_slot(loaded, grid, stream, arguments)
     status = launch_function()(slot[1], ctypes.c_void_p(loaded.function), slot[2], None)
     check(status, loaded)
+
+
+def allocated(param: ArrayParam, layout: Layout) -> tuple[Layout, np.dtype[Any]]:
+    """How a library is asked for memory: what no caller sees is bytes, whatever they hold."""
+    if not param.is_state:
+        return layout, param.dtype
+    size = max(layout.span * param.dtype.itemsize, 1)
+    return Layout((size,), (1,)), np.dtype(np.uint8)
+
+
+def cleared(
+    loaded: LoadedProgram, arguments: Sequence[Any], layouts: Mapping[str, Layout]
+) -> list[tuple[Any, int]]:
+    """The arguments of a launch that must hold zeros when it begins, each with its bytes."""
+    return [
+        (argument, layouts[param.name].span * param.dtype.itemsize)
+        for param, argument in zip(loaded.program.params, arguments, strict=True)
+        if isinstance(param, ArrayParam) and param.role == "cleared"
+    ]
+
+
+def clear(
+    loaded: LoadedProgram, arguments: Sequence[Any], layouts: Mapping[str, Layout], stream: int
+) -> None:
+    """Clear what a launch must find cleared; the device must be current."""
+    for pointer, size in cleared(loaded, arguments, layouts):
+        doing = f"clearing {size} bytes for {loaded.program.name}"
+        driver.call("cuMemsetD8Async", pointer, 0, size, stream, doing=doing)
+
+
+@functools.cache
+def clear_function() -> Any:
+    """``cuMemsetD8Async(pointer, value, bytes, stream)`` as a callable."""
+    driver.api()
+    library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    function = library.cuMemsetD8Async
+    function.argtypes = (ctypes.c_ulonglong, ctypes.c_ubyte, ctypes.c_size_t, ctypes.c_void_p)
+    return function
 
 
 def check(status: int, loaded: LoadedProgram) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from loopkit import _budget
 from loopkit._errors import InvalidArgumentError, LaunchError
-from loopkit._run.arrays import ArrayInfo, contiguous_strides
+from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
@@ -121,10 +121,14 @@ def apart_from(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo], name: str) -
     return [n for n in arrays if n != name and not (n in outputs and n < name)]
 
 
-def check(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo]) -> None:
+def check(
+    plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo], layouts: Mapping[str, Layout]
+) -> None:
     """Refuse arrays that are written and may not be, or share memory with themselves or others."""
     for name in plan.outputs:
         written = arrays.get(name)
+        if written is None:
+            _check_made(plan, name, layouts[name])
         if written is None or written.kind.immutable:
             continue
         if written.readonly:
@@ -135,23 +139,42 @@ def check(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo]) -> None:
                 _check_apart(plan, name, written, other, arrays[other])
 
 
-def _check_alone(plan: ArgumentPlan, name: str, info: ArrayInfo) -> None:
-    try:
-        found = same_place(info.shape, info.strides)
-    except _budget.SpentError:
+def _check_made(plan: ArgumentPlan, name: str, layout: Layout) -> None:
+    """The strides of what the call makes may be sizes, too."""
+    instead = f"pass other sizes, or {name}=..."
+    if _same_place(name, layout.shape, layout.strides, instead) is not None:
         raise InvalidArgumentError(
-            f"{name}: whether elements of it are one place in memory could not be decided within "
-            f"{_budget.OVERLAP} steps: its shape is {tuple(info.shape)}, its strides are "
-            f"{tuple(info.strides)} elements",
-            instead="pass a copy of it",
-        ) from None
+            f"{name} cannot be made: elements of it would be one place in memory, but {plan.name} "
+            f"writes them: its shape is {layout.shape}, its strides are {layout.strides} elements",
+            instead=instead,
+        )
+
+
+def _check_alone(plan: ArgumentPlan, name: str, info: ArrayInfo) -> None:
+    instead = "pass a copy of it"
+    found = _same_place(name, info.shape, info.strides, instead)
     if found is not None:
         one, other = (f"{name}[{', '.join(map(str, index))}]" for index in found)
         raise InvalidArgumentError(
             f"{name}: {one} and {other} are one place in memory, but {plan.name} writes them: its "
             f"shape is {tuple(info.shape)}, its strides are {tuple(info.strides)} elements",
-            instead="pass a copy of it",
+            instead=instead,
         )
+
+
+def _same_place(
+    name: str, shape: Sequence[int], strides: Sequence[int], instead: str
+) -> tuple[list[int], list[int]] | None:
+    """The elements that :func:`same_place` finds; what it cannot decide is refused."""
+    try:
+        return same_place(shape, strides)
+    except _budget.SpentError:
+        raise InvalidArgumentError(
+            f"{name}: whether elements of it are one place in memory could not be decided within "
+            f"{_budget.OVERLAP} steps: its shape is {tuple(shape)}, its strides are "
+            f"{tuple(strides)} elements",
+            instead=instead,
+        ) from None
 
 
 def _check_apart(

@@ -56,11 +56,15 @@ class Resolved:
         """How many blocks run along x, y and z; no extent is negative."""
         return self.plan.grid_of(self.values)
 
-    def value(self, param: ValueParam) -> Any:
-        """The value of a parameter of the program or of one of its strided variants."""
+    def value(self, param: ValueParam, *, copied: bool = False) -> Any:
+        """The value of a parameter of the program or of one of its strided variants.
+
+        ``copied``: arrays are not as they were passed, but have the program's own layouts.
+        """
         if param.role == "stride":
             assert param.array is not None and param.axis is not None
-            array = self.arrays.get(param.array) or self.layouts[param.array]
+            passed = None if copied else self.arrays.get(param.array)
+            array = passed or self.layouts[param.array]
             origin = f"the stride of {param.array}"
             return check_scalar(param.name, array.strides[param.axis], param.dtype, origin)
         return self.values[param.name]
@@ -131,6 +135,9 @@ class ArgumentPlan:
         self.scalars: dict[str, ValueParam] = {
             p.name: p for p in program.params if isinstance(p, ValueParam) and p.role == "argument"
         }
+        self.stride_params = tuple(
+            p for p in program.params if isinstance(p, ValueParam) and p.role == "stride"
+        )
         declared = [*self.arrays, *self.scalars]
         order = program.arguments or tuple(declared)
         # A declared argument that the code never uses has no parameter; it may be passed.
@@ -215,9 +222,9 @@ class ArgumentPlan:
         for (check, names), true in zip(self.checks, holds, strict=True):
             if not true:
                 raise self._broken(check, names, known)
-        layouts = self.solver.layouts(known)
+        layouts = self.solver.layouts(known, arrays)
         location, kind = self._place(arrays)
-        overlap.check(self, arrays)
+        overlap.check(self, arrays, layouts)
         strided = frozenset(n for n, info in arrays.items() if not layouts[n].has(info.strides))
         return Resolved(self, values, arrays, layouts, strided, location, kind)
 

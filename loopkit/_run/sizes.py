@@ -14,7 +14,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._expression import BUILTINS, evaluate, python_source, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._linear import Linear, NotAffineError, product, total
-from loopkit._program import Expression
+from loopkit._program import ArrayParam, Expression
 from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
 
 if TYPE_CHECKING:
@@ -149,7 +149,27 @@ class SizeSolver:
                 f"{name}: axis {axis} should have {should}, but has {info.shape[axis]}"
             )
 
-    def layouts(self, known: Known) -> dict[str, Layout]:
+    def _strides(
+        self, param: ArrayParam, shape: Sequence[int], known: Known, array: ArrayInfo | None
+    ) -> tuple[int, ...]:
+        """An array's strides.  Those that are parameters are what it was passed with.
+
+        Of what is not passed, or is passed in another layout than these allow, they are as without
+        gaps: its elements are copied then.
+        """
+        strides_of: Callable[..., tuple[int, ...]] = self._stride_functions[param.name]
+        own = [p for p in self._plan.stride_params if p.array == param.name]
+        if not own:
+            return strides_of(known.values)
+        if array is not None:
+            given = {p.name: array.strides[p.axis] for p in own if p.axis is not None}
+            strides = strides_of({**known.values, **given})
+            if Layout(tuple(shape), strides).has(array.strides):
+                return strides
+        without = {p.name: whole_value(p.default, known.values) for p in own}
+        return strides_of({**known.values, **without})
+
+    def layouts(self, known: Known, arrays: Mapping[str, ArrayInfo]) -> dict[str, Layout]:
         """Shape and strides of every array, scratch arrays too."""
         result = {}
         for param in self._plan.array_params:
@@ -161,7 +181,7 @@ class SizeSolver:
             if 0 in shape:  # strides that are products of negative extents mean nothing
                 strides = contiguous_strides(shape)
             else:
-                strides = self._stride_functions[param.name](known.values)
+                strides = self._strides(param, shape, known, arrays.get(param.name))
             result[param.name] = Layout(shape, strides)
         return result
 

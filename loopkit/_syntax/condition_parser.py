@@ -11,6 +11,7 @@ import re
 from typing import NoReturn
 
 from loopkit._syntax import isl_text
+from loopkit._syntax.bit_values import POWERS, of_bits
 from loopkit._syntax.tokens import CLOSING, END, OPENING, Words
 
 LARGEST = 2**63 - 1
@@ -38,11 +39,12 @@ _INSTEAD = {
     "**": "powers are not affine",
     "<<": "write a multiplication by a constant",
     ">>": "write floor(x / 2)",
+    "^": "one of the sides is a number",
     "->": "a domain is a set, not a map",
     "?": "write (c and a) or (not c and b)",
     "@": "",
-    "&": "write 'and'",
-    "|": "write 'or'",
+    "&": "between conditions write 'and'; of bits, one of the sides is a number",
+    "|": "between conditions write 'or'; of bits, one of the sides is a number",
     "~": "write 'not'",
     "#": "a domain holds no comments",
 }
@@ -179,7 +181,25 @@ class ConditionParser(Words):
         return self.series((",",), self.value)
 
     def value(self) -> isl_text.Value:
-        """An expression: a sum."""
+        """An expression: sums, and operations on their bits."""
+        at = self.at
+        return self.bits(at, self.sum(), 0)
+
+    def bits(self, at: int, left: isl_text.Value, power: int) -> isl_text.Value:
+        """``left``, which begins ``at`` a word, and operations behind it that bind as strongly."""
+        while POWERS.get(self.words[self.at], -1) >= power:
+            operator = self.at
+            word = self.words[operator]
+            self.at += 1
+            right = self.bits(self.at, self.sum(), POWERS[word] + 1)
+            found = of_bits(word, left, right)
+            if isinstance(found, str):
+                self.fail(operator, found, instead=_INSTEAD[word])
+            left = self.small(found, at)
+        return left
+
+    def sum(self) -> isl_text.Value:
+        """Products that are added."""
         at = self.at
         terms = [(1, self.product())]
         while self.words[self.at] in ("+", "-"):

@@ -13,8 +13,17 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._expression import MOST_NESTED
-from loopkit._nodes import Expression, TypeCast, TypeName, segmented
+from loopkit._expression import MOST_NESTED, tagged_uses
+from loopkit._nodes import (
+    Expression,
+    FlatIndex,
+    Named,
+    SubArray,
+    TaggedVariable,
+    TypeCast,
+    TypeName,
+    segmented,
+)
 from loopkit._promotion import DTYPES
 from loopkit._syntax.expression_tokens import COMPARISONS, FOREIGN, KEYWORDS, ExpressionWords
 from loopkit._syntax.tokens import PositionOf
@@ -23,12 +32,22 @@ TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, ADD, MULTIPLY, 
     range(1, 14)
 )
 
-# Names are few and used often: one node each.
-_variable = lru_cache(maxsize=1 << 13)(prim.Variable)
+
+@lru_cache(maxsize=1 << 13)
+def _variable(word: str) -> prim.Variable:
+    """The node of a name; names are few and used often, and have one each."""
+    name, tagged, tag = word.partition("$")
+    return TaggedVariable(name, tag) if tagged else prim.Variable(name)
 
 
-def parse_expression(text: str, *, position_of: PositionOf | None = None) -> Expression:
-    """The tree of an expression.
+def parse_expression(
+    text: str,
+    *,
+    position_of: PositionOf | None = None,
+    in_instruction: bool = False,
+    of_uses: bool = False,
+) -> Expression:
+    """The tree of an expression, with tags ``of_uses`` if that is said.
 
     ``position_of(offset, length)`` says where a part of ``text`` stands in what
     the user wrote, if ``text`` is only a piece of that.  A call such as
@@ -38,17 +57,32 @@ def parse_expression(text: str, *, position_of: PositionOf | None = None) -> Exp
     parser = ExpressionParser(text, position_of)
     expr = parser.expression()
     parser.finish()
+    if parser.flat_at and not in_instruction:
+        parser.fail(
+            parser.flat_at, "flat subscripts stand in instructions and rules of texts alone"
+        )
+    if parser.named_at and not in_instruction:
+        parser.fail(
+            parser.named_at,
+            "arguments cannot be named",
+            instead="comparing for equality is written '=='",
+        )
+    if not (of_uses or in_instruction) and tagged_uses(expr):
+        at = next(at for at, word in enumerate(parser.words) if "$" in word)
+        parser.fail(at, "tags stand where arrays and rules are used", instead="leave it out here")
     return expr
 
 
 class ExpressionParser(ExpressionWords):
     """Reads expressions from the words of a text, one after another."""
 
-    __slots__ = ("depth",)
+    __slots__ = ("depth", "flat_at", "named_at")
 
     def __init__(self, text: str, position_of: PositionOf | None = None) -> None:
         super().__init__(text, position_of)
         self.depth = 0
+        self.flat_at = 0
+        self.named_at = 0
 
     def expression(self, power: int = TERNARY) -> Expression:
         """One expression of operators that bind at least as strongly as ``power``."""
@@ -99,6 +133,8 @@ class ExpressionParser(ExpressionWords):
             return prim.Product((-1, operand))
         if word == "(":
             return self._parenthesis()
+        if word == "[" and self._begins_part(at):
+            return self._part(at)
         if word == "[" and self.words[at - 1] == "(":
             return self._inames(at)
         if word == "+":
@@ -130,6 +166,31 @@ class ExpressionParser(ExpressionWords):
             )
         return tuple(items)
 
+    def _begins_part(self, opened: int) -> bool:
+        """Whether a bracket begins ``[i]: x[i]``, a part of an array."""
+        words = self.words
+        if "]" not in words[opened:]:
+            return False
+        return words[words.index("]", opened) + 1] == ":"
+
+    def _part(self, opened: int) -> Expression:
+        """``[i, j]: x[i, k, j]``: what a call is given of an array, or gives."""
+        items, _ = self._list(opened, "]")
+        self.at += 1
+        first = self.at
+        whole = self._operand()
+        names = tuple(item.name for item in items if isinstance(item, prim.Variable))
+        if len(names) != len(items) or len({*names}) < len(names) or not names:
+            self.fail(opened, "inames stand in these brackets, each once", last=first - 2)
+        if not isinstance(whole, prim.Subscript) or self.flat_at >= first:
+            self.fail(
+                first,
+                "a part of an array is expected here",
+                last=self.at - 1,
+                instead="it is written [i]: x[i, j]",
+            )
+        return SubArray(names, whole)
+
     def _inames(self, opened: int) -> Expression:
         """``[i, j]`` in front of what is reduced, another spelling of ``(i, j)``."""
         items, _ = self._list(opened, "]")
@@ -137,8 +198,13 @@ class ExpressionParser(ExpressionWords):
             self.fail_at_operand(opened)
         return tuple(items)
 
-    def _list(self, opened: int, closing: str) -> tuple[list[Expression], bool]:
-        """Expressions up to ``closing``, and whether there was any comma."""
+    def _list(
+        self, opened: int, closing: str, *, of_call: bool = False
+    ) -> tuple[list[Expression], bool]:
+        """Expressions up to ``closing``, and whether there was any comma.
+
+        The last ones ``of_call`` may have names.
+        """
         words = self.words
         items: list[Expression] = []
         has_comma = False
@@ -148,6 +214,10 @@ class ExpressionParser(ExpressionWords):
                 return items, has_comma
             if words[self.at] == "dtype" and words[self.at + 1] == "=":
                 items.append(self._type_name(closing))
+            elif of_call and words[self.at + 1] == "=" and words[self.at].isidentifier():
+                items.append(self._named())
+            elif items and isinstance(items[-1], Named):
+                self.fail(self.at, "an argument without a name stands behind one that has one")
             else:
                 items.append(self._expression(TERNARY))
             word = words[self.at]
@@ -156,6 +226,13 @@ class ExpressionParser(ExpressionWords):
                 self.at += 1
             elif word != closing:
                 self.fail_in_list(opened, closing)
+
+    def _named(self) -> Expression:
+        """``gain=2``, an argument of a call."""
+        name = self.words[self.at]
+        self.named_at = self.at + 1
+        self.at += 2
+        return Named(name, self._expression(TERNARY))
 
     def _type_name(self, closing: str) -> Expression:
         """``dtype=int32`` at the end of a list."""
@@ -178,7 +255,8 @@ class ExpressionParser(ExpressionWords):
         if name[2:3] == ".":
             self.fail_at_dotted(at - 1)
         self.at = at + 1
-        indices, has_comma = self._list(at, "]")
+        is_flat = self.words[at + 1] == "[" and not self._begins_part(at + 1)
+        indices, has_comma = ([self._flat_index(at)], True) if is_flat else self._list(at, "]")
         if not indices:
             why = f"the subscript of '{name}' is empty"
             self.fail(at, why, last=at + 1, instead="write a[i], or a[()]")
@@ -192,6 +270,20 @@ class ExpressionParser(ExpressionWords):
             index = index[0]  # a[()] and a[(i, j)]
         return prim.Subscript(_variable(name), index)
 
+    def _flat_index(self, opened: int) -> Expression:
+        """``[e]]`` of ``a[[e]]``."""
+        self.flat_at = opened
+        self.at = opened + 2
+        if self.words[self.at] == "]":
+            why = "this flat subscript is empty"
+            self.fail(opened, why, last=self.at, instead="write a[[i]], or a[()]")
+        offset = self._expression(TERNARY)
+        if self.words[self.at : self.at + 2] != ["]", "]"]:
+            self.fail_on_brackets()
+            self.fail_expecting("']]', the end of a flat subscript")
+        self.at += 2
+        return FlatIndex(offset)
+
     def _call(self, name: str) -> Expression:
         at = self.at
         if name in KEYWORDS and name != "if":
@@ -200,7 +292,7 @@ class ExpressionParser(ExpressionWords):
         special = _CALLS.get(name)
         if special is not None:
             return special(self, name, at)
-        arguments, _ = self._list(at, ")")
+        arguments, _ = self._list(at, ")", of_call=True)
         if name[2:3] == ".":
             self.fail_at_dotted(at - 1)
         following = self.words[self.at]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, NoReturn
 
 from loopkit._expression import INSTEAD, TOO_DEEP
@@ -26,7 +27,7 @@ FOREIGN = {
     "'": "there are no strings in the language",
     '"': "there are no strings in the language",
     ";": "one instruction stands on a line",
-    "$": "tagged names are not part of the language",
+    "$": "a use is tagged by a name behind its own, without blanks: x$near[i]",
     "@": "matrix products are written as sums: sum(k, a[i, k] * b[k, j])",
     ".": "names have no dots",
     "lambda": "there are no functions as values; a substitution rule is written f(x) := ...",
@@ -37,7 +38,9 @@ _LONGEST_NUMBER = 1000
 
 
 class ExpressionWords(Words):
-    """The words of an expression."""
+    """The words of an expression: those of all texts, and names with a tag, ``x$near``."""
+
+    pattern = re.compile(r"(?:np\.)?[A-Za-z_]\w*(?:\$[A-Za-z_]\w*)?|" + Words.pattern.pattern)
 
     __slots__ = ()
 
@@ -53,6 +56,12 @@ class ExpressionWords(Words):
         is_large = value.bit_length() > LARGEST_BITS if type(value) is int else value == math.inf
         if is_large:
             self.fail(at, "this number is larger than all that any type can hold")
+        if type(value) is float and word[:2] in ("0x", "0X") and not _is_just(value, word):
+            self.fail(
+                at,
+                f"float64 does not hold '{word}'",
+                instead=f"write {value.hex()}, the nearest number that it holds",
+            )
         return value
 
     def fail_at_depth(self) -> NoReturn:
@@ -118,6 +127,8 @@ class ExpressionWords(Words):
 
     def fail_at_number(self, at: int, word: str) -> NoReturn:
         """Report a word that begins like a number."""
+        if word[:2] in ("0x", "0X") and "." in word and "p" not in word.lower():
+            self.fail(at, f"'{word}' has no exponent", instead=f"write {word}p0, with one of 2")
         body = word.rstrip("fFlLuUhH")
         if word[-1] in "fF" and body and not word.lower().startswith("0x"):
             self.fail(
@@ -135,6 +146,13 @@ class ExpressionWords(Words):
 
 def _read_number(word: str) -> Any:
     """The number that a word spells; None where it spells none."""
+    if word[:2] in ("0x", "0X") and "p" in word.lower():
+        try:
+            return float.fromhex(word)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return None
     for read in (int, float, complex if word[-1] in "jJ" else _read_prefixed):
         try:
             return read(word)
@@ -146,3 +164,18 @@ def _read_number(word: str) -> Any:
 def _read_prefixed(word: str) -> int:
     """The value of ``0x1F`` and its kin."""
     return int(word, 0)
+
+
+def _is_just(value: float, word: str) -> bool:
+    """Whether a number is what ``0x1.8p-3`` spells: digits, then how often they are doubled."""
+    digits, _, exponent = word[2:].lower().partition("p")
+    whole, _, fraction = digits.partition(".")
+    spelled = int(whole + fraction, 16)
+    top, bottom = value.as_integer_ratio()
+    doublings = int(exponent) - 4 * len(fraction) + bottom.bit_length() - 1
+    if not spelled or not top:
+        return not spelled and not top
+    # Both are odd numbers that are doubled, however far apart.
+    low = (spelled & -spelled).bit_length() - 1
+    mine = (top & -top).bit_length() - 1
+    return spelled >> low == top >> mine and low + doublings == mine

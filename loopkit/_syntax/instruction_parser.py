@@ -11,13 +11,14 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._frozen import dataclass
-from loopkit._nodes import Expression, Record
+from loopkit._nodes import Expression, Record, SubArray
 from loopkit._syntax.expression_parser import ExpressionParser
 from loopkit._syntax.items import (
     NO_OPTIONS,
     Declared,
     Options,
     RawAssignment,
+    RawBreak,
     RawItem,
     RawNop,
     RawSubstitution,
@@ -31,6 +32,8 @@ _SKIPPED = re.compile(r"#[^\n]*|\\[ \t]*(?:\n|\Z)")
 _BRACKETS = re.compile(r"[()\[\]{}]")
 _BLOCK_WORDS = ("for", "if", "elif", "else", "end", "with")
 _HEAD = re.compile(r"(for|if|elif|else|end|with)(?!\w)(?!\s*(?:=(?!=)|:=|[-+*/%]=))")
+_EXIT = re.compile(r"break(?=\s*(?:if\b|\{|\Z))")
+_WHILE = re.compile(r"while\b(?!\s*(?:=(?!=)|:=|\[|[-+*/%]=))")
 # What begins a line like this is never the inside of a bracket that a line before left open.
 _BREAK = re.compile(r"\s*(?:for\s+\w|with\s*\{|elif\b|end\s*\Z)")
 # ``lhs += rhs`` and its kin: ``rhs`` is computed as a whole first.
@@ -125,7 +128,9 @@ class _Reader:
         for line in self.lines():
             head = _HEAD.match(line)
             if head is not None:
-                self.block(head[1], line)
+                yield from self.block(head[1], line)
+            elif _EXIT.match(line):
+                yield self.exit(line)
             else:
                 yield self.item(line)
         if len(self.blocks) > 1:
@@ -133,12 +138,15 @@ class _Reader:
             self.start = block.at
             self.fail(0, len(block.word), f"this '{block.word}' has no 'end'")
 
-    def block(self, word: str, line: str) -> None:
+    def block(self, word: str, line: str) -> Iterator[RawItem]:
+        """Open or close a block; what a loop looks at first stands in it."""
         rest = line[len(word) :]
         if line.endswith(":") and word != "end":
             self.fail(len(line) - 1, 1, f"no ':' ends a '{word}' line", "leave it out")
         if word == "for":
-            self.open_for(rest)
+            condition = self.open_for(rest)
+            if condition is not None:
+                yield self.leaving(line, NO_OPTIONS, prim.LogicalNot(condition))
         elif word == "if":
             self.blocks_seen += 1
             condition = self.condition(line, len(word))
@@ -158,7 +166,8 @@ class _Reader:
         """Reads ``text``, which stands ``begin`` characters into the line."""
         return ExpressionParser(text, lambda at, length: self.position_of(begin + at, length))
 
-    def open_for(self, rest: str) -> None:
+    def open_for(self, rest: str) -> Expression | None:
+        """Open a loop; what it goes on for, if it says so."""
         outer = self.blocks[-1]
         parser = self.parser(rest, len("for"))
         enclosing = {iname for _, inames in outer.scopes for iname in inames}
@@ -176,12 +185,18 @@ class _Reader:
             parser.at += 1
 
         parser.series((",",), read_iname)
+        condition = None
+        if parser.took("while"):
+            if parser.words[parser.at] == END:
+                parser.fail_expecting("a condition", "a loop goes on 'while' one holds")
+            condition = parser.expression()
         if parser.words[parser.at] != END:
             bounds = "the bounds of an iname stand in its domain"
-            parser.fail_expecting("',' or the end of the line", bounds)
+            parser.fail_expecting("',', 'while' or the end of the line", bounds)
         self.blocks_seen += 1
         scopes = (*outer.scopes, (self.blocks_seen, tuple(inames)))
         self.blocks.append(replace(outer, word="for", at=self.start, scopes=scopes))
+        return condition
 
     def condition(self, line: str, begin: int) -> Expression:
         parser = self.parser(line[begin:], begin)
@@ -259,7 +274,41 @@ class _Reader:
             self.fail(offset, len(behind.strip()), "nothing stands behind the options")
         return parse_options(text, lambda offset, length: self.position_of(brace + offset, length))
 
+    def exit(self, line: str) -> RawBreak:
+        """``break``, ``break if c``, and options."""
+        if not self.blocks[-1].scopes:
+            self.fail(0, len("break"), "this 'break' is in no loop", "it stands in a 'for' block")
+        brace = line.find("{")
+        body = line if brace < 0 else line[:brace]
+        options = NO_OPTIONS if brace < 0 else self.options(line, brace)
+        begin = len("break")
+        if not body[begin:].strip():
+            return self.leaving(line, options)
+        begin = body.index("if", begin) + len("if")
+        return self.leaving(line, options, self.condition(body, begin))
+
+    def leaving(self, line: str, options: Options, *conditions: Expression) -> RawBreak:
+        """The end of the innermost loop, where all conditions hold."""
+        return RawBreak(**self.shared(line, options, *conditions))
+
+    def shared(self, line: str, options: Options, *conditions: Expression) -> dict[str, Any]:
+        """What an instruction has of its options and of the blocks around it."""
+        block = self.blocks[-1]
+        if block.options is not NO_OPTIONS:
+            options = options.inside(block.options)
+        more = options.predicates + conditions
+        return {
+            **{name: getattr(options, name) for name in Options.__slots__},
+            "predicates": block.predicates + more,
+            "predicate_blocks": block.predicate_blocks + (0,) * len(more),
+            "scopes": block.scopes,
+            **self.place(line),
+        }
+
     def item(self, line: str) -> RawItem:
+        if _WHILE.match(line):
+            instead = "a loop has an iname that counts: 'for it while c', and '0 <= it < limit'"
+            self.fail(0, len("while"), "there is no 'while' without a 'for'", instead)
         brace = line.find("{")
         body = line if brace < 0 else line[:brace]
         parser = ExpressionParser(body, self.position_of)
@@ -268,17 +317,7 @@ class _Reader:
             if brace >= 0:
                 self.fail(brace, len(line) - brace, "a substitution rule takes no options")
             return self.substitution(parser, line)
-        options = NO_OPTIONS if brace < 0 else self.options(line, brace)
-        block = self.blocks[-1]
-        if block.options is not NO_OPTIONS:
-            options = options.inside(block.options)
-        shared: dict[str, Any] = {
-            **{name: getattr(options, name) for name in Options.__slots__},
-            "predicates": block.predicates + options.predicates,
-            "predicate_blocks": block.predicate_blocks + (0,) * len(options.predicates),
-            "scopes": block.scopes,
-            **self.place(line),
-        }
+        shared = self.shared(line, NO_OPTIONS if brace < 0 else self.options(line, brace))
         if words[0] == "...":
             return RawNop(word=self.special(parser), **shared)
         targets = [self.target(parser)]
@@ -365,7 +404,7 @@ class _Reader:
         lhs = parser.expression()
         if declared == "auto" and lhs == prim.Variable("_"):
             return None, None
-        if not isinstance(lhs, (prim.Variable, prim.Subscript)):
+        if not isinstance(lhs, (prim.Variable, prim.Subscript, SubArray)):
             if parser.words[parser.at] in (*_ASSIGNING, ","):
                 parser.fail(
                     first,

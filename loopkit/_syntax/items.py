@@ -65,10 +65,13 @@ class RawStatement(Options):
     loops).  ``predicates`` are the conditions, outermost first;
     ``predicate_blocks`` gives for each the number of the ``if`` block it comes
     from, 0 for the option ``if=``: a block decides once, before its body runs.
+    ``flags`` are those of the blocks that a ``break`` leaves, with the blocks' numbers: each time
+    that the instruction is to run they are looked at, before all else.
     """
 
     predicate_blocks: tuple[int, ...] = ()
     scopes: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    flags: tuple[tuple[int, Expression], ...] = ()
     text: str
     position: SourcePosition
 
@@ -84,6 +87,7 @@ class RawAssignment(RawStatement):
     ``declared`` says whether the target is declared here.  For ``a[i] += x``, ``rhs`` is
     ``a[i] + x``.  Of ``v, k = ...``, ``lhs`` is a record of the targets, ``declared`` has a place
     for each, and ``results`` says which of the results they take; there are ``count`` of these.
+    ``made_by`` says what the assignment stands for, where the text holds another word.
     """
 
     lhs: Expression
@@ -91,6 +95,7 @@ class RawAssignment(RawStatement):
     declared: Declared | tuple[Declared, ...] = None
     results: tuple[int, ...] = ()
     count: int = 1
+    made_by: str | None = None
 
     @property
     def targets(self) -> tuple[tuple[Expression, Declared], ...]:
@@ -112,6 +117,14 @@ class RawNop(RawStatement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RawBreak(RawStatement):
+    """``break if c``: the loop of the innermost ``for`` block ends here.
+
+    The condition is the last of the ``predicates``.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RawSubstitution:
     """``name(arguments) := expression``."""
 
@@ -122,7 +135,7 @@ class RawSubstitution:
     position: SourcePosition
 
 
-RawItem = RawAssignment | RawNop | RawSubstitution
+RawItem = RawAssignment | RawBreak | RawNop | RawSubstitution
 
 
 def position_of_name(item: RawItem, name: str) -> SourcePosition:

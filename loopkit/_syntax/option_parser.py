@@ -123,5 +123,9 @@ class _Value:
             def position_of(offset: int, length: int, start: int = start) -> SourcePosition:
                 return self.position_of(self.at + start + offset, length)
 
-            found.append(parse_expression(self.value[start:stop], position_of=position_of))
+            found.append(
+                parse_expression(
+                    self.value[start:stop], position_of=position_of, in_instruction=True
+                )
+            )
         return tuple(found)

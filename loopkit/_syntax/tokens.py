@@ -19,9 +19,11 @@ PositionOf = Callable[[int, int], SourcePosition]
 
 # Alternatives in the order of how common they are.  Blanks match nothing, so `findall` skips
 # them; whatever the language does not know matches `\S` and is reported where it stands.  A
-# number takes the letters behind it along, so that `1.0f` and `2x` are seen whole.
+# number takes the letters behind it along, so that `1.0f` and `2x` are seen whole; one in
+# hexadecimal digits is a fraction where it has an exponent, and is none where it only has a dot.
 _WORDS = re.compile(
     r"(?:np\.)?[A-Za-z_]\w*"
+    r"|0[xX][\da-fA-F]*(?:\.[\da-fA-F]*)?(?:[pP][+-]?\d+\w*|\w*)"
     r"|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+\w*|\w*)"
     r"|\*\*=?|//=?|<<=?|>>=?|[<>=!:+\-*/%&|^]=|&&|\|\||\.\.\.|->"
     r"|\S"

@@ -8,7 +8,8 @@ from typing import Any
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg
+from loopkit._arrays import ArrayArg, ConstantTable
+from loopkit._contents import Contents
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Domain, Kernel
@@ -60,10 +61,14 @@ def _described(kernel: Kernel, name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": "a scalar", "type": argument.dtype}
     if isinstance(argument, ArrayArg):
         found |= {"kind": "an array", "shape": argument.shape or (), "offset": (argument.offset,)}
+    if isinstance(argument, ConstantTable) and argument.contents is not None:
+        found |= {"kind": "a table of constants", "elements": argument.contents}
     return found | {"use": "written" if name in kernel.writers else "only read"}
 
 
 def _words(what: str, value: Any) -> str:
+    if isinstance(value, Contents):
+        return " ".join(str(value.array).split())
     if not isinstance(value, tuple):
         return str(value)
     texts = ", ".join(map(to_text, value))

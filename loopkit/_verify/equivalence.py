@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -23,9 +24,11 @@ from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify import canonicalize
 from loopkit._verify.arguments import prepared
+from loopkit._verify.as_step import by_name, is_step, may_be_step
 from loopkit._verify.examples import Sizes
 from loopkit._verify.find_difference import look_for_difference, quick_difference
 from loopkit._verify.kernel_view import KernelView
+from loopkit._verify.normal_form import normal_form
 from loopkit._verify.out_of_bounds import out_of_bounds
 from loopkit._verify.prove import ProofResult, data_dependent_race, prove
 from loopkit._verify.search import Search
@@ -92,7 +95,34 @@ class _Comparison:
         """Whether a correspondence was found and proven, in either direction."""
         if not all(map(self.keeps_storage, (self.before, self.after))):
             return False
-        simple = map(_simple, (self.before, self.after))
+        simple = [*map(_simple, (self.before, self.after))]
+        if self.proven_as_step() or self.proven_equal(simple):
+            return True
+        if self.exhausted or self.difference is not None:
+            return False
+        try:
+            with at_most(_budget.EQUIVALENCE):
+                normal = [normal_form(k, is_sequential=not _parallel(k)) for k in simple]
+        except (SpentError, Undecided):
+            return False
+        if [*map(canonicalize.structure_key, simple)] == [*map(canonicalize.structure_key, normal)]:
+            return False
+        return self.proven_equal(normal)
+
+    def proven_as_step(self) -> bool:
+        """Whether one is proven to come from the other, whose statements have the same names."""
+        for root, new in ((self.before, self.after), (self.after, self.before)):
+            if _parallel(root) or not may_be_step(root, new):
+                continue
+            search = Search(KernelView(root), KernelView(new), self.context)
+            with suppress(SpentError, Undecided), at_most(_budget.EQUIVALENCE):
+                named = next((by_name(found) for found, _ in search.lineages(root)), None)
+                if named is not None and is_step(named, new) and self.has_one_meaning(root):
+                    return True
+        return False
+
+    def proven_equal(self, simple: Iterable[Kernel]) -> bool:
+        """Whether two kernels that compute what the two do are proven equal."""
         one, two = sorted(simple, key=lambda kernel: (_parallel(kernel), len(kernel.statements)))
         mine, its = map(canonicalize.structure_key, (one, two))
         if not _parallel(one) and mine == its:

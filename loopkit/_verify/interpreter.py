@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pymbolic.primitives as prim
 
 from loopkit import _budget
-from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._arrays import ArrayArg, ConstantTable, ValueArg
+from loopkit._device_functions import OwnFunction
 from loopkit._expression import ExpressionMapper, evaluate, is_constant
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch, launches_in, launches_of
@@ -141,7 +143,10 @@ class KernelAtSizes:
             return TracedValue(nothing, name, place)
         # What a kernel leaves alone keeps what was passed, in outputs too.
         dtype = self.dtypes[name]
-        value = data.cell(name, place, dtype, self.limit)
+        if isinstance(argument, ConstantTable):
+            value = argument.array[place]
+        else:
+            value = data.cell(name, place, dtype, self.limit)
         return TracedValue(_wide(dtype).type(value), name, place, scale=abs(value))
 
     def given(self, data: ExampleData) -> dict[str, Any]:
@@ -149,6 +154,8 @@ class KernelAtSizes:
         found: dict[str, Any] = dict(self.sizes)
         for argument in self.kernel.args:
             name, dtype = argument.name, self.dtypes[argument.name]
+            if isinstance(argument, ConstantTable):
+                continue
             if isinstance(argument, ArrayArg):
                 shape = self.shapes[name]
                 values = [data.cell(name, p, dtype, self.limit) for p in np.ndindex(shape)]
@@ -376,6 +383,28 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 class _Widener(ExpressionMapper):
     def map_type_cast(self, expr: TypeCast) -> Expression:
         return TypeCast(_wide(expr.dtype), self.rec(expr.operand))
+
+    def map_call(self, expr: prim.Call) -> Expression:
+        parameters = tuple(self.rec(p) for p in expr.parameters)
+        own = expr.function
+        return prim.Call(_widened(own) if isinstance(own, OwnFunction) else own, parameters)
+
+
+def _widened(function: OwnFunction) -> OwnFunction:
+    """A user's function on wide numbers: that of its meaning."""
+    wide = [
+        replace(
+            one,
+            arguments=tuple((name, _wide(dtype)) for name, dtype in one.arguments),
+            result=_wide(one.result),
+        )
+        for one in function.overloads
+    ]
+    if any(one.meaning is None for one in wide):
+        raise UnsupportedError(f"nobody says what '{function.name}' means")
+    if len({one.types for one in wide}) < len(wide):
+        raise UnsupportedError(f"overloads of '{function.name}' differ in precision alone")
+    return OwnFunction(function.name, tuple(wide))
 
 
 def _on_wide_numbers(kernel: Kernel) -> Kernel:

@@ -15,6 +15,7 @@ from loopkit._expression import Access, access_of
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, Undecided
 from loopkit._verify.solver import Solver
@@ -78,6 +79,11 @@ class KernelView:
             for piece in model.order.before(source, at):
                 nearest = both & piece
                 if not nearest.is_empty():
+                    if self.is_copy(writer) and self.is_temporary(access[0]):
+                        # Registers that rotate: the last of many writes counts.
+                        with suppress(Undecided):
+                            last = dataflow_of(self.kernel).of_read(reader, access).writes
+                            nearest = last.get(writer.id, nearest)
                     found.append(Source(writer, nearest))
                     break
         return found

@@ -11,6 +11,7 @@ from loopkit._arrays import ValueArg
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression, Record
 from loopkit._reference.compile_statement import conditions_in_order
+from loopkit._reference.device_functions import evaluator
 from loopkit._reference.python_source import Names, Translator
 from loopkit._verify.interpreter import Interpreter, TracedValue
 
@@ -149,7 +150,7 @@ class _Walker(_expression.ExpressionMapper):
         outside, self.as_values = self.as_values, True
         known = self.rec(condition)
         self.as_values = outside
-        translator = Translator(Names(frozenset(), {}, {}, lambda name, indices: name))
+        translator = Translator(Names(frozenset(), {}, {}, lambda name, _: name, evaluator))
         source = translator.condition(known)
         return bool(eval(source, translator.space))
 

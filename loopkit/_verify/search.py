@@ -284,7 +284,13 @@ class Search(search_state.SearchContext):
             writer = behind.statement
             if writer.id not in state.origin:
                 further = replace(todo, new_reader=behind, new_expr=writer.rhs)
-                yield replace(state, copies=state.copies | {writer.id}).still_to(further)
+                number = self.numbers.setdefault(further.key(), len(self.numbers))
+                known = replace(state, copies=state.copies | {writer.id})
+                if number in state.followed:
+                    yield known
+                else:
+                    followed = state.followed | {number}
+                    yield replace(known, followed=followed).still_to(further)
 
     def follow_old(self, todo: MatchValues, access: Access, state: State) -> Iterator[State]:
         """Go on with what the root stored in the temporary that it reads."""

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._cached import cached_property
 from loopkit._expression import Access, nodes_of, substitute, to_text, variable_names
 from loopkit._hidden import NEW, OLD, READER, WRITER, instance, label_of, labelled, plain, variable
 from loopkit._kernel import Statement
+from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance, Undecided, equal
+from loopkit._same import key_of
 from loopkit._verify.kernel_view import KernelView, Source
 from loopkit._verify.solver import Solver
 
@@ -29,7 +32,8 @@ class State:
     ``origin`` and ``where`` hold the origin of each paired statement and how the
     inames relate; ``copies`` only carry values; the operands of ``swapped``
     nodes of the new kernel change places.  What is ``pending`` has still to be done, and
-    ``later`` what waits until nothing is.
+    ``later`` what waits until nothing is.  What has been ``followed`` (:meth:`MatchValues.key`, by
+    number) is done, or has still to be: once is enough.
     """
 
     origin: Mapping[str, str] = field(default_factory=dict)
@@ -38,6 +42,7 @@ class State:
     swapped: tuple[Expression, ...] = ()
     pending: Pending = None
     later: tuple[MatchWriters, ...] = ()
+    followed: frozenset[int] = frozenset()
 
     def paired(self, new: str, old: str, where: isl.Set) -> State:
         """With one pair more."""
@@ -75,7 +80,20 @@ class Reader:
             return variable(iname, self.label)
         value = self.solver.value(instance(iname, WRITER))
         found = None if value is None else self.behind.over(value)
-        return found if _is_short(found) else None
+        if found is None or not _is_short(found):
+            return None
+        with suppress(NotAffineError):
+            return linear(found).expression
+        return found
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """The same for readers of one statement whose value is made of inames of equal values."""
+        if self.behind is None:
+            return (self.label, self.statement.id)
+        told = variable_names(self.statement.rhs)
+        values = map(self.value, sorted(told & self.statement.inames))
+        return (self.label, self.statement.id, *(None if v is None else key_of(v) for v in values))
 
     def over(self, expr: Expression) -> Expression | None:
         """``expr`` over the inames of the pair."""
@@ -121,6 +139,11 @@ class MatchValues:
     new_expr: Expression
     is_bound: bool = False
 
+    def key(self) -> tuple[object, ...]:
+        """The same for what takes the same: equal values to be found by equal expressions."""
+        readers = self.old_reader.key, self.new_reader.key
+        return (self.new, *readers, *map(key_of, (self.old_expr, self.new_expr)), self.is_bound)
+
 
 @dataclass(frozen=True, eq=False)
 class MatchWriters:
@@ -154,6 +177,8 @@ class SearchContext:
         self.farthest = (0, "")
         self.paired: dict[str, dict[str, isl.Set]] = {}
         self.narrowed: dict[str, dict[str, isl.Set]] = {}
+        self.numbers: dict[tuple[object, ...], int] = {}
+        self.integers: dict[tuple[int, int, str], tuple[Expression, bool]] = {}
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -183,6 +208,13 @@ class SearchContext:
 
     def is_integer(self, view: KernelView, expr: Expression, label: str) -> bool:
         """Whether an expression is made of inames and sizes alone, and affine."""
+        # Nodes that many obligations share are looked at once; whoever is remembered stays.
+        asked = (id(expr), id(view), label)
+        if asked not in self.integers:
+            self.integers[asked] = (expr, self._find_integer(view, expr, label))
+        return self.integers[asked][1]
+
+    def _find_integer(self, view: KernelView, expr: Expression, label: str) -> bool:
         names = variable_names(expr)
         if label:
             names = frozenset(plain(n) if label_of(n) == label else n for n in names)

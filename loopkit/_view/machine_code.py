@@ -32,14 +32,15 @@ def listings_of(programs: Sequence[Program], arch: str) -> Mapping[str, Listing 
         except LoopkitError as error:
             return error
 
-    # NVRTC and the disassembler leave the interpreter to others while they work.
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
-        found = list(pool.map(listed, chosen))
     held: dict[str, Listing | LoopkitError] = {}
     room = LINES
-    for program, one in zip(chosen, found, strict=True):
-        size = len(one.ptx) + len(one.sass) if isinstance(one, Listing) else 0
-        if not held or size <= room:
+    # NVRTC and the disassembler leave the interpreter to others while they work.
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, COMPILED)) as pool:
+        for program, one in zip(chosen, pool.map(listed, chosen), strict=True):
+            size = len(one.ptx) + len(one.sass) if isinstance(one, Listing) else 0
+            if held and size > room:
+                pool.shutdown(wait=False, cancel_futures=True)  # those before it are not shown
+                break
             room -= size if held else 0
             held[program.source] = one
     return held

@@ -125,12 +125,92 @@
   }
   buttons.forEach((button, position) => button.addEventListener("click", () => show(position)));
 
+  // Between two panes that stand side by side lies a grip, which takes width from one of them for
+  // the other. Widths are shares, one to the panes of a name: each step shows them alike.
+  const usual = { nest: 22, source: 33, ptx: 22, sass: 22 };
+  const share = { ...usual };
+  const least = 5;
+  const grips = [];
+
+  function drawGrips() {
+    for (const name of columns) board.style.setProperty(`--lk-share-${name}`, share[name]);
+    for (const { grip, before, after } of grips) {
+      const left = before.findLast((column) => !column.hidden);
+      grip.hidden = after.hidden || !left;
+      if (grip.hidden) continue;
+      const names = [left.dataset.pane, after.dataset.pane];
+      const [one, other] = names.map((name) => share[name]);
+      const percent = (part) => Math.round((100 * part) / (one + other));
+      grip.setAttribute("aria-label", `between ${names.join(" and ")}`);
+      grip.setAttribute("aria-valuemin", percent(least));
+      grip.setAttribute("aria-valuemax", 100 - percent(least));
+      grip.setAttribute("aria-valuenow", percent(one));
+    }
+  }
+
+  // Move the border before a pane by a share of the whole; no pane gets narrower than the least.
+  function moveBorder({ before, after }, by) {
+    const left = before.findLast((column) => !column.hidden).dataset.pane;
+    const right = after.dataset.pane;
+    const step = Math.max(least - share[left], Math.min(share[right] - least, by));
+    share[left] += step;
+    share[right] -= step;
+    drawGrips();
+  }
+
+  function addGrip(before, after) {
+    const grip = document.createElement("div");
+    grip.className = "lk-grip";
+    grip.tabIndex = 0;
+    grip.setAttribute("role", "separator");
+    grip.setAttribute("aria-orientation", "vertical");
+    grip.title = "drag, or ← →: wider, narrower; Home, End: as far as it goes; Enter: as it was";
+    const border = { grip, before, after };
+    grips.push(border);
+    after.before(grip);
+    const steps = { ArrowLeft: -2, ArrowRight: 2, Home: -100, End: 100 };
+    const reset = () => {
+      Object.assign(share, usual);
+      drawGrips();
+    };
+    grip.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "Enter") reset();
+      else if (event.key in steps) moveBorder(border, steps[event.key]);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    grip.addEventListener("dblclick", reset);
+    grip.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      grip.setPointerCapture(event.pointerId);
+      event.preventDefault();
+      grip.focus();
+    });
+    grip.addEventListener("pointermove", (event) => {
+      if (!grip.hasPointerCapture(event.pointerId)) return;
+      const panes = after.parentElement;
+      const shown = [...panes.querySelectorAll(":scope > .lk-column:not([hidden])")];
+      const whole = shown.reduce((sum, column) => sum + share[column.dataset.pane], 0);
+      const box = grip.getBoundingClientRect();
+      moveBorder(border, (whole * (event.clientX - (box.left + box.right) / 2)) / panes.clientWidth);
+    });
+  }
+
+  for (const section of sections) {
+    const all = [...section.querySelectorAll(".lk-column")];
+    for (let n = 1; n < all.length; ++n) addGrip(all.slice(0, n), all[n]);
+  }
+  drawGrips();
+
   function toggle(pane) {
     const button = document.querySelector(`.lk-bar [data-toggle="${pane}"]`);
     if (!button) return;
     const off = button.getAttribute("aria-pressed") === "true";
     button.setAttribute("aria-pressed", String(!off));
     for (const column of document.querySelectorAll(`.lk-column[data-pane="${pane}"]`)) column.hidden = off;
+    drawGrips();
   }
   for (const button of document.querySelectorAll(".lk-bar [data-toggle]"))
     button.addEventListener("click", () => toggle(button.dataset.toggle));

@@ -36,9 +36,9 @@ def page(kernel: Kernel, sections: Sequence[Section], facts: str) -> str:
         "body",
         element(
             "header",
-            _bar(sections),
             element("h1", kernel.name),
             element("span", facts, class_="lk-facts"),
+            _bar(sections),
             _steps(sections),
         ),
         element("main", [_section(n, one, len(sections)) for n, one in enumerate(sections)]),
@@ -122,6 +122,7 @@ _KEYS = (
     ("[ ]", "steps"),
     ("1 2 3 4", "panes"),
     ("↑ ↓", "lines"),
+    ("Tab ← →", "a border between panes"),
     ("click", "pins a line, and shows what it became"),
     ("Esc", "lets go"),
     ("d", "light or dark"),

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from loopkit._costs.devices import running
 from loopkit._costs.of_kernel import AnyCosts, costs_of
+from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
 from loopkit._display.markup import Part, fold
@@ -18,6 +20,7 @@ from loopkit._program import Program
 from loopkit._run.listing import Listing
 from loopkit._spelling import shown
 from loopkit._transform import replay
+from loopkit._view import resources
 from loopkit._view.machine_code import NOT_COMPILED, listings_of
 from loopkit._view.page import Section, page
 from loopkit._view.panes import (
@@ -40,7 +43,9 @@ def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping
     if target.is_dir() or not target.absolute().parent.is_dir():
         why = "is a folder" if target.is_dir() else "is in no folder that exists"
         raise InvalidArgumentError(f"the page cannot be written: {target} {why}")
-    costs = costs_of(kernel, sizes) if sizes or not kernel.sizes else None
+    costs = None
+    if sizes or not kernel.sizes:
+        costs = costs_of(kernel, check_sizes(kernel, sizes, "view"))
     made = page(kernel, list(_sections(kernel, arch, costs)), _facts(kernel, sizes))
     write_whole(target, made.encode())
     return target
@@ -60,11 +65,13 @@ def _sections(kernel: Kernel, arch: str, costs: AnyCosts | None) -> Iterator[Sec
     listings = listings_of([p for p in programs if isinstance(p, Program)], arch)
     for (step, made), program in zip(stages, programs, strict=True):
         counted = costs if made is stages[-1][1] else None
+        found = listings.get(program.source) if isinstance(program, Program) else None
+        linked = found if isinstance(found, Listing) else None
         yield Section(
             "text" if step is None else _label(step),
-            _about(step),
-            tuple(_panes(made, program, listings, counted)),
-            tuple(_below(step, made, counted)),
+            [_about(step), resources.in_a_line(linked) if linked is not None else None],
+            tuple(_panes(made, program, found, counted)),
+            tuple(_below(step, made, linked, counted, arch)),
         )
 
 
@@ -103,14 +110,13 @@ def _about(step: Step | None) -> Part:
 def _panes(
     kernel: Kernel,
     program: Program | LoopkitError,
-    listings: Mapping[str, Listing | LoopkitError],
+    listing: Listing | LoopkitError | None,
     costs: AnyCosts | None,
 ) -> Iterator[Pane]:
     yield nest_pane(kernel)
     if not isinstance(program, Program):
         yield failed("source", "CUDA C", program)
         return
-    listing = listings.get(program.source)
     linked = listing if isinstance(listing, Listing) else None
     by_line = _costs_by_line(kernel, costs) if costs is not None else {}
     yield source_pane(kernel, by_line, linked)
@@ -142,19 +148,27 @@ def _costs_by_line(kernel: Kernel, costs: AnyCosts) -> dict[str, dict[int, float
     return found
 
 
-def _below(step: Step | None, kernel: Kernel, costs: AnyCosts | None) -> Iterator[tuple[str, Part]]:
+def _below(
+    step: Step | None,
+    kernel: Kernel,
+    listing: Listing | None,
+    costs: AnyCosts | None,
+    arch: str,
+) -> Iterator[tuple[str, Part]]:
     """What folds out under the panes: what the step changed, what all costs, and pictures."""
     if step is not None:
         yield "what the step changed", list(diffs(step))
+    if listing is not None and len(listing.resources) > 1:
+        yield "resources of each launch", resources.in_a_table(kernel.program(), listing)
     if costs is not None:
         yield "costs", list(costs_parts(costs))
-        yield "roofline", _roofline(costs)
+        yield "roofline", _roofline(costs, arch)
         yield from _pictures(kernel, costs)
 
 
-def _roofline(costs: AnyCosts) -> Part:
+def _roofline(costs: AnyCosts, arch: str) -> Part:
     try:
-        return costs.plot_roofline().element()
+        return costs.on(running(arch)).plot_roofline().element()
     except LoopkitError as error:
         return note(str(error))
 

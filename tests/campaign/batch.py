@@ -19,7 +19,7 @@ from loopkit.codegen.proof import prove
 from . import kernels, together
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
 from .compiled import Compiled, compile_all, first_wrong
-from .data import WIDE, Truth
+from .data import WIDE, Truth, in_words_of
 from .kernels import Drawn
 from .shrink import Reproducer, proof_bucket, shrunk
 from .steps import Call, script
@@ -183,7 +183,7 @@ class Batches:
 
     def _strided(self, kernel: lk.Kernel) -> frozenset[str]:
         """Arrays that are passed with strides of their own."""
-        arrays = [a for a in kernel.args if isinstance(a, lk.ArrayArg) and a.shape]
+        arrays = [a for a in kernel.passed if isinstance(a, lk.ArrayArg) and a.shape]
         plain = [
             a.name for a in arrays if not any(isinstance(t, Strided) for t in a.dim_tags or ())
         ]
@@ -299,7 +299,7 @@ class Batches:
         if self.note is not None:
             self.note(drawn, calls, f"{seed} verify")
         try:
-            verdict = lk.verify(truth.kernel, kernel)
+            verdict = lk.verify(in_words_of(truth.kernel, kernel), kernel)
         except lk.LoopkitError:
             return
         except Exception as error:

@@ -24,8 +24,9 @@ import numpy as np
 
 import loopkit as lk
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, storage_shape, strides_of, swizzles_of
+from loopkit._arrays import AddressSpace, ConstantTable, storage_shape, strides_of, swizzles_of
 from loopkit._check.instance_maps import Lineage, own_lineage
+from loopkit._collectives import combined_axes
 from loopkit._expression import evaluate
 from loopkit._make.type_inference import infer_types
 from loopkit._places import space_of
@@ -37,7 +38,7 @@ from loopkit._rules import expand_rules
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
 from loopkit.codegen.prepare import realize_instruction_parallel
 
-from .data import Case
+from .data import Case, in_words_of
 from .formal import Formal, cells, mixed
 
 Row = tuple[int, ...]
@@ -130,6 +131,7 @@ class Schedule:
         copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
         self.copies = copies
         self.memories = {m.name: m for m in self._make_memories(copies)}
+        self.tables = {a.name for a in kernel.args if isinstance(a, ConstantTable)}
         self.formal: Formal | None = None
         self.images: Mapping[str, Any] = {}
         dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype}
@@ -200,7 +202,9 @@ class Schedule:
 
     def _make_memories(self, copies: Mapping[str, tuple[Axis, ...]]) -> Iterator[_Watched]:
         for argument in self.kernel.args:
-            if isinstance(argument, lk.ArrayArg):
+            if isinstance(argument, ConstantTable):
+                yield _Watched(argument.name, argument.array.copy(), None)
+            elif isinstance(argument, lk.ArrayArg):
                 yield _Watched(argument.name, self.case.given[argument.name].copy(), None)
         for temporary in self.kernel.temporaries:
             shape = [max(0, int(evaluate(extent, self.sizes))) for extent in temporary.shape]
@@ -243,10 +247,10 @@ class Schedule:
             memory.held = None
             if name in self.case.expected:
                 memory.data[...] = self.case.given[name]
-            elif name not in self.case.given:
+            elif name not in self.case.given and name not in self.tables:
                 memory.data[...] = _GARBAGE
         if self.formal is not None:
-            temporaries = self.memories.keys() - self.case.given.keys()
+            temporaries = self.memories.keys() - self.case.given.keys() - self.tables
             self.formal.start(dict.fromkeys(temporaries, seed + 1))
         r = random.Random(seed)
         if way.blocks == "together" or not self.group_axes:
@@ -440,6 +444,9 @@ def try_to_break(
     with the lineage from there, also values that nobody looks at in the end.
     Raises :class:`UnsupportedError` for what cannot be executed here.
     """
+    text = None if text is None else in_words_of(text, kernel)
+    if any(t.is_running for t in kernel.temporaries) and combined_axes(kernel):
+        raise UnsupportedError("a scan that threads make: what each of them sees is told by none")
     parallel = any(tag.is_parallel for _, tag in kernel.tags)
     if not parallel:
         ways = ways[:1]

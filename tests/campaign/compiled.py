@@ -190,6 +190,8 @@ class _Memory:
         memory = np.full(span + 2 * _GUARD, _GARBAGE, param.dtype)
         before = memory.copy()
         after = before
+        if param.role == "cleared":
+            _view(before, shape, strides)[...] = 0
         if param.role == "argument":
             _view(before, shape, strides)[...] = self.case.given[param.name]
             if param.name in self.case.expected:
@@ -234,9 +236,11 @@ def _odd_strides(program: Program, sizes: dict[str, int]) -> dict[str, int]:
     free = {(p.array, p.axis): p.name for p in program.params if p.role == "stride"}
     for param in program.params:
         if isinstance(param, ArrayParam) and (param.name, 0) in free:
-            step = 2
-            for axis in reversed(range(len(param.shape))):
-                found[free[param.name, axis]] = step
+            axes = range(len(param.shape))
+            step = 2 if all((param.name, axis) in free for axis in axes) else 1
+            for axis in reversed(axes):
+                if (param.name, axis) in free:
+                    found[free[param.name, axis]] = step
                 step = step * max(1, int(evaluate(param.shape[axis], sizes))) + 1
     return found
 

@@ -53,6 +53,7 @@ def candidates(
     seen = set()
     names = size_names(kernel)
     several = list(_DEEP if depth(kernel) > 2 else _SHALLOW)
+    more = [n for n in kernel.sizes if n not in names]
     if first == WIDE and depth(kernel) <= 2:
         several.insert(0, tuple(first.values()))  # type: ignore[arg-type]
     elif first and max(first.values()) ** max(1, depth(kernel)) <= _LARGEST:
@@ -60,6 +61,7 @@ def candidates(
             several.insert(0, tuple(first.get(n, 3) + more for n in names))  # type: ignore[arg-type]
     for values in several:
         sizes = dict(zip(names, values, strict=True))
+        sizes |= {n: values[at % len(values)] for at, n in enumerate(more)}
         sizes = {n: fixed.get(n, v) for n, v in sizes.items() if n in kernel.sizes}
         key = tuple(sizes.values())
         if key not in seen and holds(kernel, sizes):
@@ -89,13 +91,13 @@ def arguments(
     rng = np.random.default_rng(seed)
     shapes = {
         a.name: tuple(max(0, int(evaluate(s, sizes))) for s in a.shape or ())
-        for a in kernel.args
+        for a in kernel.passed
         if isinstance(a, lk.ArrayArg)
     }
     tables = [shapes[n][0] for n in ("g", "o", "q") if n in shapes]
     reach = max(1, min(tables, default=1))
     found: Arrays = {}
-    for argument in kernel.args:
+    for argument in kernel.passed:
         if not isinstance(argument, lk.ArrayArg):
             continue
         name, shape = argument.name, shapes[argument.name]
@@ -134,6 +136,17 @@ class Case:
     expected: Arrays
 
 
+def in_words_of(text: lk.Kernel, last: lk.Kernel) -> lk.Kernel:
+    """A text whose arguments are called as they are in a schedule of it."""
+    done, due = (
+        [dict(s.arguments) for s in knl.history if s.transform == "rename_argument"]
+        for knl in (text, last)
+    )
+    for arguments in due[len(done) :]:
+        text = text.rename_argument(**arguments)
+    return text
+
+
 class Truth:
     """What a kernel's text means, by the reference interpreter; runs once for each size."""
 
@@ -141,6 +154,7 @@ class Truth:
         self.kernel = kernel
         self.seed = seed
         self._cases: dict[tuple[int, ...], Case | None] = {}
+        self._renamed: dict[tuple[str, ...], Truth] = {}
 
     def case(self, sizes: Sizes, friendly: bool = False, adverse: bool = False) -> Case | None:
         """The case for ``sizes``; None where the text itself has no meaning or rounds."""
@@ -175,6 +189,11 @@ class Truth:
         ``first`` are sizes that somebody says are interesting.  With ``adverse``, index arrays
         hold one number, if nothing is asserted but bounds, and conditions hold.
         """
+        text = in_words_of(self.kernel, last)
+        if text is not self.kernel:
+            names = tuple(text.arg_by_name)
+            truth = self._renamed.setdefault(names, Truth(text, self.seed))
+            return truth.cases(last, count, fixed, first, adverse=adverse)
         friendly = bool(last.assertions)
         apart = any(isinstance(a, (Injective, Disjoint, Increasing)) for a in last.assertions)
         adverse = adverse and not apart

@@ -81,7 +81,7 @@ def difference(picked: Picked, executor: str) -> str:
     """What is not as the text says; empty where everything is."""
     kernel = picked.kernel
     run = kernel.executor(executor)
-    names = {a.name for a in kernel.args}
+    names = {a.name for a in kernel.passed}
     for case in picked.cases:
         if any(0 in values.shape for values in case.given.values()):
             continue  # nothing to see, and an extent may even be negative

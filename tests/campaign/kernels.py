@@ -8,161 +8,19 @@ from __future__ import annotations
 
 import random
 import re
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import loopkit as lk
 
+from .composed import Composed, draw_composed
+from .drawn import Block, Drawn, Line, Node, lines_of
 from .dtypes import INDICES, draw_theme
 from .naming import Renaming, chosen
+from .variations import FILLED, INDEX_ARRAYS, varied
 
-INDEX_ARRAYS = ("col", "perm", "ptr")
-FILLED = (*INDEX_ARRAYS, "g", "o", "q")
-"""Arrays that get contents of their own, by name."""
 MADE = ("acc", "acc_0", "insn", "insn_0", "insn_init", "insn_update", "cond", "cond_set", "i_and_j")
 """What transforms and creation call what they make."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One instruction."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Block:
-    """``for ... end`` or ``if ... else ... end``."""
-
-    head: str
-    body: tuple[Node, ...]
-    otherwise: tuple[Node, ...] = ()
-
-
-Node = Line | Block
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A kernel's text and all that its creation takes.
-
-    ``shapes`` are those of arrays that indirect accesses use: nothing else says them.
-    """
-
-    domains: tuple[str, ...]
-    body: tuple[Node, ...]
-    types: tuple[tuple[str, str], ...]
-    shapes: tuple[tuple[str, str], ...] = ()
-    assumptions: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The instructions; substitution rules that nothing uses are left out."""
-        lines = list(_lines(self.body, ""))
-        used = [l for l in lines if ":=" not in l or "\n".join(lines).count(l.split("(")[0]) > 1]
-        return "\n".join(used)
-
-    def make(self) -> lk.Kernel:
-        """The kernel, by ``lk.make_kernel``."""
-        with warnings.catch_warnings():
-            # Types are drawn to be odd.
-            warnings.simplefilter("ignore", lk.LoopkitWarning)
-            return lk.make_kernel(
-                list(self.domains),
-                self.text,
-                self._data() or None,
-                dtypes=self.dtypes,
-                assumptions=self.assumptions,
-            )
-
-    def renamed(self, names: Renaming) -> Drawn:
-        """The kernel under other names."""
-        return Drawn(
-            tuple(names.text(d) for d in self.domains),
-            tuple(_renamed(node, names) for node in self.body),
-            names.value(self.types),
-            names.value(self.shapes),
-            None if self.assumptions is None else names.text(self.assumptions),
-        )
-
-    def _data(self) -> list[Any]:
-        text, types = self.text, dict(self.types)
-        data = [lk.GlobalArg(n, types[n], shape=s) for n, s in self.shapes if f"{n}[" in text]
-        return [*data, ...] if data else []
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """The types of all arrays, as ``make_kernel`` takes them."""
-        text = self.text
-        together: dict[str, list[str]] = {}
-        for name, dtype in self.types:
-            if f"{name}[" in text:
-                together.setdefault(dtype, []).append(name)
-        return {", ".join(names): dtype for dtype, names in together.items()}
-
-    def source(self) -> str:
-        """Python source that makes the kernel."""
-        text, types = self.text, dict(self.types)
-        lines = ["knl = lk.make_kernel("]
-        lines.append(f"    [{', '.join(repr(d) for d in self.domains)}],")
-        lines += ['    """', *(f"    {line}" for line in text.split("\n")), '    """,']
-        shapes = [(n, s) for n, s in self.shapes if f"{n}[" in text]
-        if shapes:
-            data = [f"lk.GlobalArg({n!r}, {types[n]!r}, shape={s!r})" for n, s in shapes]
-            lines.append(f"    [{', '.join(data)}, ...],")
-        lines.append(f"    dtypes={self.dtypes!r},")
-        if self.assumptions:
-            lines.append(f"    assumptions={self.assumptions!r},")
-        return "\n".join([*lines, ")"])
-
-    def smaller(self, *, dissolve: bool = True) -> Iterator[Drawn]:
-        """Copies with one line, block or domain left out, or one block dissolved."""
-        for body in _smaller(self.body, dissolve):
-            if body:
-                yield replace(self, body=body)
-        for at in range(len(self.domains)):
-            yield replace(self, domains=(*self.domains[:at], *self.domains[at + 1 :]))
-
-
-def _lines(nodes: tuple[Node, ...], indent: str) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, Line):
-            yield indent + node.text
-            continue
-        yield indent + node.head
-        yield from _lines(node.body, indent + "    ")
-        if node.otherwise:
-            yield indent + "else"
-            yield from _lines(node.otherwise, indent + "    ")
-        yield indent + "end"
-
-
-def _renamed(node: Node, names: Renaming) -> Node:
-    if isinstance(node, Line):
-        return Line(names.text(node.text))
-    body, otherwise = (
-        tuple(_renamed(inner, names) for inner in part) for part in (node.body, node.otherwise)
-    )
-    return Block(names.text(node.head), body, otherwise)
-
-
-def _smaller(nodes: tuple[Node, ...], dissolve: bool) -> Iterator[tuple[Node, ...]]:
-    for at, node in enumerate(nodes):
-        before, after = nodes[:at], nodes[at + 1 :]
-        yield (*before, *after)
-        if isinstance(node, Block):
-            if dissolve:
-                yield (*before, *node.body, *node.otherwise, *after)
-            if node.otherwise:
-                yield (*before, replace(node, otherwise=()), *after)
-            for body in _smaller(node.body, dissolve):
-                if body:
-                    yield (*before, replace(node, body=body), *after)
-            for body in _smaller(node.otherwise, dissolve):
-                if body:
-                    yield (*before, replace(node, otherwise=body), *after)
 
 
 # {{{ drawing
@@ -280,7 +138,7 @@ class _Drawing:
             f"exists (e: 0 <= e < {size} and {name} = 2*e)",
             f"{bounds} and ({name} - 5) mod 3 = 1",
             f"{bounds} and floor(({name} - 4)/3) >= -1",
-            f"{bounds} and {name} != 2",
+            f"{bounds} and {name} & 5 != 1 and {name} >> 1 != 3",
             f"{name} = 2",
             f"{name} = {size}",
         ]
@@ -453,7 +311,9 @@ class _Drawing:
                 below = self.term([*inner, deeper], scalars)
                 term = f"{term} + {self.r.choice(['sum', 'max'])}({deeper.name}, {below})"
             if self.chance(0.15):
-                term = f"if({self.condition(inner)}, {term}, 0)"
+                held = self.condition(inner)
+                choices = (f"if({held}, {term}, 0)", f"where({held}, {term}, 0)")
+                term = self.r.choice((*choices, f"clip({term}, -3, 5)", f"minimum({term}, 4)"))
             reduced = f"{self.r.choice(['sum', 'sum', 'max', 'min', 'product'])}({names}, {term})"
             return reduced if self.chance(0.7) else f"{reduced} + {self.term(scope, scalars)}"
         return self.sum_of_terms(scope, scalars)
@@ -584,6 +444,8 @@ class _Drawing:
             if depth > 0 and (kind < 0.5 or not scope):
                 iname = self.iname(scope)
                 inner = self.body([*scope, iname], visible, depth - 1)
+                if inner and 0.9 < self.special < 0.95:
+                    inner = self.ending(inner, [*scope, iname])
                 if inner:
                     nodes.append(Block(f"for {iname.name}", inner))
             elif scope and kind > 0.9:
@@ -598,11 +460,19 @@ class _Drawing:
                 nodes.append(self.statement(scope, visible, own))
                 visible += own[before:]
         # A temporary is there to be read: what is never used may be computed wrongly.
-        text = "\n".join(_lines(tuple(nodes), ""))
+        text = "\n".join(lines_of(tuple(nodes)))
         for name in own:
             if not any(name in line.split("=", 1)[1] for line in text.split("\n") if "=" in line):
                 nodes.append(self.reader(scope, name))
         return tuple(nodes)
+
+    def ending(self, body: tuple[Node, ...], scope: list[Iname]) -> tuple[Node, ...]:
+        """A body that may end its loop, somewhere, or in some branch."""
+        at = self.r.randint(0, len(body))
+        end: Node = Line(f"break if {self.condition(scope)}")
+        if self.chance(0.2):
+            end = Block(f"if {self.condition(scope)}", (self.statement(scope, [], []), end))
+        return (*body[:at], end, *body[at:])
 
     def reader(self, scope: list[Iname], name: str) -> Line:
         self.left -= 1
@@ -702,16 +572,19 @@ class _Drawing:
 # }}}
 
 
-def draw_text(r: random.Random) -> Drawn:
+def draw_text(r: random.Random) -> Drawn | Composed:
     """A kernel's text; ``make`` may still refuse it."""
-    return _Drawing(r).kernel()
+    kind = r.random()
+    if kind < 0.08:
+        return draw_composed(r, lambda: _Drawing(r).kernel())
+    return varied(_Drawing(r).kernel())
 
 
 def draw(
     r: random.Random,
-    on_crash: Callable[[Drawn, Exception], None] | None = None,
-    text: Callable[[random.Random], Drawn] = draw_text,
-) -> tuple[Drawn, lk.Kernel]:
+    on_crash: Callable[[Drawn | Composed, Exception], None] | None = None,
+    text: Callable[[random.Random], Drawn | Composed] = draw_text,
+) -> tuple[Drawn | Composed, lk.Kernel]:
     """A kernel that can be made, and its text, which ``text`` draws.
 
     What is refused at creation is drawn again.  Anything but an error of

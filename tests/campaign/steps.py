@@ -15,11 +15,13 @@ from typing import Any
 import pymbolic.primitives as prim
 
 import loopkit as lk
-from loopkit._expression import to_text
+from loopkit._expression import tagged_uses, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._registry import transforms
 from loopkit._tree import LaunchBarrier, entries_of
 from loopkit.transforms._loop_nests import longest_run
+
+from . import argument_steps, array_steps, statement_steps
 
 Arguments = dict[str, Any] | None
 
@@ -288,7 +290,14 @@ def affine_map_inames(r: random.Random, knl: Kernel) -> Arguments:
 
 def peel_iname(r: random.Random, knl: Kernel) -> Arguments:
     first, last = r.choice([(1, 0), (0, 1), (1, 1), (2, 0), (0, 2)])
-    return {"iname": r.choice(knl.all_inames), "first": first, "last": last}
+    iname = r.choice(knl.all_inames)
+    if r.random() < 0.3:
+        others = [
+            i for s in knl.statements if iname in s.inames for i in sorted(s.inames - {iname})
+        ]
+        start = r.choice([*others, *knl.sizes, "4"]) if knl.sizes else "4"
+        return {"iname": iname, "at": r.choice([start, f"{start} + 1", f"2*{start}"])}
+    return {"iname": iname, "first": first, "last": last}
 
 
 def remove_unused_inames(r: random.Random, knl: Kernel) -> Arguments:
@@ -326,17 +335,29 @@ def _swept(r: random.Random, knl: Kernel, using: Sequence[Statement]) -> list[st
     return _some(r, inner if inner and r.random() < 0.9 else inames, 3)
 
 
+def _meant(r: random.Random, knl: Kernel, name: str) -> str:
+    """An array or a rule, or its uses with a tag."""
+    uses = {use for s in knl.statements for use in s.tagged}
+    uses.update(use for rule in knl.substitutions for use in tagged_uses(rule.expression))
+    tags = sorted(tag for of, tag in uses if of == name)
+    return f"{name}${r.choice(tags)}" if tags and r.random() < 0.6 else name
+
+
 def add_prefetch(r: random.Random, knl: Kernel) -> Arguments:
     names = _read_arrays(knl)
     if not names:
         return None
     name = r.choice(names)
-    found: dict[str, Any] = {"var_name": name, "sweep_inames": _swept(r, knl, knl.readers[name])}
-    found |= _fetch(r, knl)
+    found: dict[str, Any] = {"var_name": _meant(r, knl, name)}
+    found |= {"sweep_inames": _swept(r, knl, knl.readers[name])} | _fetch(r, knl)
     if r.random() < 0.25:
         found["temporary_address_space"] = r.choice(["private", "shared", "global"])
     if r.random() < 0.1:
         found["fetch_outer_inames"] = _some(r, knl.all_inames, 2)
+    rank = len(knl.array(name).shape or ())
+    if rank and r.random() < 0.1:
+        ends = [":", "0:4", "2:8", *knl.all_inames]
+        found["var_name"] += f"[{', '.join(r.choice(ends) for _ in range(rank))}]"
     return found
 
 
@@ -344,12 +365,18 @@ def precompute(r: random.Random, knl: Kernel) -> Arguments:
     if not knl.substitutions:
         return None
     name = r.choice([rule.name for rule in knl.substitutions])
-    found: dict[str, Any] = {"subst_use": name, "sweep_inames": _swept(r, knl, knl.statements)}
-    found |= _fetch(r, knl)
+    found: dict[str, Any] = {"subst_use": _meant(r, knl, name)}
+    found |= {"sweep_inames": _swept(r, knl, knl.statements)} | _fetch(r, knl)
     if r.random() < 0.25:
         found["temporary_address_space"] = r.choice(["private", "shared", "global"])
     if r.random() < 0.1:
         found["precompute_outer_inames"] = _some(r, knl.all_inames, 2)
+    arguments = knl.rule_by_name[name].arguments
+    if arguments and r.random() < 0.15:
+        found["precompute_inames"] = [r.choice(knl.all_inames) for _ in arguments]
+    if arguments and r.random() < 0.1:
+        ends = ["0:4", "2:8", *knl.all_inames]
+        found["subst_use"] += f"({', '.join(r.choice(ends) for _ in arguments)})"
     return found
 
 
@@ -359,8 +386,8 @@ def buffer_array(r: random.Random, knl: Kernel) -> Arguments:
         return None
     name = r.choice(names)
     using = [*knl.writers[name], *knl.readers.get(name, ())]
-    found: dict[str, Any] = {"var_name": name, "buffer_inames": _swept(r, knl, using)}
-    found |= _fetch(r, knl)
+    found: dict[str, Any] = {"var_name": _meant(r, knl, name)}
+    found |= {"buffer_inames": _swept(r, knl, using)} | _fetch(r, knl)
     if any(s.operation is not None for s in knl.writers[name]) and r.random() < 0.8:
         return {**found, "partial": True}
     if r.random() < 0.25:
@@ -414,6 +441,14 @@ def _of_reductions(r: random.Random, knl: Kernel) -> Arguments:
 
 
 split_reduction_inward = split_reduction_outward = _of_reductions
+
+
+def make_reduction_inames_unique(r: random.Random, knl: Kernel) -> Arguments:
+    if not any(s.operation for s in knl.statements):
+        return None
+    return {"inames": _some(r, knl.all_inames, 2)} if r.random() < 0.5 else {}
+
+
 reduction_arg_to_subst_rule = _of_reductions
 
 
@@ -609,6 +644,7 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "split_reduction_inward": (split_reduction_inward, 3),
     "split_reduction_outward": (split_reduction_outward, 3),
     "reduction_arg_to_subst_rule": (reduction_arg_to_subst_rule, 2),
+    "make_reduction_inames_unique": (make_reduction_inames_unique, 2),
     "tag_array_axes": (tag_array_axes, 3),
     "untag_inames": (untag_inames, 2),
     "pad_temporary": (pad_temporary, 2),
@@ -621,9 +657,22 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "assume_increasing": (assume_increasing, 4),
     "assume_within": (assume_within, 1),
     "remove_unused_inames": (remove_unused_inames, 1),
+    "split_array_dim": (array_steps.split_array_dim, 2),
+    "concatenate_arrays": (array_steps.concatenate_arrays, 2),
+    "unprivatize_temporaries_with_inames": (array_steps.unprivatize_temporaries_with_inames, 2),
+    "tag_instructions": (statement_steps.tag_instructions, 1),
+    "inline_callable_kernel": (statement_steps.inline_callable_kernel, 1),
+    "remove_instructions": (statement_steps.remove_instructions, 2),
+    "replace_instruction_ids": (statement_steps.replace_instruction_ids, 1),
+    "add_dependency": (statement_steps.add_dependency, 3),
+    "add_inames_to_insn": (statement_steps.add_inames_to_insn, 4),
+    "add_inames_for_unused_hw_axes": (statement_steps.add_inames_for_unused_hw_axes, 3),
+    "rename_argument": (argument_steps.rename_argument, 1),
+    "set_argument_order": (argument_steps.set_argument_order, 1),
+    "remove_unused_arguments": (argument_steps.remove_unused_arguments, 1),
 }
 #: Types of drawn kernels are all given, and no two of their index arrays are disjoint.
-NOT_DRAWN = frozenset({"add_dtypes", "add_and_infer_dtypes", "assume_disjoint"})
+NOT_DRAWN = frozenset(("add_dtypes", "add_and_infer_dtypes", "assume_disjoint"))
 
 
 _TOGETHER = (
@@ -654,6 +703,12 @@ _OF_THREADS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("shared", "threads", "realize_reduction"), _TOGETHER),
     (("add_barrier", "shared", "threads"), _TOGETHER),
     (("shared", "alias_temporaries", "threads"), _TOGETHER),
+    (("scan", "shared", "threads"), (*_TOGETHER, "realize_reduction")),
+    (("scan", "scanned"), ("realize_reduction", "add_prefetch", "split_iname", "tag_inames")),
+    (("lookback", "scanned"), ("realize_reduction", "add_prefetch", "buffer_array", "add_barrier")),
+    (("shared", "scan", "alias_temporaries", "threads"), (*_TOGETHER, "add_inames_to_insn")),
+    (("shared", "threads", "alias_temporaries"), ("add_inames_to_insn", "add_prefetch")),
+    (("add_barrier", "save_and_reload_temporaries", "shared", "alias_temporaries"), _TOGETHER),
 )
 
 
@@ -684,6 +739,18 @@ def _all_threads(r: random.Random, knl: Kernel) -> Arguments:
     return {"iname_to_tag": chosen} if chosen else None
 
 
+def _scanned(r: random.Random, knl: Kernel) -> Arguments:
+    """A loop of a running reduction, whose iterations threads, and blocks, are to run together."""
+    running = {t.name for t in knl.temporaries if t.is_running}
+    loops = [i for s in knl.statements if s.written in running for i in knl.reduced_inames(s)]
+    plain = [i for i in dict.fromkeys(loops) if i in _plain(knl)]
+    if not plain:
+        return None
+    split = {"split_iname": r.choice(plain), "inner_length": _length(r), "inner_tag": "l.0"}
+    looks_back = any(t.combined_by == "lookback" for t in knl.temporaries)
+    return split | ({"outer_tag": "g.0"} if looks_back else {})
+
+
 def _shared(r: random.Random, knl: Kernel) -> Arguments:
     """The temporaries of rows in the memory of a block."""
     names = [t.name for t in knl.temporaries if t.shape and not t.accumulates]
@@ -709,6 +776,15 @@ class Theme:
             name, arguments = "split_iname", _parallel_split(r, kernel)
         elif name == "threads":
             name, arguments = "tag_inames", _all_threads(r, kernel)
+        elif name == "scan":
+            is_reduced = any(t.accumulates for t in kernel.temporaries)
+            name, arguments = "realize_reduction", {"force_scan": True} if is_reduced else None
+        elif name == "lookback":
+            is_reduced = any(t.accumulates for t in kernel.temporaries)
+            how = {"force_scan": True, "by": "lookback"}
+            name, arguments = "realize_reduction", how if is_reduced else None
+        elif name == "scanned":
+            name, arguments = "split_iname", _scanned(r, kernel)
         elif name == "shared":
             name, arguments = "set_temporary_address_space", _shared(r, kernel)
         else:

@@ -110,8 +110,32 @@ class _Rows:
         self.domains.append(f"{{ [{inner}]: 0 <= {inner} <= {outer} }}")
         word = self.r.choice(["sum", "max"])
         target = f"{self.array('x', True)}[i, {outer}]"
-        term = f"{self.array('c')}[i, {inner}]"
-        return [Block(f"for {outer}", (Line(f"{target} = {word}({inner}, {term})"),))]
+        if self.chance(0.4):
+            name = self.fresh("s")
+            self.made.append(name)
+            target = f"<> {name}[{outer}]"
+        cell = f"{self.array('c')}[i, {inner}]"
+        terms = [cell, cell, *(f"{name}[{inner}]" for name in self.made[:-1])]
+        term = self.r.choice(terms)
+        if self.chance(0.3):
+            term = f"if({self.r.choice([cell, inner])} > 1, {term}, 0)"
+        body: Node = Line(f"{target} = {word}({inner}, {term})")
+        if self.chance(0.15) and not target.startswith("<"):
+            body = Block(f"if {self.condition(outer)}", (body,))
+        return [Block(f"for {outer}", (body,))]
+
+    def ended(self) -> list[Node]:
+        """A loop of each row that data end."""
+        iname, name = self.iname(), self.fresh("t")
+        cell = f"{self.array('c')}[i, {iname}]"
+        first = f"<> {name} = {self.array('b')}[i]"
+        end = self.r.choice([f"{cell} > 3", f"{name} > 9", f"{self.array('b')}[i] > {iname}"])
+        body: list[Node] = [Line(f"break if {end}"), Line(f"{name} = {name} + {self.term(iname)}")]
+        if self.chance(0.4):
+            body.append(Line(f"{self.array('x', True)}[i, {self.column(iname)}] = {name}"))
+        self.r.shuffle(body)
+        self.scalars.append(name)
+        return [Line(first), Block(f"for {iname}", tuple(body))]
 
     def filled(self) -> list[Node]:
         """A temporary of the row."""
@@ -194,7 +218,8 @@ class _Rows:
             (self.folded, 2),
             (self.stored, 4),
             (self.counted, 3),
-            (self.prefix, 1),
+            (self.prefix, 2),
+            (self.ended, 1),
         )
         drawers, weights = zip(*stages, strict=True)
         body: list[Node] = []

@@ -19,6 +19,7 @@ from faults.staging import (
     without_first,
     without_last,
 )
+from loopkit._expression import substitute
 
 # {{{ precompute
 
@@ -65,6 +66,21 @@ def _exchanged_arguments(original: Any) -> Any:
 
 
 fault(
+    "precompute: a loop that exists begins one value late",
+    kernels.loops_in_front,
+    do("precompute", "f", "j", default_tag=None, precompute_inames="q"),
+    Patch("transforms._transfer_loops:along", lambda f: lambda *a: f(*a) + 1),
+    Patch("transforms._transfer_loops:_check_reused", lambda f: lambda *_: None),
+    sizes={"n": 3},
+)
+fault(
+    "precompute: in the loop that writes what the rule reads",
+    kernels.loops_in_front,
+    do("precompute", "g", "j", default_tag=None, precompute_inames="q"),
+    Patch("transforms._staging:_writes_in", lambda f: lambda *_: False),
+    sizes={"n": 3},
+)
+fault(
     "precompute: arguments exchanged",
     kernels.rules_of_four,
     do("precompute", "f", ["i", "j"], default_tag=None),
@@ -76,6 +92,65 @@ fault(
     RULE,
     Patch("transforms._staging:with_nest", lambda f: one_loop_out(f)),
     sizes={"n": 3},
+)
+
+
+def _shifted_rules(original: Any) -> Any:
+    """What a rule uses of the copy is the cell beside."""
+
+    def replaced(kernel: Any, name: str, users: Any, new: Any) -> Any:
+        def beside(indices: Any, rule: Any) -> Any:
+            return new(tuple(prim.Sum((i, 1)) for i in indices) if rule else indices, rule)
+
+        return original(kernel, name, users, beside)
+
+    return replaced
+
+
+fault(
+    "precompute: rules read the cell beside",
+    kernels.rule_in_a_rule,
+    RULE,
+    Patch("transforms._staging:replaced_within_rules", _shifted_rules),
+    sizes={"n": 3},
+)
+
+
+def _at_zero(kernel: Any, rule: Any) -> Any:
+    """The rule's last argument is 0 wherever it is used."""
+    return kernel, dataclasses.replace(
+        rule, expression=substitute(rule.expression, {rule.arguments[-1]: 0})
+    )
+
+
+def _first_argument(original: Any) -> Any:
+    """An argument that data decide is that of the first iteration."""
+
+    def first(use: Any) -> Any:
+        indices = tuple(substitute(i, {"j": 0}) for i in use.indices)
+        return dataclasses.replace(use, indices=indices)
+
+    return lambda kernel, rule, uses: original(kernel, rule, list(map(first, uses)))
+
+
+fault(
+    "precompute: what data choose is the first of it",
+    kernels.ruled_by_data,
+    do("precompute", "f", "j", default_tag=None),
+    Patch("transforms.precomputed:without_data", _first_argument),
+    sizes={"n": 3},
+    by_running=True,
+    values=lambda sizes: {"p": [2, 0, 1, 2]},
+)
+fault(
+    "precompute: a free iname is forgotten",
+    kernels.rule_with_free_iname,
+    do("precompute", "f", ["i", "j"], default_tag=None),
+    Patch(
+        "transforms.precomputed:with_free_inames",
+        lambda f: lambda kernel, rule, wanted: _at_zero(*f(kernel, rule, wanted)),
+    ),
+    sizes={"m": 2},
 )
 
 # }}}
@@ -242,6 +317,39 @@ fault(
     BUFFER,
     Patch("transforms.buffer:_on_copy", _reads_stay),
     sizes=TWO,
+)
+
+
+def _reads_alone(original: Any) -> Any:
+    return lambda kernel, given, **_: original(kernel, given)
+
+
+fault(
+    "buffer_array: of uses with a tag only reads go to the buffer",
+    kernels.updated_tagged,
+    do("buffer_array", "c$sums", "j", default_tag=None),
+    Patch("transforms.buffer:uses_of_array", _reads_alone),
+    sizes=TWO,
+)
+
+
+def _of_another(original: Any) -> Any:
+    """The copy is filled from ``b``."""
+
+    def select(kernel: Any, given: str) -> Any:
+        found = original(kernel, given)
+        return dataclasses.replace(found, of="b")
+
+    return select
+
+
+fault(
+    "add_prefetch: uses with a tag are copied from another array",
+    kernels.tagged_stencil,
+    do("add_prefetch", "a$near", "i_inner", default_tag=None),
+    Patch("transforms.prefetch:uses_of_array", _of_another),
+    chain=(do("split_iname", "i", 4),),
+    sizes=({"n": 7}, {"n": 10}),
 )
 
 # }}}

@@ -21,6 +21,7 @@ PARTS = (
     "saving",
     "placing",
     "guards",
+    "exits",
     "memory",
     "printing",
     "values",
@@ -31,7 +32,13 @@ PARTS = (
     "atomics",
     "collectives",
     "scans",
+    "thread_scans",
+    "lookback",
     "across",
+    "calls",
+    "words",
+    "statements",
+    "array_axes",
 )
 
 

@@ -211,8 +211,8 @@ for name, steps in {
         f"combinations: {name}",
         cells,
         None,
-        Patch("_collectives:_Placement.is_once", lambda f: lambda *_: True),
-        Patch("_collectives:_Placement.is_of_all", lambda f: lambda *_: True),
+        Patch("_combined:_Placement.is_once", lambda f: lambda *_: True),
+        Patch("_combined:_Placement.is_of_all", lambda f: lambda *_: True),
         chain=(
             do("buffer_array", "h", ["i", "k"], partial=True),
             *steps,

@@ -26,7 +26,7 @@ def fetched(change: Callable[[Any], Any]) -> Patch:
     """The statement that fetches is another one."""
 
     def make(original: Any) -> Any:
-        def with_nest(kernel: Any, new: Any, nest: Any, place: Any, entry: int) -> Any:
+        def with_nest(kernel: Any, new: Any, nest: Any, place: Any, entry: int, *_: Any) -> Any:
             return original(kernel, change(new), nest, place, entry)
 
         return with_nest
@@ -255,7 +255,7 @@ def _stored(change: Callable[[Any], Any]) -> Patch:
     """The statement that stores a buffer is another one."""
 
     def make(original: Any) -> Any:
-        def with_nest(kernel: Any, new: Any, nest: Any, place: Any, entry: int) -> Any:
+        def with_nest(kernel: Any, new: Any, nest: Any, place: Any, entry: int, *_: Any) -> Any:
             is_store = new.id.startswith("store")
             return original(kernel, change(new) if is_store else new, nest, place, entry)
 

@@ -198,6 +198,56 @@ def scaled_in_place() -> lk.Kernel:
     )
 
 
+def loops_in_front() -> lk.Kernel:
+    """Loops in front of uses of a rule: one too short for its values, one writes what it reads."""
+    return make(
+        "{ [i, j, p, q]: 0 <= i < n and 0 <= j, q < 8 and 0 <= p < 6 }",
+        """
+        f(x) := 2*a[x]
+        g(x) := 3*t[7 - x]
+        for i
+            for p
+                <> s[p] = b[i, p]
+            end
+            for q
+                <> t[q] = b[i, q]
+            end
+            c[i, j] = g(j)*g(7 - j) + f(8*i + j)*s[j % 6]
+        end
+        """,
+        "a, b, c",
+        assumptions="n >= 1",
+    )
+
+
+def tagged_stencil() -> lk.Kernel:
+    """Two uses with a tag, of an array that is like another."""
+    return make(
+        "{ [i]: 0 <= i < n - 1 }",
+        "c[i] = a$near[i] + 2*a$near[i + 1] + b[i] - b[i + 1] {id=s}",
+        "a, b, c",
+        assumptions="n >= 2",
+    )
+
+
+def updated_tagged() -> lk.Kernel:
+    """:func:`updated`, the sums in ``c`` with a tag."""
+    return make(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < 4 and 0 <= k < 3 }",
+        """
+        for i
+            for k
+                for j
+                    c$sums[i, j] = c$sums[i, j] + a[i, k]*b[k, j] {id=s}
+                end
+            end
+        end
+        """,
+        "a, b, c",
+        assumptions="n >= 1",
+    )
+
+
 def updated() -> lk.Kernel:
     """An array that two loops update, one after the other."""
     return make(
@@ -253,6 +303,64 @@ def ruled_row() -> lk.Kernel:
         """
         f(x) := 2*a[x] + 1
         b[i, j] = f(i + j) {id=s}
+        """,
+        "a, b",
+        assumptions="n >= 1",
+    )
+
+
+def beside_a_triangle() -> lk.Kernel:
+    """Sums that have no iteration for the last ``k``, and a statement that has one."""
+    return make(
+        ["{ [k]: 0 <= k < n }", "{ [j]: k < j < n }"],
+        """
+        for k
+            d[k] = b[k] + 1 {id=first}
+            for j
+                c[j] = c[j] + b[k] {id=sum}
+            end
+        end
+        """,
+        "b, c, d",
+        assumptions="n >= 1",
+    )
+
+
+def ruled_by_data() -> lk.Kernel:
+    """A rule of what data choose, used twice."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
+        """
+        f(x) := 2*a[x] + 1
+        b[i, j] = f(p[j]) + i*f(p[j]) {id=s}
+        """,
+        [lk.GlobalArg("a", shape="n"), ...],
+        dtypes={"a, b": "float32", "p": "int32"},
+        assumptions="n >= 1",
+    )
+
+
+def rule_with_free_iname() -> lk.Kernel:
+    """A rule whose value depends on a loop that no argument names."""
+    return make(
+        "{ [i, j, k]: 0 <= i < 4 and 0 <= j < 4 and 0 <= k < m }",
+        """
+        f(x) := 2*a[i, x] + 1
+        b[k, i, j] = f(j) {id=s}
+        """,
+        "a, b",
+        assumptions="m >= 1",
+    )
+
+
+def rule_in_a_rule() -> lk.Kernel:
+    """A rule with a halo, by way of another one."""
+    return make(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
+        """
+        f(x) := 2*a[x] + 1
+        g(x) := f(x) - f(x + 1)
+        b[i, j] = g(i + j) {id=s}
         """,
         "a, b",
         assumptions="n >= 1",
@@ -657,4 +765,67 @@ def stages(wide: str = "float32") -> lk.Kernel:
         ],
         assumptions="n >= 1",
         name="stages",
+    )
+
+
+def with_idle() -> lk.Kernel:
+    """Values for all iterations, one of which nobody needs."""
+    return make(
+        "{ [i]: 0 <= i < n }",
+        """
+        <> t = 2*a[0] {id=first}
+        <> idle = a[1] + 1 {id=idle}
+        b[0] = t + 1 {id=head}
+        c[i] = t*a[i] {id=out}
+        """,
+        "a, b, c",
+        assumptions="n >= 2",
+    )
+
+
+def with_count() -> lk.Kernel:
+    """What is done once, beside what is done by each thread."""
+    return make(
+        "{ [i]: 0 <= i < 8 }",
+        """
+        <> t = 2*a[0] {id=first}
+        b[0] = b[0] + t {id=count}
+        c[i] = t*a[i] {id=out}
+        """,
+        "a, b, c",
+    ).tag_inames("i: l.0")
+
+
+def turned_rows() -> lk.Kernel:
+    """Two temporaries that are read backwards."""
+    return make(
+        "{ [i, j]: 0 <= i, j < 8 }",
+        """
+        for i
+            <> t[i] = 2*a[i] {id=t}
+            <> u[i] = a[i] + 1 {id=u}
+        end
+        for j
+            b[j] = t[7 - j]*u[j] {id=out}
+        end
+        """,
+        "a, b",
+    )
+
+
+def rows_apart() -> lk.Kernel:
+    """A row of values for each iteration."""
+    return make(
+        "{ [i, j, k]: 0 <= i, j, k < 4 }",
+        """
+        for i
+            for j
+                <> t[i, j] = 2*a[i, j] {id=t}
+            end
+            for k
+                b[i, k] = t[i, 3 - k] {id=out}
+            end
+        end
+        """,
+        "a, b",
     )

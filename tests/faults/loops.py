@@ -13,11 +13,12 @@ from faults import kernels
 from faults.making import Values, statements_get, total, var
 from faults.planting import Patch, fault
 from loopkit import _sets
-from loopkit._change import InstanceMap
+from loopkit._change import Change, InstanceMap
 from loopkit._expression import substitute
 from loopkit._kernel import Domain
 from loopkit._tree import flatten
 from loopkit.transforms._common import with_names
+from loopkit.transforms._free_order import _with_one_domain
 from loopkit.transforms._loop_nests import settled_tree
 from loopkit.transforms.fusion import with_fused_loops
 
@@ -367,8 +368,24 @@ fault(
     "prioritize_loops: the other order than asked for",
     kernels.antidiagonal,
     do("prioritize_loops", "i, j"),
-    Patch("transforms.tag:rewrite_paths", _reversed_paths),
+    Patch("transforms._free_order:rewrite_paths", _reversed_paths),
     sizes={"n": 5},
+)
+
+
+fault(
+    "prioritize_loops: what stands beside turned loops loses iterations",
+    kernels.beside_a_triangle,
+    do("prioritize_loops", "j, k"),
+    Patch(
+        "transforms._free_order:freely_nested",
+        lambda f: (
+            lambda kernel: Change(
+                kernel.with_(domains=_with_one_domain(kernel, frozenset("jk"), frozenset(), {}))
+            )
+        ),
+    ),
+    sizes={"n": 3},
 )
 
 
@@ -385,12 +402,12 @@ def _distributed(original: Any) -> Any:
     return rewrite
 
 
-ACCUMULATORS = Patch("transforms.tag:settled", lambda f: lambda old, new: new)
+ACCUMULATORS = Patch("transforms._free_order:settled", lambda f: lambda old, new: new)
 fault(
     "prioritize_loops: statements that shared a loop lose it",
     kernels.through_scalar,
     do("prioritize_loops", "j, i"),
-    Patch("transforms.tag:rewrite_paths", _distributed),
+    Patch("transforms._free_order:rewrite_paths", _distributed),
     ACCUMULATORS,
 )
 fault(

@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 from refusals.case import do
 
 from faults import kernels
-from faults.making import Values, each, shifted, shorter_tiles, total, with_both
+from faults.making import Values, each, shifted, shorter_tiles, total, var, with_both
 from faults.planting import Patch, fault
 from loopkit import _sets
 from loopkit._expression import substitute
@@ -130,6 +130,28 @@ fault(
 # {{{ slabs and peeling
 
 
+def _parts_apart(original: Any) -> Any:
+    """Neither part of a cut loop has the iteration at the cut."""
+
+    def in_parts(kernel: Any, iname: str, parts: Any, *rest: Any) -> Any:
+        first, others = parts
+        after = prim.Comparison(var(iname), ">", prim.Product((4, var("i_outer"))))
+        others = dataclasses.replace(others, where=_sets.condition_set(after))
+        return original(kernel, iname, [first, others], *rest)
+
+    return in_parts
+
+
+fault(
+    "peel_iname: the iteration at a cut is lost",
+    kernels.turned,
+    do("peel_iname", "j", at="4*i_outer"),
+    Patch("transforms.slabs:in_parts", _parts_apart),
+    chain=(do("split_iname", "i", 4),),
+    sizes={"n": 6},
+)
+
+
 def _part(suffix: str, distance: int) -> Patch:
     """A part begins (or ends) some iterations away from where it should."""
 
@@ -149,28 +171,31 @@ def _part(suffix: str, distance: int) -> Patch:
     return Patch("transforms.slabs:_parts", make)
 
 
-SLABS = do("split_iname", "i", 4, slabs=(1, 1))
+SLABS = (do("split_iname", "i", 4, slabs=(1, 1)),)
+PEELED = do("peel_iname", "i_outer")
 LONG = ({"n": 14},)
 
 for suffix, name in (("_first", "first"), ("_last", "last")):
     fault(
         f"split_iname: {name} slab one too long",
         kernels.added,
-        SLABS,
+        PEELED,
         _part(suffix, 1),
         sizes=LONG,
+        chain=SLABS,
     )
 fault(
     "split_iname: last slab one too short",
     kernels.added,
-    do("split_iname", "i", 4, slabs=(0, 2)),
+    PEELED,
     _part("_last", -1),
     sizes=LONG,
+    chain=(do("split_iname", "i", 4, slabs=(0, 2)),),
 )
 fault(
     "split_iname: slabs overlap in short loops",
     kernels.added,
-    SLABS,
+    PEELED,
     Patch(
         "transforms.slabs:_parts",
         lambda f: (
@@ -182,6 +207,7 @@ fault(
         ),
     ),
     sizes=({"n": 3},),
+    chain=SLABS,
 )
 fault(
     "peel_iname: last iteration twice",
@@ -229,6 +255,37 @@ fault(
     kernels.recurrence,
     do("peel_iname", "j", last=1),
     Patch("transforms.slabs:_parts", _parts_swapped),
+)
+
+
+def _first_accumulator(original: Any) -> Any:
+    """What is left of the last part is the sum of another one."""
+
+    def with_copies(kernel: Any, iname: str, parts: Any, parallel: bool) -> Any:
+        change, copies = original(kernel, iname, parts, parallel)
+        new, old = [
+            next(
+                t.name for t in kernel.temporaries if t.accumulates and ("_last" in t.name) == last
+            )
+            for last, kernel in ((True, change.kernel), (False, kernel))
+        ]
+        changed = [
+            s if s.written == new else s.map_expressions(lambda e: substitute(e, {new: var(old)}))
+            for s in change.kernel.statements
+        ]
+        return dataclasses.replace(
+            change, kernel=change.kernel.with_(statements=tuple(changed))
+        ), copies
+
+    return with_copies
+
+
+fault(
+    "peel_iname: a part takes the sum of another one",
+    kernels.row_sums,
+    do("peel_iname", "i", last=1),
+    Patch("transforms.slabs:_with_copies", _first_accumulator),
+    sizes={"n": 3},
 )
 fault(
     "peel_iname: blocks at the edge run both copies",

@@ -125,6 +125,27 @@ fault(
 )
 
 
+def _range_after(original: Any) -> Any:
+    """A range begins behind its first cell."""
+
+    def slice_range(*args: Any) -> Any:
+        found = original(*args)
+        return dataclasses.replace(found, lower=found.lower + 1)
+
+    return slice_range
+
+
+fault(
+    "add_prefetch: a range begins behind its first cell",
+    kernels.ruled_row,
+    do("add_prefetch", "a[i:i + 4]", default_tag=None, temporary_address_space="private"),
+    Patch("transforms._spanning:_slice_range", _range_after),
+    Patch("transforms._spanning:is_inside", lambda f: lambda *_: True),
+    chain=(do("expand_subst"),),
+    sizes={"n": 3},
+)
+
+
 def _first_use_only(original: Any) -> Any:
     return lambda kernel, uses, *rest: original(kernel, uses[:1], *rest)
 
@@ -301,7 +322,7 @@ fault(
 def one_loop_out(original: Any) -> Any:
     """Outside of the innermost loop that it needs, for that loop's first value."""
 
-    def make(kernel: Any, statement: Any, nest: Any, place: Any, entry: int) -> Any:
+    def make(kernel: Any, statement: Any, nest: Any, place: Any, entry: int, *_: Any) -> Any:
         gone = place.path[-1][0]
         first = {gone: 0}
         from loopkit._expression import substitute

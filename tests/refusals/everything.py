@@ -11,6 +11,7 @@ from refusals import (
     parallel_tags,
     reductions,
     staging,
+    statements,
     subscripts,
     temporaries,
 )
@@ -27,5 +28,6 @@ FAMILIES: dict[str, tuple[Case, ...]] = {
     "reductions": reductions.CASES,
     "subscripts": subscripts.CASES,
     "data": data.CASES,
+    "statements": statements.CASES,
 }
 CASES: dict[str, Case] = {case.name: case for them in FAMILIES.values() for case in them}

@@ -25,7 +25,7 @@ MESSAGES = (
     "skewed the wrong way",
     "joined columns first",
     "time inside of space",
-    "triangle turned over its bounds",
+    "factors, columns outside of steps",
     "distributed around a scalar",
     "distributed around an array",
     "recurrence backwards",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from faults.kernels import stages
 
+import loopkit as lk
 from loopkit import IllegalTransformError
 from refusals import kernels as k
 from refusals.case import Case, do, message
@@ -11,6 +12,19 @@ from refusals.case import Case, do, message
 NM = ({"n": 1, "m": 1}, {"n": 9, "m": 5}, {"n": 33, "m": 32})
 SHARED = do("set_temporary_address_space", "t, r, s", "shared")
 IN_PARTS = do("split_iname", "j", 4)
+
+PIECES = do("split_iname", "i", 4, outer_tag="g.0", inner_tag="l.0")
+
+
+def prefix() -> lk.Kernel:
+    """The running sum of a vector."""
+    return lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "y[i] = sum(j, x[j])",
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 1",
+    )
+
 
 CASES = (
     Case(
@@ -22,6 +36,28 @@ CASES = (
         (SHARED, do("alias_temporaries", "t, s")),
         ({"n": 1}, {"n": 2}),
         chain=(SHARED,),
+        is_wrong=False,
+    ),
+    Case(
+        "an array in global memory that lies over others",
+        stages,
+        do("set_temporary_address_space", "t", "global"),
+        IllegalTransformError,
+        message("'t' shares its storage with 's'", "only arrays in shared memory"),
+        (SHARED, do("alias_temporaries", "t, s"), do("set_temporary_address_space", "r", "global")),
+        ({"n": 1}, {"n": 2}),
+        chain=(SHARED, do("alias_temporaries", "t, s")),
+        is_wrong=False,
+    ),
+    Case(
+        "blocks that look back around a loop that goes on",
+        prefix,
+        do("split_iname", "i", 4, outer_tag="g.0"),
+        IllegalTransformError,
+        message("inside the loop over 'i_inner'", "one pass"),
+        (do("realize_reduction", force_scan=True, by="lookback"), PIECES),
+        ({"n": 1}, {"n": 9}, {"n": 33}),
+        chain=(do("realize_reduction", force_scan=True, by="lookback"),),
         is_wrong=False,
     ),
     Case(
@@ -53,5 +89,16 @@ CASES = (
         (do("reduction_arg_to_subst_rule", "j"),),
         NM,
         is_wrong=False,
+    ),
+    Case(
+        "inames of their own for reductions that have them",
+        k.row_dots,
+        do("make_reduction_inames_unique"),
+        IllegalTransformError,
+        message("no such reduction shares an iname with anything"),
+        (do("make_reduction_inames_unique"),),
+        NM,
+        is_wrong=False,
+        legal_kernel=k.two_row_sums,
     ),
 )

@@ -16,9 +16,9 @@ ORDERS = ("ascending", "descending", "random")
 
 def arguments(kernel: lk.Kernel, sizes: Sizes, data: Mapping[str, Any]) -> dict[str, Any]:
     """Values for all arguments: the given data, and random numbers elsewhere."""
-    rng = np.random.default_rng(len(kernel.args) + sum(sizes.values()))
+    rng = np.random.default_rng(len(kernel.passed) + sum(sizes.values()))
     found: dict[str, Any] = {name: sizes[name] for name in kernel.sizes if name in sizes}
-    for argument in kernel.args:
+    for argument in kernel.passed:
         if not isinstance(argument, lk.ArrayArg):
             continue
         if argument.name in data:

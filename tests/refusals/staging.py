@@ -23,6 +23,16 @@ CASES = (
         chain=TILED,
     ),
     Case(
+        "a copy of what the tile changes, by the tag of its use",
+        k.shift_right_tagged,
+        do("add_prefetch", "a$before", "i_inner", default_tag=None),
+        IllegalTransformError,
+        message("'s' (i=1) would read a[1] before 's' (i=0) has written it", "n = 2"),
+        (*TILED, do("buffer_array", "a", "i_inner", default_tag=None)),
+        N,
+        chain=TILED,
+    ),
+    Case(
         "a copy in shared memory of what other threads change",
         k.shift_right,
         do("add_prefetch", "a", "i_inner", default_tag=None, temporary_address_space="shared"),

@@ -67,6 +67,12 @@ def shift_right() -> lk.Kernel:
 
 
 @cache
+def shift_right_tagged() -> lk.Kernel:
+    """:func:`shift_right`; what is read has a tag."""
+    return make("{ [i]: 0 <= i < n }", "a[i + 1] = 2*a$before[i] {id=s}", "n >= 1", "a")
+
+
+@cache
 def copied_shift() -> lk.Kernel:
     """The same into another array."""
     return make("{ [i]: 0 <= i < n }", "c[i] = a[i + 1] {id=s}", "n >= 1", "a, c")
@@ -208,6 +214,22 @@ def columns() -> lk.Kernel:
         "c[j] = c[j]*2 + a[i, j] {id=s}",
         "n >= 1",
         "a, c",
+    )
+
+
+@cache
+def factors() -> lk.Kernel:
+    """A matrix without its columns, one after the other, as elimination goes."""
+    return make(
+        ["{ [k]: 0 <= k < n }", "{ [i]: k < i < n }", "{ [p, q]: k < p, q < n }"],
+        """
+        for k
+            a[i, k] = a[i, k]*a[k, k] {id=column}
+            a[p, q] = a[p, q] - a[p, k]*a[k, q] {id=rest, dep=column}
+        end
+        """,
+        "n >= 1",
+        "a",
     )
 
 

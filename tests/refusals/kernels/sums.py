@@ -108,3 +108,14 @@ def center() -> lk.Kernel:
         "n, m >= 1",
         "a, b, r",
     )
+
+
+@cache
+def two_row_sums() -> lk.Kernel:
+    """The sum of each row, and the largest in it."""
+    return make(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "r[i] = sum(j, a[i, j]) + max(j, a[i, j]) {id=s}",
+        "n >= 1 and 1 <= m <= 32",
+        "a, r",
+    )

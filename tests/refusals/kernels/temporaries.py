@@ -298,3 +298,39 @@ def through_scalar_in_rows() -> lk.Kernel:
         "n >= 1",
         "x, z",
     )
+
+
+@cache
+def idle() -> lk.Kernel:
+    """A value that nobody needs."""
+    return make(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            <> t = 2*a[i] {id=make}
+            b[i] = a[i] + 1 {id=use}
+        end
+        """,
+        "n >= 1",
+        "a, b",
+    )
+
+
+@cache
+def two_rows() -> lk.Kernel:
+    """Two rows of values, one read backwards, the other at once."""
+    return make(
+        "{ [i, j]: 0 <= i, j < 16 }",
+        """
+        for i
+            <> t[i] = 2*a[i] {id=load}
+            <> u[i] = 3*a[i] {id=more}
+            c[i] = u[i] + 1 {id=now}
+        end
+        for j
+            b[j] = t[15 - j] {id=use}
+        end
+        """,
+        "",
+        "a, b, c",
+    )

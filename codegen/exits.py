@@ -1,0 +1,77 @@
+"""Which loops of a nest are left where data end them, so that their flags need not be there.
+
+A flag (:mod:`loopkit._exits`) is a condition of all that its loop holds. Where that is one loop
+of the nest, in the body in which the flag is set, clearing it is the same as leaving the loop:
+nothing else would be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+
+import pymbolic.primitives as prim
+
+from loopkit._arrays import AddressSpace
+from loopkit._cached import cached_property
+from loopkit._exits import Flag, flags_of
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel, Statement
+from loopkit.codegen.barriers import GuardedLoop, Placed, PlacedNode
+
+
+@dataclass(frozen=True)
+class Exits:
+    """The flags that no code needs, and the loops that are left in their place.
+
+    ``loops`` has the flags of a loop by its identity.
+    """
+
+    flags: frozenset[str] = frozenset()
+    starts: frozenset[str] = frozenset()
+    loops: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def conditions(self) -> frozenset[prim.Variable]:
+        """What holds wherever a loop has not been left."""
+        return frozenset(map(prim.Variable, self.flags))
+
+
+def exits_of(kernel: Kernel, placed: Placed, is_everywhere: Callable[[Statement], bool]) -> Exits:
+    """The loops of a nest that are left; ``is_everywhere`` says whether all threads run it."""
+    found: dict[int, tuple[str, ...]] = {}
+    taken: list[Flag] = []
+    flags = {flag.start.id: flag for flag in flags_of(kernel).values()}
+    for body in _bodies(placed) if flags else ():
+        for number, node in enumerate(body):
+            flag = flags.get(node) if isinstance(node, str) else None
+            if flag is None or not is_everywhere(flag.start):
+                continue
+            if kernel.temporary_by_name[flag.name].address_space is not AddressSpace.PRIVATE:
+                continue
+            users = {s.id for s in kernel.users(flag.name)} - {flag.start.id}
+            loop = next((n for n in body[number:] if users & set(_leaves(n))), None)
+            if not isinstance(loop, GuardedLoop):
+                continue
+            inside = set(_leaves(loop))
+            if users == inside and all(flag.guards(kernel.statement_by_id[s]) for s in inside):
+                found[id(loop)] = (*found.get(id(loop), ()), flag.name)
+                taken.append(flag)
+    names = frozenset(flag.name for flag in taken)
+    return Exits(names, frozenset(flag.start.id for flag in taken), found)
+
+
+def _bodies(nodes: Placed) -> Iterator[Placed]:
+    yield nodes
+    for node in nodes:
+        if isinstance(node, GuardedLoop):
+            yield from _bodies(node.body)
+
+
+def _leaves(node: PlacedNode) -> Iterator[str]:
+    """The statements below a node, and a word that is none for each barrier."""
+    if isinstance(node, GuardedLoop):
+        for inner in node.body:
+            yield from _leaves(inner)
+    else:
+        yield node if isinstance(node, str) else ""

@@ -1,0 +1,42 @@
+"""Where two instances touch one cell, as sets; remembered, also from one kernel to the next.
+
+Launches of one kernel often ask the same, of the words that coordinates are here.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._nodes import Expression
+from loopkit._same import remembered
+
+
+@remembered(1 << 12)
+def equal(one: tuple[Expression, ...], two: tuple[Expression, ...]) -> isl.Set:
+    """Where the affine indices of two cells are equal."""
+    result = _sets.universe()
+    for a, b in zip(one, two, strict=True):
+        if a != b:
+            result = result & _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
+    return result
+
+
+@remembered(1 << 12)
+def common(one: isl.Set, two: isl.Set) -> isl.Set | None:
+    """What two sets have in common; None where that is nothing."""
+    found = one & two
+    return None if found.is_empty() else found
+
+
+@remembered(1 << 12)
+def holds_somewhere(pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
+    """Whether one of several conditions holds somewhere."""
+    return any(not (pairs & condition).is_empty() for condition in conditions)
+
+
+def apart(one: Expression, two: Expression) -> tuple[isl.Set, isl.Set]:
+    """``{ one < two }``, and its mirror image."""
+    less, more = (_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
+    return less, more

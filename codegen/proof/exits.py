@@ -1,0 +1,245 @@
+"""What leaving a loop means: a flag that guards all that the loop holds.
+
+A loop that is left does nothing more. That is what a loop does in which a variable, set in
+front of it and cleared where it is left, is a condition of each line: the two have the same
+effects, in the same order. So the proof looks at the second, in which nothing jumps. The variable
+is new to the text; it has the name of what the statement that ends the loop writes, so that
+the kernel says what is to set it, what clears it, and whose condition it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import takewhile
+
+import pymbolic.primitives as prim
+
+from loopkit._kernel import Kernel
+from loopkit._same import same
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.errors import ReadError
+from loopkit.codegen.proof.tree import and_parts
+
+_DECIDING = (c.Assign, c.Combine, c.If, c.Wait, c.Break)
+"""What does something, or reads what may not be there."""
+
+
+def with_flags(kernel: Kernel, function: c.Function) -> c.Function:
+    """The function with flags in place of jumps.
+
+    Raises :class:`ReadError` for jumps of which the kernel knows nothing.
+    """
+    if not any(isinstance(node, c.Break) for node in c.statements(function.body)):
+        return function
+    writer = _Writer(kernel)
+    body = writer.body(function.body, ())
+    names = {p.name for p in function.parameters}
+    names |= {n.name for n in c.statements(function.body) if isinstance(n, (c.Declaration, c.Let))}
+    declared = []
+    for name, line in writer.flags.items():
+        if name in names:
+            raise ReadError(line, f"a loop is left, and '{name}' is there as well")
+        declared.append(c.Declaration("private", "bool", name, (), line))
+    return replace(function, body=(*declared, *body))
+
+
+class _Writer:
+    """Writes bodies anew; ``flags`` gathers the names of flags, each with a line."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.flags: dict[str, int] = {}
+        self.places = {s.id: place for place, s in enumerate(kernel.statements)}
+
+    def body(self, nodes: tuple[c.Node, ...], loops: tuple[c.For, ...]) -> tuple[c.Node, ...]:
+        """Nodes with flags; ``loops`` are those around."""
+        found: list[c.Node] = []
+        for node in nodes:
+            if isinstance(node, c.For):
+                *starts, left = self.loop(node, loops)
+                self.insert(found, starts)
+                found.append(left)
+            elif isinstance(node, (c.If, c.Block)):
+                inside = list(self.body(node.body, loops))
+                starts = list(takewhile(self.is_start, inside))
+                late = bool(starts and found and self.is_late(found[-1], starts[0]))
+                if starts and (late or self.is_of_sizes(node)):
+                    del inside[: len(starts)]
+                    self.insert(found, starts)
+                found.append(replace(node, body=tuple(inside)))
+            elif isinstance(node, c.Break):
+                flag = self.flag_of(node)
+                found.append(_assigned(flag, 0, node.statement, node.line))
+            else:
+                jumps = _exits(node.body, ()) if isinstance(node, c.Combine) else ()
+                if any(c.left_by(jump, inside) is None for jump, inside in jumps):
+                    raise ReadError(node.line, "a loop is left where threads combine")
+                found.append(node)
+        return tuple(found)
+
+    def insert(self, found: list[c.Node], starts: list[c.Node]) -> None:
+        """Put what sets flags behind nodes, but in front of those that the kernel has later.
+
+        Nobody else knows the flags: where they are set does not matter.
+        """
+        at = len(found)
+        while starts and at and self.is_late(found[at - 1], starts[0]):
+            at -= 1
+        found[at:at] = starts
+
+    def is_of_sizes(self, node: c.If | c.Block) -> bool:
+        """Whether part of a guard asks for sizes alone, as what sets a flag does not."""
+        parts = and_parts(node.condition) if isinstance(node, c.If) else ()
+        names = [{n.name for n in c.walk(part) if isinstance(n, c.Name)} for part in parts]
+        return any(found <= {*self.kernel.sizes} for found in names)
+
+    def is_start(self, node: c.Node) -> bool:
+        """Whether a node sets a flag."""
+        node = _within(node)
+        target = node.target if isinstance(node, c.Assign) else None
+        return isinstance(target, c.Name) and target.name in self.flags
+
+    def is_late(self, node: c.Node, start: c.Node) -> bool:
+        """Whether all that a node executes comes later in the kernel than what sets a flag."""
+        start = _within(start)
+        assert isinstance(start, c.Assign)
+        ids = {
+            inner.statement
+            for inner in c.statements((node,))
+            if isinstance(inner, (c.Assign, c.Combine)) and inner.statement is not None
+        }
+        due = self.places.get(start.statement or "", 0)
+        return bool(ids) and all(self.places.get(i, 0) > due for i in ids)
+
+    def loop(self, loop: c.For, loops: tuple[c.For, ...]) -> list[c.Node]:
+        """A loop behind what sets the flags of those who leave it."""
+        inner = (*loops, loop)
+        flags = dict.fromkeys(
+            self.flag_of(node)
+            for node, around in _exits(loop.body, inner)
+            if c.left_by(node, around) is loop
+        )
+        body = self.body(loop.body, inner)
+        found: list[c.Node] = []
+        around: list[c.CExpression] = []
+        for flag in flags:
+            if flag in self.flags:
+                raise ReadError(loop.line, f"two loops are left by what clears '{flag}'")
+            self.flags[flag] = loop.line
+            start = self.start_of(flag, loop.line)
+            around += self.conditions_of(start, loop)
+            found.append(_assigned(flag, 1, start, loop.line))
+            body = _guarded(body, flag, self.kernel.temporary_by_name.keys())
+        found.append(replace(loop, body=body))
+        for condition in dict.fromkeys(around):
+            found = [c.If(condition, (node,), node.line) for node in found]
+        return found
+
+    def conditions_of(self, start: str, loop: c.For) -> Iterator[c.CExpression]:
+        """The flags of other loops under which a loop's flag is set, if it does nothing without.
+
+        Then it may as well stand under them, as what sets its own flag does in the kernel.
+        """
+        predicates = self.kernel.statement_by_id[start].predicates
+        memory = self.kernel.temporary_by_name.keys()
+        inside = [*c.statements(loop.body)]
+        written = {_name_of(n.target) for n in inside if isinstance(n, c.Assign)}
+        parts = [p for n in inside if isinstance(n, c.If) for p in and_parts(n.condition)]
+        for name in (p.name for p in predicates if isinstance(p, prim.Variable)):
+            flag = next((part for part in parts if _name_of(part) == name), None)
+            if flag is None or name in written:
+                continue
+            if not _loads(loop, memory) and _is_idle(loop.body, flag, memory):
+                yield flag
+
+    def flag_of(self, node: c.Break) -> str:
+        """What the kernel's statement of a jump clears."""
+        statement = self.kernel.statement_by_id.get(node.statement or "")
+        name = statement.written if statement is not None else ""
+        temporary = self.kernel.temporary_by_name.get(name)
+        if temporary is None or temporary.shape:
+            raise ReadError(node.line, "the loop is left, and no statement says so")
+        return name
+
+    def start_of(self, flag: str, line: int) -> str:
+        """The statement that sets a flag."""
+        starts = [s.id for s in self.kernel.writers[flag] if same(s.rhs, True)]
+        if len(starts) != 1:
+            raise ReadError(line, f"what sets '{flag}' is not one statement")
+        return starts[0]
+
+
+def _assigned(flag: str, value: int, statement: str | None, line: int) -> c.Assign:
+    return c.Assign(c.Name(flag), "=", c.Number(value, "bool"), statement, line=line)
+
+
+def _guarded(nodes: tuple[c.Node, ...], flag: str, memory: Collection[str]) -> tuple[c.Node, ...]:
+    """Nodes that do nothing where the flag is not set; ``memory`` are names of temporaries.
+
+    Bounds that read none are computed all the same.
+    """
+    found: list[c.Node] = []
+    for node in nodes:
+        if isinstance(node, (c.For, c.If, c.Block)):
+            node = replace(node, body=_guarded(node.body, flag, memory))
+        if isinstance(node, _DECIDING) or (isinstance(node, c.For) and _loads(node, memory)):
+            node = c.If(c.Name(flag), (node,), node.line)
+        found.append(node)
+    return tuple(found)
+
+
+def _within(node: c.Node) -> c.Node:
+    """What sets a flag, without the flags of other loops around it."""
+    while isinstance(node, c.If) and _name_of(node.condition) and len(node.body) == 1:
+        (node,) = node.body
+    return node
+
+
+def _name_of(expr: c.CExpression) -> str:
+    """The variable or array that an expression is a cell of."""
+    if isinstance(expr, c.Element):
+        return expr.array
+    return expr.name if isinstance(expr, c.Name) else ""
+
+
+def _is_idle(nodes: tuple[c.Node, ...], flag: c.CExpression, memory: Collection[str]) -> bool:
+    """Whether nodes do nothing, and read nothing, where a flag is not set."""
+    for node in nodes:
+        parts = and_parts(node.condition) if isinstance(node, c.If) else ()
+        before = [*takewhile(lambda part: part != flag, parts)]
+        if len(before) < len(parts) and not any(_reads(part, memory) for part in before):
+            continue
+        if isinstance(node, (c.For, c.If, c.Block)):
+            loads = any(_reads(e, memory) for e in c.expressions(node))
+            if loads or not _is_idle(node.body, flag, memory):
+                return False
+        elif isinstance(node, _DECIDING):
+            return False
+    return True
+
+
+def _loads(loop: c.For, memory: Collection[str]) -> bool:
+    """Whether the bounds of a loop lie in memory."""
+    return any(_reads(expr, memory) for expr in c.expressions(loop))
+
+
+def _reads(expr: c.CExpression, memory: Collection[str]) -> bool:
+    """Whether an expression reads memory."""
+    return any(
+        isinstance(part, c.Element) or (isinstance(part, c.Name) and part.name in memory)
+        for part in c.walk(expr)
+    )
+
+
+def _exits(
+    nodes: tuple[c.Node, ...], loops: tuple[c.For, ...]
+) -> Iterator[tuple[c.Break, tuple[c.For, ...]]]:
+    """All jumps, each with the loops around it."""
+    for node in nodes:
+        if isinstance(node, c.Break):
+            yield node, loops
+        elif isinstance(node, c.For):
+            yield from _exits(node.body, (*loops, node))
+        elif isinstance(node, (c.If, c.Block)):
+            yield from _exits(node.body, loops)

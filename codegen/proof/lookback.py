@@ -1,0 +1,390 @@
+"""Blocks that look back: each adds what all tiles before its own have, whichever these are.
+
+By induction over tiles.  Let each tile before have published, by a flag that is not 0, what it
+adds up to, or that with all tiles before it.  Then a block that looks back finds
+what all before it have, and publishes what the flags say of its own: before it waits for any other,
+so that no wait is in vain where lower tiles belong to blocks that have begun (:mod:`.tickets`).
+
+What it finds is an induction over windows, of as many tiles as a warp has lanes.  Where ``r`` tiles
+are left, and the text holds what those behind have, one iteration takes in the last of them: it is
+executed for each ``r`` up to a window, and for each last tile of the window that has published
+everything, or none.  What flags of earlier ones say is left open, and must not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from loopkit._program import ArrayParam, Program
+from loopkit._promotion import UINT32
+from loopkit._target import CUDA
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.atomics import PUBLISH
+from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums, WrongError
+from loopkit.codegen.proof.names import Names
+
+Joins = Callable[[c.Assign, list[c.CExpression]], bool]
+Neutral = Callable[[c.CExpression], bool]
+
+
+@dataclass(frozen=True)
+class _Published:
+    """A flag that a thread raised, and what it had stored by then."""
+
+    flags: str
+    value: int
+    stored: dict[str, Sums]
+    line: int
+    is_before: bool
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a block reads of tiles before: ``prefixes`` where a flag is ``ready``, else its own."""
+
+    flags: str
+    ready: int
+    prefixes: str
+    aggregates: str
+
+
+class LookBack(Lockstep):
+    """One block's threads in a scan across blocks; ``tile`` is the name of its number.
+
+    The first column of a value is what all tiles before have.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        block: tuple[int, int, int],
+        target: c.Name | c.Element,
+        operation: str,
+        joins: Joins,
+        is_neutral: Neutral,
+        is_ordered: bool,
+        tile: str,
+    ) -> None:
+        super().__init__(names, block, target, operation, joins, is_neutral, is_ordered, 1)
+        self.tile = c.Name(tile)
+        self.stored: dict[str, Sums] = {}
+        self.published: list[_Published] = []
+        self.read: _Read | None = None
+
+    def assign(self, node: c.Assign, active: Mask) -> None:
+        target = node.target
+        is_global = isinstance(target, c.Element) and self.names.places[target.array] == "global"
+        if not is_global or not isinstance(target, c.Element):
+            super().assign(node, active)
+            return
+        if target.indices != (self.tile,):
+            raise self.wrong(f"a block changes a cell of '{target.array}' that is another tile's")
+        if active.sum() != 1:
+            raise self.wrong(f"several threads change one cell of '{target.array}', or none does")
+        if node.atomic == PUBLISH and isinstance(node.value, c.Number):
+            earlier, stored = self.read is None, dict(self.stored)
+            value = int(node.value.value)
+            self.published.append(_Published(target.array, value, stored, node.line, earlier))
+            return
+        if node.atomic or node.operator != "=" or target.array in self.stored:
+            raise self.wrong(f"'{target.array}' is changed, which other blocks may read by now")
+        self.stored[target.array] = self.value(node.value, active).at(np.flatnonzero(active))
+
+    def loop(self, node: c.For, active: Mask) -> None:
+        """The loop over windows of tiles; others are executed."""
+        if node.upper != c.Cast("int", self.tile):
+            super().loop(node, active)
+            return
+        lanes = np.flatnonzero(active)
+        warp = self.warp[lanes]
+        if not len(lanes) or (warp != warp[0]).any() or (self.warp == warp[0]).sum() != len(lanes):
+            raise self.wrong("the threads that look back are not one warp")
+        if self.read is not None:
+            raise self.wrong("a block looks back twice")
+        changed = [n.target for n in c.statements(node.body) if isinstance(n, c.Assign)]
+        begun = [
+            target
+            for target in dict.fromkeys(changed)
+            if target in self.values and self.is_nothing(target, lanes)
+        ]
+        if len(begun) != 1 or not isinstance(begun[0], c.Name):
+            raise self.wrong("what tiles before have is not added to what changes nothing")
+        window = _Window(self, node, begun[0], lanes)
+        self.read = window.checked()
+        for target in changed:
+            if target in self.values:
+                self.values[target] = self.nothing(is_known=False)
+        self.values[begun[0]].counts[lanes[-1], 0] = 1
+        self.values[begun[0]].known[lanes[-1]] = True
+
+    def is_nothing(self, name: c.Name | c.Element, lanes: Ints) -> bool:
+        """Whether lanes know that a variable holds no partial result."""
+        value = self.values[name]
+        return bool(value.known[lanes].all() and not value.counts[lanes].any())
+
+    def finish(self, program: Program, line: int) -> None:
+        """What was published is what those who look back take it for, and kept by nobody else."""
+        read = self.read
+        if read is None:
+            raise WrongError("a block does not look back at those before it", line)
+        if not any(one.is_before for one in self.published):
+            raise WrongError("a block waits for others before it has published anything", line)
+        if not any(one.value == read.ready for one in self.published):
+            raise WrongError("no block ever publishes what all up to it have", line)
+        own = np.ones(self.columns, np.int16)
+        for one in self.published:
+            is_whole = one.value == read.ready
+            due = own if is_whole else np.where(np.arange(self.columns) > 0, own, 0)
+            found = one.stored.get(read.prefixes if is_whole else read.aggregates)
+            if one.flags != read.flags or one.value == 0:
+                raise WrongError("what is raised is no flag that others wait for", one.line)
+            if found is None:
+                raise WrongError("a flag is raised before what it stands for is stored", one.line)
+            if not found.known.all() or (found.counts != due).any():
+                raise WrongError(
+                    "a flag is raised, and what is stored is not what it says", one.line
+                )
+        self.check_arrays(program, read, line)
+
+    def check_arrays(self, program: Program, read: _Read, line: int) -> None:
+        """Flags are cleared before each launch, and all arrays have a cell for each tile."""
+        count = program.grid[CUDA.block_index.index(self.tile.name)]
+        given = {p.name: p for p in program.params if isinstance(p, ArrayParam)}
+        for name in (read.flags, read.prefixes, read.aggregates):
+            param = given.get(name)
+            is_flag = name == read.flags
+            dtype = UINT32 if is_flag else self.dtype
+            if param is None or param.dtype != dtype or param.shape != (count,):
+                raise WrongError(f"'{name}' has no cell for each tile", line)
+            if param.role != ("cleared" if is_flag else "state"):
+                raise WrongError(
+                    f"no call clears '{name}'" if is_flag else f"'{name}' is not kept", line
+                )
+        if len({read.flags, read.prefixes, read.aggregates}) < 3:
+            raise WrongError("what tiles publish lies in one array", line)
+
+
+class _Window(Lockstep):
+    """One iteration of the loop over windows, for many cases at once: each a warp.
+
+    In a case ``left`` tiles have not been added, and ``stop`` is the last lane that finds
+    everything published; -1 for none.  Columns are those of the tiles before a window, of the
+    tiles in it, one a lane, and of those behind.
+    """
+
+    def __init__(self, outer: LookBack, node: c.For, total: c.Name, lanes: Ints) -> None:
+        self.width = width = len(lanes)
+        cases = [
+            (left, stop)
+            for left in range(1, width + 1)
+            for stop in (-1, *range(width - left, width))
+        ]
+        threads = len(cases) * CUDA.warp
+        how = outer.joins, outer.is_neutral, outer.is_ordered, width + 2 - threads
+        super().__init__(outer.names, (threads, 1, 1), total, outer.operation, *how)
+        self.node, self.total = node, total
+        self.active = self.lane < width
+        rows = np.minimum(self.lane, width - 1)
+        self.integers = {name: value[lanes][rows] for name, value in outer.integers.items()}
+        left, stop = (np.repeat([case[n] for case in cases], CUDA.warp) for n in (0, 1))
+        self.tile, self.name = outer.tile, c.Name(node.name)
+        self.at = left - width + self.lane
+        self.left = left
+        # Where there is no tile, the text may go on as if all before had been published.
+        self.stop = stop
+        self.values = {name: self.nothing(is_known=False) for name in outer.values}
+        behind = self.nothing(is_known=True)
+        behind.counts[:, -1] = 1
+        self.values[total] = behind
+        self.reads: _Read | None = None
+        self.ended = np.zeros(self.threads, np.bool_)
+        self.gone = False
+        self.spot: c.Name | None = None
+        self.flag: tuple[c.Name, str, Ints] | None = None
+        self.ready: tuple[c.Name, int] | None = None
+
+    def checked(self) -> _Read:
+        """What it reads, where each case adds what it should; raises :class:`WrongError`."""
+        node, width = self.node, self.width
+        self.line = node.line
+        if node.lower != c.Number(0, "int") or node.inclusive or node.step != width:
+            raise self.wrong("blocks do not look back window by window")
+        first, *rest = node.body or (None,)
+        if not isinstance(first, c.Let) or not self.is_place(first.value):
+            raise self.wrong("lanes do not look at the tiles before, one each")
+        self.spot = c.Name(first.name)
+        if not all(self.uses_place(expr) for n in c.statements(tuple(rest)) for expr in _all(n)):
+            raise self.wrong("what is added depends on how many tiles there are")
+        self.run(tuple(rest), self.active)
+        if self.reads is None:
+            raise self.wrong("nothing of the tiles before is read")
+        self.result()
+        return self.reads
+
+    def is_place(self, expr: c.CExpression) -> bool:
+        """``tile - width - name + lane``."""
+        tile = c.Cast("int", self.tile)
+        if not isinstance(expr, c.Binary) or expr.operator != "+":
+            return False
+        start = c.Binary("-", tile, c.Number(self.width, "int"))
+        if expr.left != c.Binary("-", start, self.name):
+            return False
+        return bool((self.whole(expr.right) == self.lane)[self.active].all())
+
+    def uses_place(self, expr: c.CExpression) -> bool:
+        """Whether places are compared with 0 alone, and tiles are not named."""
+        if isinstance(expr, c.Binary) and expr.left == self.spot and expr.operator in ("<", ">="):
+            return expr.right == c.Number(0, "int")
+        if isinstance(expr, c.Element) and expr.indices == (self.spot,):
+            return self.names.places[expr.array] == "global"
+        if isinstance(expr, c.Name):
+            return expr not in (self.spot, self.tile, self.name)
+        return all(map(self.uses_place, c.children(expr)))
+
+    def run(self, nodes: tuple[c.Node, ...], active: Mask) -> None:
+        for node in nodes:
+            self.line = node.line
+            if self.gone:
+                raise self.wrong("something is done behind where the loop is left")
+            if isinstance(node, c.Let) and self.takes_flags(node, active):
+                continue
+            if isinstance(node, c.Break):
+                self.ended |= active
+            else:
+                super().run((node,), active)
+        self.gone = self.gone or bool(self.ended.any())
+
+    def gathered(self, mask: c.CExpression, active: Mask) -> None:
+        """All warps alike: the lanes that there are."""
+        if (active != self.active).any() or (
+            self.whole(mask)[active] != (1 << self.width) - 1
+        ).any():
+            raise self.wrong("a shuffle waits for lanes that do not come, or not for all")
+
+    def takes_flags(self, node: c.Let, active: Mask) -> bool:
+        """A flag that a lane awaits, or which lanes of the warp find everything published."""
+        value = node.value
+        if isinstance(value, c.Choice) and _awaited(value.then):
+            there = self.whole(value.condition) != 0
+            if self.flag is not None or not isinstance(value.other, c.Number):
+                raise self.wrong("flags are awaited twice")
+            if (there & (self.at < 0))[active].any() or not active[self.active].all():
+                raise self.wrong("a lane awaits the flag of a tile that there is not")
+            otherwise = np.where(there, -1, int(value.other.value))
+            self.flag = c.Name(node.name), _flags(value.then), otherwise
+            return True
+        if isinstance(value, c.Call) and value.function == "__ballot_sync":
+            mask, test = value.arguments
+            self.gathered(mask, active)
+            level = self.level(test)
+            if self.ready is not None or level is None or not active[self.active].all():
+                raise self.wrong("lanes do not agree on who finds everything published")
+            self.ready = c.Name(node.name), level
+            return True
+        return False
+
+    def level(self, expr: c.CExpression) -> int | None:
+        """The value of which ``flag == value`` asks."""
+        if self.flag is None or not isinstance(expr, c.Binary) or expr.operator != "==":
+            return None
+        is_it = expr.left == self.flag[0] and isinstance(expr.right, c.Number)
+        return int(expr.right.value) if is_it and isinstance(expr.right, c.Number) else None
+
+    @property
+    def highest(self) -> Ints:
+        """The last lane of a warp whose flag says that all up to it is published; -1 for none."""
+        assert self.flag is not None and self.ready is not None
+        value = self.flag[2]
+        beyond = np.where(value == self.ready[1], self.lane, -1)
+        beyond = np.where(self.active, beyond, -1).reshape(-1, CUDA.warp).max(axis=1)
+        found: Ints = np.maximum(np.repeat(beyond, CUDA.warp), self.stop)
+        return found
+
+    def whole(self, expr: c.CExpression) -> Ints:
+        if self.spot is not None and isinstance(expr, c.Binary) and expr.left == self.spot:
+            found = self.at >= 0 if expr.operator == ">=" else self.at < 0
+            return found.astype(np.int64)
+        if self.ready is not None and isinstance(expr, c.Binary):
+            name, one, none = self.ready[0], c.Number(1, "uint"), c.Number(0, "uint")
+            if expr == c.Binary("!=", name, none):
+                return (self.highest >= 0).astype(np.int64)
+            left = expr.left
+            if expr.operator == ">" and expr.right == one and isinstance(left, c.Binary):
+                is_lane = left.operator == ">>" and left.left == name
+                if is_lane and (super().whole(left.right) == self.lane)[self.active].all():
+                    return (self.highest > self.lane).astype(np.int64)
+        return super().whole(expr)
+
+    def is_whole(self, expr: c.CExpression) -> bool:
+        known = {self.spot, self.flag and self.flag[0], self.ready and self.ready[0]}
+        parts = (p for p in c.walk(expr) if isinstance(p, (c.Name, c.Element, c.Call)))
+        return all(isinstance(p, c.Name) and (p in known or p.name in self.integers) for p in parts)
+
+    def value(self, expr: c.CExpression, active: Mask) -> Sums:
+        if isinstance(expr, c.Choice) and self.level(expr.condition) is not None:
+            return self.found(expr, active)
+        return super().value(expr, active)
+
+    def found(self, expr: c.Choice, active: Mask) -> Sums:
+        """What a tile has published, as its flag says."""
+        level, then, other = self.level(expr.condition), expr.then, expr.other
+        assert self.flag is not None and level is not None
+        if self.ready is None or level != self.ready[1]:
+            raise self.wrong("flags are taken for something else than lanes agreed on")
+        if not isinstance(then, c.Element) or not isinstance(other, c.Element):
+            raise self.wrong("what a tile has published is not read")
+        read = _Read(self.flag[1], level, then.array, other.array)
+        if self.reads not in (None, read) or {then.indices, other.indices} != {(self.spot,)}:
+            raise self.wrong("what another tile has published is read")
+        self.reads = read
+        is_awaited = (self.flag[2] == -1) & (self.at >= 0)
+        if (active & ~is_awaited).any():
+            raise self.wrong("something is read that nobody waited for")
+        counts = np.zeros((self.threads, self.columns), np.int16)
+        rows = np.arange(self.threads)
+        counts[rows, 1 + np.minimum(self.lane, self.width - 1)] = 1
+        columns = np.arange(self.columns)[None, :] - 1
+        there = (columns >= (self.width - self.left)[:, None]) & (columns <= self.lane[:, None])
+        before = (columns == -1) & (self.left == self.width)[:, None]
+        all_ = (there & (columns >= 0)) | before
+        counts = np.where((self.lane == self.stop)[:, None], all_, counts).astype(np.int16)
+        return Sums(counts, self.lane >= self.stop)
+
+    def result(self) -> None:
+        """The last lane has taken in the window, and leaves the loop with everything alone."""
+        value = self.values[self.total]
+        last = self.lane == self.width - 1
+        ended = self.ended.reshape(-1, CUDA.warp)[:, : self.width]
+        if (ended.any(axis=1) != ended.all(axis=1)).any():
+            raise self.wrong("some lanes leave the loop, and others go on")
+        columns = np.arange(self.columns)[None, :] - 1
+        due = columns >= (self.width - self.left)[:, None]
+        before = (columns == -1) & (self.left == self.width)[:, None]
+        due = due | (before & self.ended[:, None])
+        bad = last & (~value.known | (value.counts != due).any(axis=1))
+        if bad.any():
+            case = int(np.argmax(bad))
+            left, stop = int(self.left[case]), int(self.stop[case])
+            known = (
+                f"of which number {stop - self.width + left + 1} knows all"
+                if stop >= 0
+                else ("none of which knows all before it")
+            )
+            raise self.wrong(f"a block adds up other things than the {left} tiles before, {known}")
+
+
+def _awaited(expr: c.CExpression) -> bool:
+    return isinstance(expr, c.Call) and expr.function == "lk_await"
+
+
+def _flags(expr: c.CExpression) -> str:
+    """The array of the flag that is awaited; subscripts were looked at before."""
+    cell = next(part for part in c.walk(expr) if isinstance(part, c.Element))
+    return cell.array
+
+
+def _all(node: c.Node) -> tuple[c.CExpression, ...]:
+    return (node.target,) if isinstance(node, c.Combine) else c.expressions(node)

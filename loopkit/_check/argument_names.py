@@ -1,0 +1,132 @@
+"""Steps after which arguments have other names, another order, or are fewer; nothing else changes.
+
+The kernel before is written down with the new names here, and what the step made must be that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import Strided
+from loopkit._assertions.values import in_order
+from loopkit._check.instance_maps import Image, Lineage
+from loopkit._errors import IllegalTransformError
+from loopkit._expression import substitute, variable_names
+from loopkit._kernel import Domain, Kernel
+
+if TYPE_CHECKING:
+    from loopkit._change import Change
+
+
+def descend_with_names(lineage: Lineage, before: Kernel, change: Change) -> Lineage:
+    """The lineage of a kernel whose arguments ``change`` calls otherwise, and its text, too.
+
+    Raises :class:`~loopkit.IllegalTransformError` where more would change than that, or an
+    argument would go that somebody needs.
+    """
+    assert change.arguments is not None
+    wanted = with_arguments(before, change.arguments)
+    if wanted != change.kernel:
+        raise IllegalTransformError("more would be others than the names and order of arguments")
+    root = lineage.root
+    fixed = {name: name for name, _ in lineage.fixed}
+    text = wanted if root is before else with_arguments(root, {**change.arguments, **fixed})
+    values = {o: prim.Variable(n) for o, n in change.arguments.items() if o != n}
+    images = tuple(
+        Image(i.statement, i.origin, tuple((n, substitute(e, values)) for n, e in i.values))
+        for i in lineage.images
+    )
+    return Lineage(text, images, lineage.fixed)
+
+
+def with_arguments(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
+    """The kernel with its arguments by other names, in the order of ``names``; others go.
+
+    Raises :class:`~loopkit.IllegalTransformError` where the kernel needs one that goes, and where
+    two would have one name.
+    """
+    gone = kernel.arg_by_name.keys() - names.keys()
+    needed = gone & names_needed(kernel, gone)
+    if needed:
+        raise IllegalTransformError(f"argument '{min(needed)}' is needed")
+    changed = {o: n for o, n in names.items() if o != n and o in kernel.arg_by_name}
+    others = kernel.all_names - changed.keys()
+    others |= {a for rule in kernel.substitutions for a in rule.arguments}
+    clash = sorted({n for n in changed.values() if n in others})
+    if clash or len(set(changed.values())) < len(changed):
+        raise IllegalTransformError(f"the name '{(clash or [*changed.values()])[0]}' is taken")
+    variables = {old: prim.Variable(new) for old, new in changed.items()}
+
+    def spelled(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(spelled, value))
+        if isinstance(value, Strided):
+            return Strided(substitute(value.stride, variables))
+        is_tree = isinstance(value, prim.ExpressionNode)
+        return substitute(value, variables) if is_tree else value
+
+    def declared(data: Any) -> Any:
+        more = {n: spelled(getattr(data, n)) for n in _PARTS if hasattr(data, n)}
+        return replace(data, name=changed.get(data.name, data.name), **more)
+
+    def said(assertion: Any) -> Any:
+        parts = {f.name: getattr(assertion, f.name) for f in fields(assertion)}
+        return replace(
+            assertion,
+            **{
+                n: changed.get(v, v) if isinstance(v, str) else spelled(v) for n, v in parts.items()
+            },
+        )
+
+    by_name = kernel.arg_by_name
+    return kernel.with_(
+        args=tuple(declared(by_name[old]) for old in names if old in by_name),
+        temporaries=tuple(map(declared, kernel.temporaries)),
+        domains=tuple(Domain(d.inames, _sets.rename(d.set, changed)) for d in kernel.domains),
+        statements=tuple(
+            s.map_expressions(lambda e: substitute(e, variables)) for s in kernel.statements
+        ),
+        assumptions=Domain((), _sets.rename(kernel.assumptions.set, changed)),
+        assertions=in_order(tuple(map(said, kernel.assertions))),
+        substitutions=tuple(
+            replace(r, expression=substitute(r.expression, _without(variables, r.arguments)))
+            for r in kernel.substitutions
+        ),
+    )
+
+
+def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+_PARTS = ("shape", "dim_tags", "offset")
+
+
+def names_needed(kernel: Kernel, gone: Collection[str] = ()) -> frozenset[str]:
+    """The names that anything in a kernel uses, the extents of its arrays but ``gone`` included."""
+    found = set(kernel.assumptions.parameters)
+    for domain in kernel.domains:
+        found |= domain.parameters
+    for statement in kernel.statements:
+        found |= statement.names
+    for rule in kernel.substitutions:
+        found |= variable_names(rule.expression) - set(rule.arguments)
+    for assertion in kernel.assertions:
+        found |= {*assertion.arrays, *getattr(assertion, "sizes", ())}
+    for data in (*kernel.args, *kernel.temporaries):
+        if data.name in gone:
+            continue
+        for extent in getattr(data, "shape", None) or ():
+            found |= variable_names(extent)
+        for tag in getattr(data, "dim_tags", None) or ():
+            if isinstance(tag, Strided):
+                found |= variable_names(tag.stride)
+        offset = getattr(data, "offset", 0)
+        if isinstance(offset, prim.ExpressionNode):
+            found |= variable_names(offset)
+    return frozenset(found)

@@ -1,0 +1,111 @@
+"""Expressions of the text that compute one thing at several places: ``f(i - 1)``, ``f(i + 1)``.
+
+What was proven of one is known of the others; without that, each step of a chain of copies
+multiplies what is to be proven.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.compare_statements import is_integer
+from loopkit._check.schedule_check import ReadEvent
+from loopkit._expression import is_constant
+from loopkit._frozen import dataclass
+from loopkit._hidden import hidden, instance
+from loopkit._linear import NotAffineError, linear
+from loopkit._nodes import Expression
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import equal
+from loopkit._same import key_of
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """An expression: what it computes of some inames (``shape``), each moved by its ``shifts``.
+
+    Two of one shape and one shift are one expression, whatever its subscripts look like.  With
+    ``is_lasting`` all that it reads is as it was before the kernel: those of one shape have one
+    value where inames plus shifts are the same numbers.
+    """
+
+    shape: Hashable
+    shifts: Mapping[str, int]
+    is_lasting: bool
+
+    @property
+    def key(self) -> Hashable:
+        """What tells the expression from others."""
+        return self.shape, tuple(self.shifts.items())
+
+    def places(self, event: ReadEvent, times: Mapping[str, str], sizes: tuple[str, ...]) -> isl.Set:
+        """Where an event has the expression: ``{ like··iname, time··iname, sizes }``.
+
+        The projection of ``event.where``; ``times`` are the names of the event's time.
+        """
+        where = event.where
+        for iname, shift in self.shifts.items():
+            moved = prim.Sum((event.values[iname], shift))
+            where = where & equal(prim.Variable(hidden("like", iname)), moved)
+        kept = [hidden("like", iname) for iname in self.shifts]
+        return _sets.rename(_sets.project_onto(where, [*kept, *times, *sizes]), times)
+
+    def values(self, depth: int) -> tuple[dict[str, Expression], dict[str, str]]:
+        """The inames in terms of names of their own, and these by the names of :meth:`places`."""
+        names = {hidden("like", i): hidden("like", depth, i) for i in self.shifts}
+        values = {
+            iname: prim.Sum((prim.Variable(names[hidden("like", iname)]), -shift))
+            for iname, shift in self.shifts.items()
+        }
+        return values, names
+
+
+def likeness(expr: Expression, model: Model) -> Likeness | None:
+    """What an expression computes, and where; None for one with subscripts that are not linear."""
+    shifts: dict[str, int] = {}
+    is_lasting = True
+    inames = model.kernel.home_domain.keys()
+
+    def affine(node: Expression) -> Hashable:
+        form = linear(node)
+        for atom in form.terms:
+            if not isinstance(atom, prim.Variable):
+                raise NotAffineError
+        names = form.names & inames
+        if len(form.terms) == 1 and set(form.terms.values()) == {1}:
+            for name in names:
+                shifts.setdefault(name, form.constant)
+        for name in names:
+            shifts.setdefault(name, 0)
+        moved = sum(form.terms[prim.Variable(name)] * shifts[name] for name in names)
+        return frozenset(form.terms.items()), form.constant - moved
+
+    def shape(node: object) -> Hashable:
+        nonlocal is_lasting
+        if isinstance(node, tuple):
+            return tuple(map(shape, node))
+        if not isinstance(node, prim.ExpressionNode) or is_constant(node):
+            return key_of(node)
+        if is_integer(node, model.integers):
+            return affine(node)
+        if isinstance(node, prim.Variable):
+            is_lasting &= node.name not in model.written
+            return str(node.name)
+        return type(node), *(shape(getattr(node, f.name)) for f in dataclasses.fields(node))
+
+    try:
+        return Likeness(shape(expr), shifts, is_lasting)
+    except NotAffineError:
+        return None
+
+
+def times_of(event: ReadEvent, model: Model) -> dict[str, str]:
+    """The names of the event's time in its sets, with those of :meth:`Likeness.places`."""
+    assert event.time.statement is not None
+    inames = model.statement[event.time.statement].inames
+    return {instance(i, event.time.label): hidden("time", i) for i in inames}

@@ -1,0 +1,139 @@
+"""Whether a step only gives types and sizes: the schedule is the one that was proven.
+
+A schedule that is right for all sizes is right for some, and no order hangs on a type.  What a
+type may change is a value that is carried: where a temporary rounds it, or no longer does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import Strided, ValueArg
+from loopkit._assertions.values import map_bounds
+from loopkit._check.compare_statements import StatementComparison
+from loopkit._check.declarations import is_same_extent
+from loopkit._check.instance_maps import Lineage
+from loopkit._check.value_types import ValueTypes
+from loopkit._expression import is_constant, substitute
+from loopkit._kernel import Statement
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance
+from loopkit._simplify import simplify
+
+if TYPE_CHECKING:
+    from loopkit._change import Change
+
+
+def is_specialised(old: Model, new: Model, change: Change, lineage: Lineage) -> bool:
+    """Whether ``new`` is ``old`` at some sizes, with types where there were none."""
+    if change.instances or change.moves or old.integers - change.fixed.keys() != new.integers:
+        return False
+    before, after = old.kernel, new.kernel
+    for field in ("tree", "tags", "reductions", "functions"):
+        if getattr(before, field) != getattr(after, field):
+            return False
+    return (
+        _same_data(before.temporaries, after.temporaries, change)
+        and _same_data([a for a in before.args if a.name not in change.fixed], after.args, change)
+        and _same_sets(old, new, change)
+        and _same_statements(old, new, change)
+        and _keeps_values(old, new, lineage)
+    )
+
+
+def _same_data(old: Any, new: Any, change: Change) -> bool:
+    return len(old) == len(new) and all(
+        _same_array(one, two, change) for one, two in zip(old, new, strict=True)
+    )
+
+
+def _same_array(old: Any, new: Any, change: Change) -> bool:
+    """Whether a declaration differs in its type alone, or by numbers that stand for sizes."""
+    if type(old) is not type(new):
+        return False
+    changed = {"dtype": new.dtype}
+    if change.fixed and not isinstance(old, ValueArg):
+        for name in ("shape", "dim_tags", "offset"):
+            mine, its = getattr(old, name, None), getattr(new, name, None)
+            if mine != its and not _same_numbers(mine, its, change):
+                return False
+            if mine is not None:
+                changed[name] = its
+    return bool(replace(old, **changed) == new)
+
+
+def _same_numbers(old: Any, new: Any, change: Change) -> bool:
+    """Whether numbers, strides and tags of axes, or several of these, are the same."""
+    if old is None or type(old) is not type(new):
+        return old is new or (not (old is None or new is None) and _is_extent(old, new, change))
+    if isinstance(old, tuple):
+        return len(old) == len(new) and all(
+            _same_numbers(a, b, change) for a, b in zip(old, new, strict=True)
+        )
+    if isinstance(old, Strided):
+        return is_same_extent(old.stride, new.stride, change)
+    return bool(old == new) or _is_extent(old, new, change)
+
+
+def _is_extent(old: Any, new: Any, change: Change) -> bool:
+    """Whether two expressions over sizes are the same; a tag of an axis is none."""
+    is_expression = is_constant(old) or isinstance(old, prim.ExpressionNode)
+    return is_expression and is_same_extent(old, new, change)
+
+
+def _same_sets(old: Model, new: Model, change: Change) -> bool:
+    """Whether domains are what they were at these sizes, and nothing is forgotten."""
+    before, after = old.kernel, new.kernel
+    if [d.inames for d in before.domains] != [d.inames for d in after.domains]:
+        return False
+    for one, two in zip(before.domains, after.domains, strict=True):
+        if one is not two and not _sets.at_values(one.set, change.fixed).is_equal(two.set):
+            return False
+    known = _sets.at_values(before.assumptions.set, change.fixed)
+    kept = map_bounds(before.assertions, lambda e: simplify(substitute(e, dict(change.fixed))))
+    return bool(after.assumptions.set.is_subset(known)) and (
+        set(kept) <= set(map_bounds(after.assertions, simplify))
+    )
+
+
+def _same_statements(old: Model, new: Model, change: Change) -> bool:
+    for one, two in zip(old.kernel.statements, new.kernel.statements, strict=True):
+        if (one.id, one.inames) != (two.id, two.inames):
+            return False
+        if replace(two, predicates=one.predicates, lhs=one.lhs, rhs=one.rhs) != one:
+            return False
+        comparison = StatementComparison(change.fixed, new, Instance(two.id, ""))
+        comparison.statements(one, two)
+        if comparison.changes.more or comparison.changes.reads:
+            return False
+    return True
+
+
+def _keeps_values(old: Model, new: Model, lineage: Lineage) -> bool:
+    """Whether temporaries that either kernel has alone are of the types of what they hold."""
+    before, after = old.kernel, new.kernel
+    dtypes = {d.name: d.dtype for d in (*before.args, *before.temporaries)}
+    if all(dtypes[d.name] == d.dtype for d in (*after.args, *after.temporaries)):
+        return True
+    root = model_of(lineage.root)
+    held = [
+        (root, root.statement[o])
+        for o, images in lineage.images_from.items()
+        if any(new.statement[i.statement].written != root.statement[o].written for i in images)
+        or not images
+    ]
+    for statement in after.statements:
+        image = lineage.image_of.get(statement.id)
+        if image is None or root.statement[image.origin].written != statement.written:
+            held.append((new, statement))
+    types = {id(model): ValueTypes(model) for model in (root, new)}
+    return all(_is_kept(types[id(model)], statement) for model, statement in held)
+
+
+def _is_kept(types: ValueTypes, statement: Statement) -> bool:
+    here, there = types.array(statement.written), types.of(statement.rhs)
+    return here is None or there is None or here == there

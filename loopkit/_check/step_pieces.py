@@ -1,0 +1,208 @@
+"""A step after which several statements run what one ran, or stand in another order.
+
+Loops that are cut in parts, or distributed.  Each old instance is then one of exactly one piece,
+and any two that touch one cell come in the order in which they came.  Pieces may have temporaries
+of their own in place of one that they shared: accumulators, in each of which is seen what was
+seen in the one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations_with_replacement
+
+import pymbolic.primitives as prim
+
+from loopkit._cached import cached_property, once
+from loopkit._check.compare_statements import StatementComparison
+from loopkit._check.step_accesses import StatementPair, StepAccess, accesses_of, by_array, reads_of
+from loopkit._check.step_order import NONE, StepOrder
+from loopkit._check.step_proof import StepProof
+from loopkit._expression import substitute
+from loopkit._hidden import BASE, OTHER
+from loopkit._kernel import Statement
+from loopkit._poly.dataflow import dataflow_of
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance, equal
+from loopkit._relations import grouped
+
+
+class Pieces:
+    """A step as :class:`StepProof` sees it, and which old statement each new one is a piece of."""
+
+    def __init__(self, step: StepProof) -> None:
+        self.step = step
+        self.old, self.new = step.old, step.new
+        self._kept: dict[tuple[object, ...], bool] = {}
+
+    def keep_all(self) -> bool:
+        """Whether every value is what it was."""
+        step = self.step
+        return (
+            step.keeps_data()
+            and self.own_arrays is not None
+            and step.keeps_launches()
+            and self.order.keeps_axes()
+            and not self.order.changed_axes
+            and self.are_alike()
+            and self.are_all()
+            and all(map(self.keeps_order_in, {p.new.written: None for p in self.pairs.values()}))
+            and all(map(self.keeps_values_apart, {*(self.own_arrays or {}).values()}))
+        )
+
+    @cached_property
+    def own_arrays(self) -> Mapping[str, str] | None:
+        """For each temporary that the step made, the old one; None where one is not like that."""
+        old, new, found = self.old, self.new, dict[str, str]()
+        for pair in self.step.pairs.values():
+            if pair.new.written in self.step.new_arrays and (
+                found.setdefault(pair.new.written, pair.old.written) != pair.old.written
+            ):
+                return None
+        for mine, its in found.items():
+            if its not in old.kernel.temporary_by_name:
+                return None
+            declared = replace(new.kernel.temporary_by_name[its], name=mine)
+            if (
+                new.kernel.temporary_by_name[mine] != declared
+                or new.is_global(its)
+                or new.copy_axes(mine) != new.copy_axes(its)
+                or mine in new.bounded_by
+            ):
+                return None
+        return found if found.keys() == self.step.new_arrays else None
+
+    @cached_property
+    def pairs(self) -> Mapping[str, StatementPair]:
+        """The step's pairs; new statements speak of old arrays."""
+        names = {new: prim.Variable(old) for new, old in (self.own_arrays or {}).items()}
+
+        def translated(statement: Statement) -> Statement:
+            if statement.names.isdisjoint(names):
+                return statement
+            return statement.map_expressions(lambda e: substitute(e, names))
+
+        return {
+            name: StatementPair(translated(pair.new), pair.old, pair.values)
+            for name, pair in self.step.pairs.items()
+        }
+
+    @cached_property
+    def order(self) -> StepOrder:
+        """What is asked of the order of two statements."""
+        step = self.step
+        return StepOrder(step.old, step.new, self.pairs, step.lineage, step.injectivity)
+
+    @cached_property
+    def pieces(self) -> Mapping[str, tuple[StatementPair, ...]]:
+        """The pieces of each old statement."""
+        return grouped((pair.old.id, pair) for pair in self.pairs.values())
+
+    def home(self, pair: StatementPair, array: str) -> str:
+        """The array that a piece uses where the old statement used another one."""
+        return next((n for n in self.new.statement[pair.new.id].names if self._is(n, array)), array)
+
+    def _is(self, name: str, array: str) -> bool:
+        return self.own_arrays is not None and self.own_arrays.get(name) == array
+
+    def are_alike(self) -> bool:
+        """Whether each piece computes what the statement did, under its conditions on data."""
+        for pair in self.pairs.values():
+            names, arrays = self.new.statement[pair.new.id].names, self.own_arrays or {}
+            own = [arrays[n] for n in names if n in arrays]
+            if len({*own}) != len(own) or not names.isdisjoint(own):
+                return False  # two arrays in place of one
+            comparison = StatementComparison(pair.values, self.new, pair.at)
+            comparison.statements(_by_data(pair.old, self.old), _by_data(pair.new, self.new))
+            if comparison.changes.more or comparison.changes.reads:
+                return False
+        return True
+
+    def are_all(self) -> bool:
+        """Whether each old instance is one of exactly one piece."""
+        if self.pieces.keys() != self.old.statement.keys():
+            return False
+        for name, pieces in self.pieces.items():
+            if len(pieces) == 1:
+                if not self.step.same_instances(pieces[0]):
+                    return False
+                continue
+            left = self.step.wanted(name)
+            for pair in pieces:
+                kept = pair.old.inames - pair.values.keys()
+                fresh = pair.new.inames - kept
+                if not kept <= pair.new.inames or not (
+                    fresh <= self.step.injectivity.determined_by(pair.values.values())
+                ):
+                    return False
+                mine = self.step.reached(pair)
+                if not mine.is_subset(left):
+                    return False
+                left = left - mine
+            if not left.is_empty():
+                return False
+        return True
+
+    def keeps_order_in(self, array: str) -> bool:
+        """Whether accesses of an array come in the order in which they came, where they meet."""
+        if self.new.combined_axes(array) or self.old.combined_axes(array):
+            return False  # threads come together, once
+        if {*self.new.copy_axes(array)} != {*self.old.copy_axes(array)}:
+            return False  # each of more launches has its own, say
+        users = by_array(self.pairs.values(), self.old)[array]
+        return all(
+            self.keeps(one, two)
+            for one, two in combinations_with_replacement(
+                accesses_of(array, users, self.old, self.new), 2
+            )
+            if one.writes or two.writes
+        )
+
+    def keeps(self, one: StepAccess, two: StepAccess) -> bool:
+        """Whether two accesses, the first of them above the second, keep their order."""
+        home = self.home(one.pair, one.array)
+        if one.never_meets(two) or home != self.home(two.pair, two.array):
+            return True
+        copied, itself = frozenset(self.new.copy_axes(home)), one.pair is two.pair
+        is_above = self.old.order.is_above(one.pair.old.id, two.pair.old.id)
+        is_one = one.pair.old.id == two.pair.old.id
+
+        def asked() -> bool:
+            asks = (copied, one, two, itself, NONE)
+            if (itself or is_above) and self.order.order_kept(*asks)[0]:
+                return True
+            return self.order.order_asked(*asks)[0]
+
+        return once(self._kept, (copied, one.kind, two.kind, itself, is_above, is_one), asked)
+
+    def keeps_values_apart(self, array: str) -> bool:
+        """Whether all that a piece read of a temporary was written where it reads it now."""
+        flow = dataflow_of(self.old.kernel)
+        for reader, pieces in self.pieces.items():
+            for access in dict.fromkeys(reads_of(self.old, self.old.statement[reader])):
+                if access[0] != array:
+                    continue
+                for writer, same in flow.agreeing(reader, access).items():
+                    for one in pieces:
+                        for two in self.pieces[writer]:
+                            if self.home(one, array) != self.home(two, array) and self.meet(
+                                one, two, same
+                            ):
+                                return False
+        return True
+
+    def meet(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
+        """Whether two pieces have old instances with equal values of some inames."""
+        new = self.new
+        both = new.domain(Instance(one.new.id, BASE)) & new.domain(Instance(two.new.id, OTHER))
+        for iname in sorted(same):
+            mine, its = (p.values.get(iname, prim.Variable(iname)) for p in (one, two))
+            both = both & equal(new.named(mine, BASE), new.named(its, OTHER))
+        return not both.is_empty()
+
+
+def _by_data(statement: Statement, model: Model) -> Statement:
+    """A statement under those of its conditions that data decide."""
+    kept = tuple(p for p in statement.predicates if model.condition(p) is None)
+    return replace(statement, predicates=kept)

@@ -1,0 +1,245 @@
+"""Where threads combine their partial results: statements of their own in the tree.
+
+Combinations stand behind the updates, in front of what reads the accumulator; all threads run them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._cached import memoised
+from loopkit._collectives import (
+    COMBINE,
+    adds_to,
+    combined_axes,
+    reduced_inames,
+    reduction_text,
+    scanned_blocks,
+    scans_of,
+)
+from loopkit._digits import told_by_all
+from loopkit._errors import IllegalTransformError
+from loopkit._expression import substitute, to_text, variable_names
+from loopkit._hidden import ONE, TWO, instance, instances, variable
+from loopkit._kernel import Kernel, Statement
+from loopkit._scan_places import placed_scan
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
+from loopkit._tree import (
+    Entry,
+    Key,
+    Loop,
+    Path,
+    Tree,
+    build,
+    common_prefix,
+    entries_of,
+    path_inames,
+    statements_in,
+)
+
+
+@memoised
+def with_combinations(kernel: Kernel) -> Kernel:
+    """The kernel with a statement for each combination, in the tree where threads make it.
+
+    It stands behind the updates, in front of what reads them, and runs once for each start of
+    its accumulator.  Raises :class:`IllegalTransformError` where an accumulator is read in the
+    midst of its updates.
+    """
+    for name in combined_axes(kernel):
+        scans = scans_of(kernel, name)
+        for number in range(len(scans)):  # what stands where changes with each
+            kernel = placed_scan(kernel, name, scans_of(kernel, name)[number])
+        if not scans:
+            if blocks := scanned_blocks(kernel, name):
+                raise IllegalTransformError(
+                    f"blocks along g.{blocks[0]} hold parts of '{name}', and what reads it is not "
+                    "on all of these blocks and threads",
+                    instead="a running reduction that is read on the blocks that add to it",
+                )
+            updates = [s for s in kernel.writers[name] if adds_to(s, name)]
+            if any(s.operation is None for s in updates):
+                raise _in_order(kernel, updates[0])
+            kernel = _Placement(kernel, name).kernel_with()
+    return kernel
+
+
+def _in_order(kernel: Kernel, update: Statement) -> IllegalTransformError:
+    """Threads make no whole of what has an order."""
+    return IllegalTransformError(
+        f"threads hold parts of '{to_text(update.lhs)}', a {reduction_text(kernel, update)}, and "
+        "what reads it is not on all of them",
+        instead="a running reduction that is read on the threads that add to it; or the thread "
+        "axis a sequential loop",
+    )
+
+
+class _Placement:
+    """Where the combinations of one accumulator stand."""
+
+    def __init__(self, kernel: Kernel, name: str) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.updates = {s.id for s in kernel.writers[name] if s.operation is not None}
+        self.starts = {s.id for s in kernel.writers[name] if s.kind == "init"}
+        readers = kernel.readers.get(name, ())
+        self.readers = {s.id for s in readers} - self.updates
+        self.open: set[str] = set()  # updates without a combination yet
+        self.made: list[Statement] = []
+
+    def kernel_with(self) -> Kernel:
+        entries = [*self.behind(self.kernel.tree, entries_of(self.kernel.tree), ())]
+        statements = (*self.kernel.statements, *self.made)
+        return self.kernel.with_(tree=build(entries), statements=statements)
+
+    def behind(self, nodes: Tree, entries: list[Entry], path: Path) -> list[Entry]:
+        """The entries of a body's statements, and those of combinations behind the last updates."""
+        found: list[Entry] = []
+        position = 0
+        is_open, is_whole = False, False  # updates without a combination; a combination was made
+        last, latest = 0, ""  # where the last updates end, and one of them
+        was_read = False
+        for node in nodes:
+            inside = set(statements_in(node))
+            mine = entries[position : position + len(entries_of((node,)))]
+            position += len(mine)
+            updates, reads = inside & self.updates, inside & self.readers
+            is_whole = is_whole and self.starts.isdisjoint(inside)
+            latest = max(updates, default=latest)
+            if updates and reads:
+                assert isinstance(node, Loop)
+                key = mine[0][1][len(path)]
+                if is_open or is_whole or key[0] in self.reduced(latest):
+                    raise self.amid(key[0])
+                mine = self.behind(node.body, mine, (*path, key))
+            elif updates:
+                if is_whole:
+                    raise self.amid(None)
+                is_open, last = True, len(found) + len(mine)
+                self.open |= updates
+            elif reads and is_open:
+                found.insert(last, self.combination(path, latest))
+                is_open, is_whole = False, True
+                self.open.clear()
+            was_read = was_read or bool(reads)
+            found += mine
+        if is_open and was_read and path:
+            raise self.amid(path[-1][0])
+        return found
+
+    def reduced(self, update: str) -> frozenset[str]:
+        """The inames that an update runs over; others tell apart what is updated."""
+        return reduced_inames(self.kernel, self.kernel.statement_by_id[update])
+
+    def combination(self, path: Path, updated: str) -> Entry:
+        """A combination in some loops, and in others: each cell that was updated, and once.
+
+        The others are those of an update that it does not run over, or else those of the start.
+        """
+        taken = [s.id for s in self.made]
+        update, reduced = self.kernel.statement_by_id[updated], self.reduced(updated)
+        predicates = (p for p in update.predicates if reduced.isdisjoint(variable_names(p)))
+        statement = replace(
+            update,
+            id=self.kernel.fresh_name(f"{self.name}_{COMBINE}", taken),
+            rhs=update.lhs,
+            inames=update.inames - reduced,
+            predicates=tuple(predicates),
+            operation=None,
+            kind=COMBINE,
+            depends_on=frozenset(),
+            made_by=self.kernel.temporary_by_name[self.name].made_by,
+        )
+        loops = self.kernel.paths[updated]
+        if not (self.is_of_all(statement, updated) and self.is_once(statement, path)):
+            start = self.kernel.statement_by_id[min(self.starts)]
+            loops = self.kernel.paths[start.id]
+            around = loops[: len(path)]
+            statement = replace(
+                statement,
+                lhs=start.lhs,
+                rhs=start.lhs,
+                inames=start.inames,
+                predicates=start.predicates,
+            )
+            if len(self.starts) > 1 or around != path or not self.is_once(statement, path):
+                raise self.repeated(update)
+        self.made.append(statement)
+        known = path_inames(path)
+        # Loops of its own: no other statement has a key with that number.
+        own: tuple[Key, ...] = tuple(
+            (iname, -len(self.made))
+            for iname, _ in loops
+            if iname not in known and iname in statement.inames
+        )
+        return statement.id, (*path, *own)
+
+    def is_of_all(self, statement: Statement, updated: str) -> bool:
+        """Whether a combination like one update is of the cells of all that are open."""
+        others = (self.kernel.statement_by_id[s] for s in self.open - {updated})
+        return all(
+            other.lhs == statement.lhs
+            and other.inames - self.reduced(other.id) == statement.inames
+            and not (other.predicates or statement.predicates)
+            for other in others
+        )
+
+    def is_once(self, statement: Statement, path: Path) -> bool:
+        """Whether a combination in some loops comes to no cell twice that was started once."""
+        kernel, indices = self.kernel, statement.write[1]
+        prefix = common_prefix((path, *(kernel.paths[s] for s in self.starts)))
+        tags, used = kernel.iname_tags, variable_names(indices)
+        own = {
+            i
+            for i in statement.inames & tags.keys()
+            if isinstance(tags[i], (GroupAxis, LocalAxis, LocalAuto))
+            or (isinstance(tags[i], InstructionParallel) and i not in used)
+        }
+        fixed = {*path_inames(prefix), *own}
+        free = statement.inames - fixed
+        if not all(_sets.is_affine(i) and variable_names(i) <= kernel.integers for i in indices):
+            return False
+        if free <= told_by_all(kernel, indices):
+            return True
+        domain = kernel.domain_around(statement.inames) & kernel.assumptions.set
+        names = [n for n in _sets.names_of(domain) if n in kernel.home_domain]
+        both = _sets.rename(domain, instances(names, ONE))
+        both = both & _sets.rename(domain, instances(names, TWO))
+        for iname in fixed & {*names}:
+            both = both & _sets.equality(instance(iname, ONE), variable(iname, TWO))
+        for index in indices:
+            one, two = (
+                substitute(index, {n: variable(n, label) for n in names}) for label in (ONE, TWO)
+            )
+            both = both & _sets.affine_equality(one, two)
+        less = (prim.Comparison(variable(i, ONE), "<", variable(i, TWO)) for i in sorted(free))
+        return all((both & _sets.condition_set(one)).is_empty() for one in less)
+
+    def repeated(self, update: Statement) -> IllegalTransformError:
+        """No place is known where each cell is combined once."""
+        return IllegalTransformError(
+            f"threads hold partial results of '{to_text(update.lhs)}', and which cells those are "
+            "is not known where they would be combined, each once",
+            instead="an array in shared memory, which all threads update: "
+            f"set_temporary_address_space('{self.name}', 'shared'); or the thread axis a "
+            "sequential loop",
+        )
+
+    def amid(self, iname: str | None) -> IllegalTransformError:
+        """An accumulator is read where threads still hold partial results."""
+        where = "between its updates" if iname is None else f"inside the loop over '{iname}'"
+        update = self.kernel.statement_by_id[min(self.updates)]
+        if reduction_text(self.kernel, update).startswith("running"):
+            instead = "a running reduction that is read on the threads that add to it; or the "
+            instead += "thread axis a sequential loop"
+        else:
+            instead = "keep what reads it behind all of its updates, or the thread axis a "
+            instead += "sequential loop"
+        return IllegalTransformError(
+            f"threads hold partial results of '{self.name}', which is read {where}, in the midst "
+            "of its updates",
+            instead=instead,
+        )

@@ -1,0 +1,42 @@
+"""Tables, and remarks between them, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from loopkit._frozen import dataclass
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under heads: ``names`` columns of names, then numbers.
+
+    ``statements`` are those that the rows are of, where they are of some.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    statements: tuple[str, ...] = ()
+    names: int = 2
+
+
+class Head(str):
+    """What stands above tables: its first line is a title."""
+
+
+def as_text(parts: Iterable[Table | str]) -> str:
+    """Tables and remarks as text, a blank line between them."""
+    return "\n\n".join(
+        "\n".join(_lines(part)) if isinstance(part, Table) else part for part in parts
+    )
+
+
+def _lines(table: Table) -> Iterator[str]:
+    cells = [table.columns, *table.rows]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(table.columns))]
+    for row in cells:
+        texts = [
+            text.ljust(width) if at < table.names else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(texts).rstrip()

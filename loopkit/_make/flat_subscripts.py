@@ -1,0 +1,245 @@
+"""Flat subscripts: ``a[[e]]`` is the element at offset ``e`` in the storage order of ``a``.
+
+They are read, and gone when a kernel is made: where rows have 8 elements, ``a[[8*i + j]]`` is
+``a[i, j]`` for ``0 <= j < 8``, and ``a[i + j // 8, j % 8]`` for others.  What is a multiple of an
+extent counts whole rows, so that extents may be sizes; where the rest may be no place in a row
+then, the check of bounds says so, and nothing else is accepted than what is at that offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from math import prod
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ArrayArg, ConstantTable, Nested, TemporaryVariable
+from loopkit._errors import InvalidArgumentError, SourcePosition
+from loopkit._expression import (
+    ExpressionMapper,
+    index_tuple,
+    is_constant,
+    nodes_of,
+    substitute,
+    to_text,
+    variable_names,
+)
+from loopkit._make.domain_factors import Domains
+from loopkit._make.given_data import Given
+from loopkit._make.own_calls import expressions_of, with_expressions
+from loopkit._nodes import Expression, FlatIndex
+from loopkit._poly.pairs import intersection
+from loopkit._syntax.items import RawItem, RawSubstitution
+
+
+def has_flat_subscripts(item: RawItem) -> bool:
+    """Whether a part of a text has a flat subscript."""
+    return any(isinstance(n, FlatIndex) for e in expressions_of(item) for n in nodes_of(e))
+
+
+def with_all_indices(
+    items: Iterable[RawItem],
+    given: Given,
+    fixed: Mapping[str, int],
+    domains: Domains,
+    known: isl.Set,
+    default_order: str,
+) -> list[RawItem]:
+    """A text with one index per axis in the place of flat subscripts, for sizes in ``known``.
+
+    Raises :class:`InvalidArgumentError` for arrays whose storage order nothing says, and where no
+    indices are known to be those of the offset.
+    """
+    items = list(items)
+    flat = [item for item in items if has_flat_subscripts(item)]
+    if not flat:
+        return items
+    other = {
+        node.aggregate.name: len(index_tuple(node))
+        for item in items
+        for e in expressions_of(item)
+        for node in nodes_of(e)
+        if isinstance(node, prim.Subscript) and not _is_flat(node)
+        if isinstance(node.aggregate, prim.Variable)
+    }
+    order = _Order(given, fixed, other, default_order)
+    return [_Unflattener(order, domains, known, i).changed() if i in flat else i for i in items]
+
+
+def _is_flat(expr: prim.Subscript) -> bool:
+    return isinstance(index_tuple(expr)[0], FlatIndex) if index_tuple(expr) else False
+
+
+class _Order:
+    """In which order arrays are stored, by their declarations and the ``other`` uses' axes."""
+
+    def __init__(
+        self, given: Given, fixed: Mapping[str, int], other: Mapping[str, int], default_order: str
+    ) -> None:
+        self.given = given
+        self.fixed = fixed
+        self.other = other
+        self.default_order = default_order
+        shapes = (a.shape or () for a in given.arguments.values() if isinstance(a, ArrayArg))
+        self.sizes = {name for shape in shapes for e in shape for name in variable_names(e)}
+
+    def extents(self, name: str) -> tuple[list[int], list[Expression]]:
+        """The axes of an array, the fastest first, and their extents (of one axis none is asked).
+
+        Raises :class:`ValueError` with the reason where elements are not numbered by that.
+        """
+        given = self.given
+        data = given.temporaries.get(name) or given.arguments.get(name)
+        if not isinstance(data, (ArrayArg, TemporaryVariable)):
+            data = None
+        shape = None if data is None or name in given.unshaped else data.shape
+        if name in given.strided or (
+            data is not None and not all(isinstance(t, Nested) for t in data.dim_tags or ())
+        ):
+            raise ValueError("its strides are declared")
+        if isinstance(data, TemporaryVariable) and (any(data.padding) or data.swizzles):
+            raise ValueError("its rows are padded, or its elements swizzled")
+        if shape is None or data is None:
+            if self.other.get(name, 1) != 1:
+                raise ValueError("its shape is not declared")
+            return [0], [1]
+        if not shape:
+            raise ValueError("it is a scalar")
+        axes = list(range(len(shape)))
+        is_open = isinstance(data, ArrayArg) and not isinstance(data, ConstantTable)
+        if data.dim_tags:
+            axes.sort(key=lambda axis: data.dim_tags[axis].level)  # type: ignore[index, union-attr]
+        elif self.default_order == "C" or not is_open:
+            axes.reverse()
+        return axes, [substitute(shape[axis], self.fixed) for axis in axes]
+
+
+class _Unflattener(ExpressionMapper):
+    def __init__(self, order: _Order, domains: Domains, known: isl.Set, item: RawItem) -> None:
+        super().__init__()
+        self.order = order
+        self.domains = domains
+        self.known = known
+        self.item = item
+        arguments = item.arguments if isinstance(item, RawSubstitution) else ()
+        sizes = {*domains.parameters, *order.sizes} - {*order.given.temporaries}
+        self.exact = {*domains.inames, *sizes} - {*arguments}
+
+    def changed(self) -> RawItem:
+        return with_expressions(self.item, lambda e: e if is_constant(e) else self(e))
+
+    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
+        return expr  # the inames of a reduction
+
+    def map_subscript(self, expr: prim.Subscript) -> Expression:
+        if not _is_flat(expr):
+            return super().map_subscript(expr)
+        name = expr.aggregate.name
+        offset = self.rec(index_tuple(expr)[0].offset)
+        try:
+            axes, extents = self.order.extents(name)
+            indices = dict(zip(axes, self._indices(offset, extents), strict=True))
+        except ValueError as error:
+            position: SourcePosition = self.item.position
+            raise InvalidArgumentError(
+                f"'{name}[[{to_text(offset)}]]' is no element that is known: {error}",
+                asked=position.caret(),
+                instead=f"declare the shape of '{name}', or write one index per axis",
+            ) from None
+        return prim.Subscript(expr.aggregate, tuple(indices[a] for a in range(len(axes))))
+
+    def _indices(self, offset: Expression, extents: list[Expression]) -> list[Expression]:
+        """The places of an offset along axes, the fastest first."""
+        found: list[Expression] = []
+        for extent in extents[:-1]:
+            rows, rest = self._divided(offset, extent)
+            found.append(rest)
+            offset = rows
+        return [*found, offset]
+
+    def _divided(self, offset: Expression, extent: Expression) -> tuple[Expression, Expression]:
+        """``rows, rest`` with ``rows * extent + rest`` the offset."""
+        has_data = not variable_names(offset) <= self.exact
+        rows, rest = (0, offset) if has_data else _split(offset, extent)
+        if isinstance(extent, int):
+            if extent < 1 or (not has_data and self._is_within(rest, extent)):
+                return rows, rest
+            more = prim.FloorDiv(rest, extent)
+            return _added([rows, more]), prim.Remainder(rest, extent)
+        if has_data or not _is_affine(rest):
+            raise ValueError(f"'{to_text(rest)}' cannot be divided by the size {to_text(extent)}")
+        return rows, rest
+
+    def _is_within(self, rest: Expression, extent: int) -> bool:
+        if not _is_affine(rest):
+            return False
+        value, names, mine = _sets.pw_affine(rest), variable_names(rest), []
+        for domain in reversed(self.domains.domains):
+            if not names.isdisjoint(domain.inames):
+                mine.append(domain.set)
+                names |= domain.parameters
+        around = intersection([self.known, *mine])
+        least, end = _sets.pw_affine(0), _sets.pw_affine(extent)
+        return bool((around & (value.lt_set(least) | value.ge_set(end))).is_empty())
+
+
+def _is_affine(expr: Expression) -> bool:
+    try:
+        _sets.pw_affine(expr)
+    except _sets.NotAffineError:
+        return False
+    return True
+
+
+def _split(offset: Expression, extent: Expression) -> tuple[Expression, Expression]:
+    """What is a multiple of ``extent``, divided by it, and the rest."""
+    number, names = _factors(extent)
+    if number < 1:
+        return 0, offset
+    rows: list[Expression] = []
+    rest: list[Expression] = []
+    for term in _terms(offset):
+        count, factors = _factors(term)
+        if not factors and not names:
+            rows.append(count // number)
+            rest.append(count % number)
+            continue
+        left = list(factors)
+        for name in names:
+            if name in left:
+                left.remove(name)
+        if count % number or len(left) + len(names) != len(factors):
+            rest.append(term)
+        else:
+            rows.append(_times(count // number, left))
+    return _added(rows), _added(rest)
+
+
+def _terms(expr: Expression) -> list[Expression]:
+    if isinstance(expr, prim.Sum):
+        return [term for child in expr.children for term in _terms(child)]
+    return [expr]
+
+
+def _factors(expr: Expression) -> tuple[int, list[Expression]]:
+    """The number in a product, and its other factors."""
+    if isinstance(expr, int):
+        return expr, []
+    if not isinstance(expr, prim.Product):
+        return 1, [expr]
+    parts = [_factors(child) for child in expr.children]
+    return prod(n for n, _ in parts), [f for _, several in parts for f in several]
+
+
+def _times(number: int, factors: Collection[Expression]) -> Expression:
+    if not factors or not number:
+        return number
+    parts = (*factors,) if number == 1 else (number, *factors)
+    return parts[0] if len(parts) == 1 else prim.Product(parts)
+
+
+def _added(terms: Iterable[Expression]) -> Expression:
+    parts = tuple(t for t in terms if not (isinstance(t, int) and t == 0))
+    return prim.Sum(parts) if len(parts) > 1 else parts[0] if parts else 0

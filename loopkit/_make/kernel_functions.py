@@ -1,0 +1,150 @@
+"""Kernels that texts of others call: what is in their place, statement by statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pymbolic.primitives as prim
+
+from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._device_functions import OwnFunction, called_by
+from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition
+from loopkit._expression import (
+    is_constant,
+    nodes_of,
+)
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._make.domain_factors import Domains
+from loopkit._make.operation import ReductionOperation
+from loopkit._nodes import SubArray
+from loopkit._syntax.items import RawAssignment, RawItem
+
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFunction:
+    """A kernel that other texts may call: :func:`loopkit.make_function` makes one.
+
+    ``kernel`` is what it is by itself; ``items`` and ``domains`` are its text.
+    """
+
+    name: str
+    items: tuple[RawItem, ...]
+    domains: Domains
+    kernel: Kernel
+    temporaries: tuple[TemporaryVariable, ...] = ()
+    reductions: tuple[ReductionOperation, ...] = ()
+    functions: tuple[OwnFunction, ...] = ()
+
+    @property
+    def results(self) -> tuple[ArrayArg, ...]:
+        """The arrays that it writes, in order."""
+        arrays = (a for a in self.kernel.args if isinstance(a, ArrayArg))
+        return tuple(a for a in arrays if a.name in self.kernel.writers)
+
+    @property
+    def parameters(self) -> tuple[ArrayArg | ValueArg, ...]:
+        """What a call gives it: the arrays that it reads, and values, sizes among them."""
+        return tuple(
+            a for a in self.kernel.args if isinstance(a, ValueArg) or a.is_input is not False
+        )
+
+    @property
+    def given_sizes(self) -> frozenset[str]:
+        """Sizes that are extents of arrays: parts that a call gives tell them."""
+        arrays = (a for a in self.kernel.args if isinstance(a, ArrayArg))
+        extents_ = [e for a in arrays for e in a.shape or ()]
+        names = {e.name for e in extents_ if isinstance(e, prim.Variable)}
+        return frozenset(names.intersection(self.kernel.sizes))
+
+    def __str__(self) -> str:
+        inside = ", ".join(a.name for a in self.parameters)
+        return f"{self.name}({inside}) -> {', '.join(a.name for a in self.results)}"
+
+
+def calls_in(items: Iterable[RawItem], names: Iterable[str]) -> Iterator[str]:
+    """The names of functions that are called as an instruction of their own with parts of arrays,
+    or that are among ``names``."""
+    known = frozenset(names)
+    for item in items:
+        if not isinstance(item, RawAssignment) or not isinstance(item.rhs, prim.Call):
+            continue
+        if item.rhs.function.name in known or (":" in item.text and _parts_in(item)):
+            yield item.rhs.function.name
+
+
+class MissingFunctionError(ParseError):
+    """A text calls the function ``name`` with parts of arrays, and does not know it."""
+
+    def __init__(self, name: str, position: SourcePosition) -> None:
+        super().__init__(
+            f"there is no function '{name}' that takes parts of arrays",
+            position=position,
+            instead=_USAGE,
+        )
+        self.name = name
+
+
+_USAGE = (
+    "[i]: y[i] = f([j]: x[j]) calls what make_function has made: make_kernel(..., functions=[f]), "
+    "or merge([kernel, f])"
+)
+
+
+def check_no_parts(items: Iterable[RawItem]) -> None:
+    """Raise where a part of an array stands in what is no call of a function."""
+    for item in items:
+        if isinstance(item, RawAssignment) and ":" in item.text and _parts_in(item):
+            name = item.rhs.function.name if isinstance(item.rhs, prim.Call) else ""
+            if not name:
+                raise ParseError(
+                    "a part of an array is given to a function alone",
+                    position=item.position,
+                    instead=_USAGE,
+                )
+            raise MissingFunctionError(name, item.position)
+
+
+def _parts_in(item: RawAssignment) -> bool:
+    return any(
+        isinstance(node, SubArray)
+        for e in (item.lhs, item.rhs)
+        if not is_constant(e)
+        for node in nodes_of(e)
+    )
+
+
+def check_together(drafts: Iterable[Any], own: Iterable[str]) -> None:
+    """All statements of a call are in the same loops, but for the ``own`` ones of functions.
+
+    Scalars that a call uses may be in more loops than its text says.
+    """
+    inside: dict[Any, frozenset[str]] = {}
+    mine = frozenset(own)
+    for draft in drafts:
+        if not called_by(draft.item.tags):
+            continue
+        at = draft.item.position.line, draft.item.position.column
+        around = draft.inames - mine
+        if inside.setdefault(at, around) != around:
+            apart = min(inside[at] ^ around)
+            raise ParseError(
+                f"some of what is called here is inside the loop over '{apart}', and some is not",
+                position=draft.item.position,
+                instead=f"'for {apart}' around the call puts all of it there",
+            )
+
+
+def check_dtypes(kernel: Kernel, due: Iterable[tuple[str, Any, str]]) -> None:
+    """Arrays that are given to functions have the types that these declare."""
+    for name, dtype, function in due:
+        found = kernel.array(name).dtype
+        if found != dtype:
+            raise InvalidArgumentError(
+                f"'{name}' is {found or 'untyped'}, and '{function}' takes {dtype}",
+                instead="a function without dtypes= takes arrays of any type",
+            )

@@ -1,0 +1,112 @@
+"""Texts that call functions which nobody has given yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+
+from loopkit import _arguments as kind
+from loopkit._device_functions import DeviceFunction, tag_of
+from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._make.kernel_functions import KernelFunction, MissingFunctionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, eq=False)
+class Unlinked:
+    """What :func:`make_kernel` or :func:`make_function` gives for a text that calls ``missing``.
+
+    :func:`merge` makes it a kernel; whatever else is asked of it raises the error that says so.
+    """
+
+    make: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    error: MissingFunctionError
+
+    @property
+    def missing(self) -> str:
+        """The function that is called first and not known."""
+        return self.error.name
+
+    def linked(self, functions: Iterable[Any]) -> Any:
+        """The same with some functions."""
+        return self.make(*self.args, **{**self.kwargs, "functions": tuple(functions)})
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.error
+
+    def __str__(self) -> str:
+        return f"a text that calls '{self.missing}', which merge([...]) brings"
+
+
+def linkable(make: Callable[P, R]) -> Callable[P, R]:
+    """Let a maker of kernels give an :class:`Unlinked` for what it was given no functions."""
+
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return make(*args, **kwargs)
+        except MissingFunctionError as error:
+            if kwargs.get("functions"):
+                raise
+            return cast(R, Unlinked(make, args, kwargs, error))
+
+    return made
+
+
+def merge(kernels: Iterable[Any]) -> Kernel:
+    """One kernel of a text that calls functions, and of these, in any order.
+
+    .. code-block:: python
+
+        knl = lk.merge([lk.make_kernel(domains, "[i]: y[i] = f([i]: x[i])"), f])
+
+    The same as ``make_kernel(domains, text, functions=[f])``.
+
+    :arg kernels: what :func:`make_kernel` gave for the text, and what :func:`make_function`,
+        or :func:`register_callable`, made.
+    :returns: the kernel.
+    :raises InvalidArgumentError: where there is no such text, or more than one, where a function
+        is missing, or is called by nobody.
+    """
+    takes = "a list of a text that calls functions, and of these"
+    given = kind.items("kernels", kernels, takes)
+    functions = {f.name: f for f in given if isinstance(f, KernelFunction)}
+    own = [f for f in given if isinstance(f, DeviceFunction)]
+    open_ = [f for f in given if isinstance(f, Unlinked)]
+    texts = [f for f in open_ if f.make.__name__ == "make_kernel"]
+    waiting = [f for f in open_ if f not in texts]
+    if len(texts) != 1 or len(functions) + len(own) + len(open_) < len(given):
+        raise InvalidArgumentError(
+            f"merge takes {takes}", instead="a kernel that calls nothing needs no merge"
+        )
+    while waiting:
+        known = (*functions.values(), *own)
+        made = [(one, _tried(one, known)) for one in waiting]
+        done = {one: f for one, f in made if f is not None}
+        if not done:
+            raise waiting[0].error
+        functions |= {f.name: f for f in done.values()}
+        waiting = [one for one in waiting if one not in done]
+    found: Kernel = texts[0].linked((*functions.values(), *own))
+    tags = frozenset[str]().union(*(s.tags for s in found.statements))
+    idle = [name for name in functions if tag_of(name) not in tags]
+    if idle:
+        raise InvalidArgumentError(f"nobody calls '{idle[0]}'", instead="it can be left out")
+    return found
+
+
+def _tried(one: Unlinked, functions: Iterable[Any]) -> KernelFunction | None:
+    """A function of those that it calls, if they are all there."""
+    try:
+        return cast(KernelFunction, one.linked(functions))
+    except MissingFunctionError:
+        return None

@@ -1,0 +1,335 @@
+"""Functions of users' own are declared, and tested against what they are said to mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from loopkit import _arguments as kind
+from loopkit import _once
+from loopkit import _promotion as dt
+from loopkit._called import fitting
+from loopkit._device_functions import DeviceFunction
+from loopkit._errors import InvalidArgumentError, MissingDependencyError
+from loopkit._expression import variable_names
+from loopkit._functions import FUNCTIONS
+from loopkit._make.reduction_operations import operations_of
+from loopkit._nodes import Expression
+from loopkit._preamble_text import definition
+from loopkit._promotion import DType, dtype_name
+from loopkit._spelling import check_function_name, check_identifier, check_name, shown
+from loopkit._syntax.expression_parser import parse_expression
+from loopkit._types import concrete, dtype_of
+from loopkit._words import CUDA, KEYWORDS
+from loopkit.codegen.c.types import C_TYPES
+
+DRAWS = 400
+"""How many arguments a declared meaning is tested with."""
+_SEED = 20260
+_TOLERANCES = {dt.FLOAT16: 1e-2, dt.BFLOAT16: 5e-2, dt.FLOAT32: 1e-4, dt.FLOAT64: 1e-10}
+_WHOLE = (0, 1, -1, 2, -2, 3, 7, -8, 31, 64, 100, -100)
+_BROKEN = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-3, -1e-3, 100.0, -100.0)
+
+
+@fitting
+def register_callable(
+    name: str,
+    arguments: Mapping[str, Any],
+    result: Any,
+    text: str = "",
+    *,
+    body: str = "",
+    preamble: str = "",
+    c_name: str | None = None,
+    meaning: Callable[..., Any] | str | None = None,
+    within: Mapping[str, tuple[float, float]] | None = None,
+    tolerance: float | None = None,
+    pure: bool = True,
+) -> DeviceFunction:
+    """A function of one's own in CUDA C, to be passed as ``make_kernel(..., functions=[...])``.
+
+    Nothing is registered anywhere: the function travels with the kernels made with it, and what
+    it needs stands once in their sources.  Functions of one name are overloads: a call takes the
+    one that is declared for the types of its arguments, or the first that holds them.
+
+    .. code-block:: python
+
+        shade = lk.register_callable(
+            "shade", {"x": "float32", "k": "int32"}, "float32",
+            "__device__ float shade(float x, int k) { return k > 0 ? x / k : 0.0f; }",
+            meaning=lambda x, k: x / np.float32(k) if k > 0 else 0.0)
+
+    :arg name: what the text of kernels calls it.
+    :arg arguments: the types of its arguments by name, ``{"x, y": "float32"}``, all passed by
+        value.
+    :arg result: the type of its result.
+    :arg text: C++ that defines it.
+    :arg body: or what stands between its braces, ``"return x*x;"``: then its head is written here.
+    :arg preamble: more definitions, above it; two functions may share them.
+    :arg c_name: what C calls it, where that is not ``name``.
+    :arg meaning: what it computes: a function of NumPy's scalars, or an expression of the
+        arguments as the language has it. The reference executor computes that. Left out, it
+        compiles the text for the CPU.
+    :arg within: what values arguments take, ``{"k": (0, 15)}``, both ends included: those of the
+        test. What is not there is any value of its type: largest and smallest ones, infinities and
+        NaN are tested, too.
+    :arg tolerance: how far a result may be from the meaning's, of its size or of 1.
+    :arg pure: True: equal arguments give equal values, and nothing else comes of a call.
+    :returns: the function. It has been compiled for the CPU, and its meaning tested with
+        arguments drawn at random, unless there is no C++ compiler: then a warning says so.
+    :raises InvalidArgumentError: for names that are taken, texts that cannot stand above a
+        kernel, and where the text computes something else than the meaning: with the arguments.
+    :raises CompileError: with what the compiler says, where the text is no C++, or defines no such
+        function.
+    """
+    check_function_name(name)
+    if name in operations_of(()) or name in dt.DTYPES:
+        raise InvalidArgumentError(
+            f"'{name}' is already a function of the language", instead="another name is free"
+        )
+    if not kind.flag("pure", pure):
+        raise InvalidArgumentError(
+            f"'{name}' is declared as not pure, and a schedule may call it in any order, more "
+            "than once for one value, or on several threads",
+            instead="what a function keeps from one call to the next can be an array of the kernel",
+        )
+    types = _arguments(arguments)
+    gives = _type("result", result)
+    called = _c_name(name if c_name is None else c_name)
+    function = DeviceFunction(
+        name,
+        tuple(types.items()),
+        gives,
+        called,
+        _texts(name, called, types, gives, text, body, preamble),
+        _meaning(name, meaning, types),
+    )
+    tolerance = _TOLERANCES.get(gives, 0.0) if tolerance is None else tolerance
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or tolerance < 0:
+        raise InvalidArgumentError(f"tolerance is a number, not {shown(tolerance)}")
+    _test(function, _ranges(types, within), float(tolerance))
+    return function
+
+
+def _arguments(given: Any) -> dict[str, DType]:
+    types: dict[str, DType] = {}
+    for names, dtype in kind.dtypes_by_name("arguments", given).items():
+        for one in kind.names_in(names):
+            if one in types:
+                raise InvalidArgumentError(f"the argument '{one}' is declared twice")
+            types[check_name(one, "an argument")] = _type(f"the type of '{one}'", dtype)
+    if not types:
+        raise InvalidArgumentError("a function has an argument", instead="a size can be a constant")
+    return types
+
+
+def _type(what: str, given: Any) -> DType:
+    found = dt.as_dtype(given)
+    if found in dt.COMPLEXES:
+        raise InvalidArgumentError(
+            f"{what} is {dtype_name(found)}, and functions of one's own take and give real numbers",
+            instead="the parts of a complex number can be two arguments: real(z), imag(z)",
+        )
+    return found
+
+
+def _c_name(given: Any) -> str:
+    called = check_identifier(given, "c_name")
+    plain = called.removesuffix("f")
+    if called in KEYWORDS | CUDA or called.startswith(("lk_", "LK_", "LOOPKIT_")):
+        raise InvalidArgumentError(f"'{called}' is no function that C can have")
+    if {called, plain} & (FUNCTIONS | {"min", "max", "rint"}):
+        raise InvalidArgumentError(
+            f"'{called}' is a function that generated code calls",
+            instead=f"the language has it: {plain}(...)",
+        )
+    return called
+
+
+def _texts(
+    name: str,
+    called: str,
+    types: Mapping[str, DType],
+    result: DType,
+    text: str,
+    body: str,
+    preamble: str,
+) -> tuple[str, ...]:
+    """The definitions that a function needs, in order."""
+    texts = []
+    given = {"preamble": preamble, "text": text, "body": body}
+    for what, value in given.items():
+        given[what] = kind.program(what, value)
+    if given["text"].strip() and given["body"].strip():
+        raise InvalidArgumentError(f"'{name}' has a text and a body", instead="one of them says it")
+    if given["preamble"].strip():
+        texts.append(definition(given["preamble"], f"the preamble of '{name}'"))
+    if given["text"].strip():
+        texts.append(definition(given["text"], f"the text of '{name}'"))
+        if "__device__" not in texts[-1]:
+            raise InvalidArgumentError(
+                f"nothing in the text of '{name}' is marked __device__",
+                instead=f"a GPU calls '__device__ {C_TYPES[result]} {called}(...)'",
+            )
+    elif given["body"].strip():
+        listed = ", ".join(f"{C_TYPES[dtype]} {arg}" for arg, dtype in types.items())
+        inside = definition(given["body"], f"the body of '{name}'").split("\n")
+        head = f"__device__ __forceinline__ {C_TYPES[result]} {called}({listed})"
+        texts.append("\n".join([head, "{", *(f"    {line}".rstrip() for line in inside), "}"]))
+    if not texts and called == name:
+        raise InvalidArgumentError(
+            f"'{name}' has no definition",
+            instead="text, body or preamble has it; c_name names a function that CUDA has",
+        )
+    return tuple(texts)
+
+
+def _meaning(name: str, given: Any, types: Mapping[str, DType]) -> Any:
+    if given is None or callable(given):
+        return given
+    if not isinstance(given, str):
+        raise InvalidArgumentError(
+            f"the meaning of '{name}' is a function or an expression, not {shown(given)}"
+        )
+    found: Expression = parse_expression(given)
+    strange = variable_names(found) - types.keys()
+    if strange:
+        raise InvalidArgumentError(
+            f"the meaning of '{name}' uses '{min(strange)}', which is no argument of it",
+            instead="its arguments: " + ", ".join(types),
+        )
+    concrete(dtype_of(found, types.__getitem__))
+    return found
+
+
+def _ranges(types: Mapping[str, DType], given: Any) -> dict[str, tuple[float, float]]:
+    ranges: dict[str, tuple[float, float]] = {}
+    if given is not None and not isinstance(given, Mapping):
+        raise kind.unfit("within", "a mapping of arguments to two numbers", given)
+    for name, ends in (given or {}).items():
+        if name not in types:
+            raise InvalidArgumentError(f"within names {shown(name)}, which is no argument")
+        if not isinstance(ends, (tuple, list)) or len(ends) != 2:
+            raise kind.unfit(f"what '{name}' is within", "two numbers", ends)
+        low, high = ends
+        if not all(isinstance(e, (int, float)) and e - e == 0 for e in ends) or low > high:
+            raise kind.unfit(f"what '{name}' is within", "two numbers, the smaller one first", ends)
+        ranges[name] = (low, high)
+    return ranges
+
+
+def _test(
+    function: DeviceFunction, ranges: Mapping[str, tuple[float, float]], tolerance: float
+) -> None:
+    """Raise where the text does not compile, is not pure, or computes something else."""
+    from loopkit._host.device_functions import compiled, in_process_of_its_own
+    from loopkit._reference.device_functions import evaluator
+
+    try:
+        compiled(function)
+    except MissingDependencyError as error:
+        _once.warn(
+            "functions", f"'{function.name}' and what it means have not been tested: {error}"
+        )
+        return
+    if function.meaning is None:
+        return
+    draws = _draws(function, ranges)
+    twice = [np.concatenate([d, d[::-1]]) for d in draws]
+    found, ended = in_process_of_its_own(function, twice)
+    columns = [*zip(*twice, strict=True)]
+    if ended:
+        raise _wrong(function, columns[len(found)], f"the text {ended}", "")
+    evaluate = evaluator(function)
+    wrong = []
+    with np.errstate(all="ignore"):
+        for given, of_text, later in zip(columns[:DRAWS], found, found[::-1], strict=False):
+            if of_text.tobytes() != later.tobytes():
+                raise _wrong(function, given, f"the text gives {of_text}, and {later} later", "")
+            due = evaluate(*given)
+            if not _is_close(of_text, due, tolerance):
+                wrong.append((given, f"the text gives {of_text}, and the meaning is {due}"))
+    if wrong:
+        given, why = min(wrong, key=lambda one: max(map(_oddness, one[0])))
+        instead = "tolerance= says how far apart they may be, and within= which arguments there are"
+        raise _wrong(function, given, why, instead)
+
+
+def _draws(
+    function: DeviceFunction, ranges: Mapping[str, tuple[float, float]]
+) -> list[np.ndarray[Any, Any]]:
+    """Arguments of all sizes, special ones among them; the same in every process."""
+    generator = np.random.default_rng(_SEED)
+    found = []
+    for name, dtype in function.arguments:
+        if dtype == dt.BOOL:
+            values: Any = generator.integers(0, 2, DRAWS)
+        elif dtype in dt.INTEGERS:
+            info = np.iinfo(dtype)
+            low, high = ranges.get(name, (max(info.min, -100), min(info.max, 100)))
+            low, high = max(int(np.ceil(low)), int(info.min)), min(int(high), int(info.max))
+            if low > high:
+                raise InvalidArgumentError(f"no {dtype_name(dtype)} is within what '{name}' is")
+            values = generator.integers(low, high, DRAWS, dtype=dtype, endpoint=True)
+            ends = (low, high) if name in ranges else (info.min, info.max)
+            whole = [w for w in _WHOLE if low <= w <= high]
+            _mix_in(values, [*whole, *map(int, ends)], generator)
+        else:
+            low, high = ranges.get(name, (-100.0, 100.0))
+            values = generator.uniform(low, high, DRAWS)
+            small = (
+                generator.uniform(max(low, -2), min(high, 2), DRAWS) if low < 2 > -high else values
+            )
+            values = np.where(generator.random(DRAWS) < 0.5, values, small)
+            special = [w for w in (*_BROKEN, low, high) if low <= w <= high]
+            if name not in ranges:
+                special += _extremes(dtype)
+            _mix_in(values, special, generator)
+        found.append(np.asarray(values).astype(dtype))
+    return found
+
+
+def _extremes(dtype: DType) -> list[float]:
+    """The values of a type of fractions at which functions break: what is no number, too."""
+    info = _limits(dtype)
+    ends = [float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)]
+    return [math.nan, *(sign * x for x in (math.inf, *ends) for sign in (1, -1))]
+
+
+def _limits(dtype: DType) -> Any:
+    finfo: Callable[[DType], Any] = ml_dtypes.finfo if dtype == dt.BFLOAT16 else np.finfo
+    return finfo(dtype)
+
+
+def _mix_in(values: np.ndarray[Any, Any], special: list[Any], generator: Any) -> None:
+    places = generator.permutation(DRAWS)[: DRAWS // 3]
+    values[places] = generator.choice(np.array(special, values.dtype), len(places))
+
+
+def _oddness(value: Any) -> float:
+    """By which the plainest of several arguments is shown."""
+    size = abs(float(value))
+    return math.inf if size != size else size
+
+
+def _is_close(a: Any, b: Any, tolerance: float) -> bool:
+    if a.dtype.kind in "biu":
+        return abs(int(a) - int(b)) <= tolerance
+    one, two = float(a), float(b)
+    if one != one or two != two or abs(one) == np.inf or abs(two) == np.inf:
+        return one == two or (one != one and two != two)
+    return abs(one - two) <= tolerance * max(1.0, abs(two))
+
+
+def _wrong(
+    function: DeviceFunction, given: tuple[Any, ...], why: str, instead: str
+) -> InvalidArgumentError:
+    pairs = zip(function.arguments, given, strict=True)
+    listed = ", ".join(f"{name}={value}" for (name, _), value in pairs)
+    return InvalidArgumentError(
+        f"'{function.name}' is not what it is declared to be: for {listed} {why}", instead=instead
+    )

@@ -1,0 +1,119 @@
+"""What a kernel is brought to where its text as it stands has no counterpart.
+
+Stores that nothing sees go, of statements whose other stores are seen as well: in a kernel
+without threads, whose order is known.  And ``x + x`` is ``2*x``: exact in floating point, and in
+integers of any width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.value_types import ValueTypes
+from loopkit._expression import ExpressionMapper, is_constant
+from loopkit._hidden import READER, WRITER, instance
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._places import shared_storage
+from loopkit._poly.dataflow import Dataflow, dataflow_of
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
+from loopkit._same import same
+from loopkit._verify.canonicalize import without_dead_statements
+
+
+def normal_form(kernel: Kernel, *, is_sequential: bool) -> Kernel:
+    """A kernel that computes the same, without what others write in another way."""
+    kernel = _with_doubles(kernel)
+    if is_sequential and not shared_storage(kernel):
+        kernel = without_dead_statements(_without_dead_stores(kernel))
+    return kernel
+
+
+class _Doubles(ExpressionMapper):
+    """``x + x`` and ``x * 2.0`` as ``2 * x``, where the type stays what it is."""
+
+    def __init__(self, types: ValueTypes) -> None:
+        super().__init__()
+        self.types = types
+
+    def map_sum(self, expr: Any) -> Expression:
+        children = tuple(self.rec(c) for c in expr.children)
+        is_twice = len(children) == 2 and same(*children) and not is_constant(children[0])
+        return self._doubled(prim.Sum(children), children[0] if is_twice else None)
+
+    def map_product(self, expr: Any) -> Expression:
+        children = tuple(self.rec(c) for c in expr.children)
+        others = [c for c in children if not (is_constant(c) and c == 2)]
+        is_twice = len(children) == 2 and len(others) == 1
+        return self._doubled(prim.Product(children), others[0] if is_twice else None)
+
+    def _doubled(self, expr: Expression, operand: Expression | None) -> Expression:
+        if operand is None:
+            return expr
+        now = prim.Product((2, operand))
+        kinds = [self.types.of(e) for e in (expr, now, operand)]
+        # Of complex numbers a product is more than two sums.
+        exact = all(isinstance(k, np.dtype) and k.kind in "fiu" for k in kinds)
+        return now if exact and kinds[0] == kinds[1] == kinds[2] else expr
+
+
+def _with_doubles(kernel: Kernel) -> Kernel:
+    mapper = _Doubles(ValueTypes(Model(kernel)))
+
+    def changed(statement: Statement) -> Statement:
+        rhs = statement.rhs
+        return statement if is_constant(rhs) else replace(statement, rhs=mapper(rhs))
+
+    return kernel.with_(statements=tuple(map(changed, kernel.statements)))
+
+
+def _without_dead_stores(kernel: Kernel) -> Kernel:
+    """A kernel whose statements run where somebody may see what they store."""
+    flow = dataflow_of(kernel)
+    limits = frozenset[str]().union(*(d.parameters for d in kernel.domains))
+    found = {
+        s.id: _where_seen(flow, s)
+        for s in kernel.statements
+        if s.operation is None and s.kind == "user" and s.written not in limits
+    }
+    return kernel.with_(
+        statements=tuple(
+            replace(s, predicates=(*s.predicates, *found.get(s.id, ()))) for s in kernel.statements
+        )
+    )
+
+
+def _where_seen(flow: Dataflow, writer: Statement) -> tuple[Expression, ...]:
+    """The condition under which a store may be seen; none where it is always."""
+    model = flow.model
+    kept = {*writer.inames, *model.kernel.sizes}
+    domain = model.domain(Instance(writer.id, ""))
+    seen = domain - domain
+    if writer.written in model.kernel.arg_by_name:
+        left = _sets.rename(flow.at_end(writer.id)[0], _plain(writer, READER))
+        seen = seen | _sets.project_onto(left, kept)
+    for reader in model.kernel.statements:
+        # An update reads the cell that it changes.
+        accesses = reader.reads if reader.operation is None else reader.accesses
+        for access in (a for a in accesses if a[0] == writer.written):
+            relation = flow.of_read(reader.id, access).writes.get(writer.id)
+            if relation is not None:
+                mine = _sets.rename(relation, _plain(writer, WRITER))
+                seen = seen | _sets.project_onto(mine, kept)
+    if domain.is_subset(seen):
+        return ()
+    known = (seen & domain).gist(domain).coalesce().remove_redundancies().compute_divs()
+    try:
+        return (_sets.conditions(known),)
+    except _sets.NotAffineError:
+        return ()
+
+
+def _plain(statement: Statement, label: str) -> dict[str, str]:
+    return {instance(name, label): name for name in statement.inames}

@@ -1,0 +1,268 @@
+"""Functions that Loopy's scripts call otherwise than loopkit's are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import wraps
+from types import TracebackType
+from typing import Any
+
+import loopkit
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._kernel import Kernel, Statement
+from loopkit._match import matching
+from loopkit._spelling import shown
+from loopkit._tags import GroupAxis, LocalAxis, Tag
+from loopkit.loopy._unit import OPTIONS, TranslationUnit, unwrapped, with_options
+
+UNUSED = ("target", "silenced_warnings", "flags", "lang_version", "seq_dependencies")
+"""Arguments of :func:`make_kernel` that change nothing."""
+
+
+def _unit_of(value: Any) -> TranslationUnit:
+    if isinstance(value, Kernel):
+        return TranslationUnit(value)
+    if not isinstance(value, TranslationUnit):
+        raise InvalidArgumentError(f"this takes a kernel, not {shown(value)}")
+    return value
+
+
+def make_kernel(
+    domains: Any, instructions: Any, kernel_data: Any = None, **kwargs: Any
+) -> TranslationUnit:
+    """A translation unit with one kernel: see :func:`loopkit.make_kernel`.
+
+    Targets, silenced warnings and versions of the language change nothing; ``options`` are those
+    of :func:`set_options`, or loopkit's.  Bounds are proven where code is made: scripts say what
+    holds of sizes later, by ``assume``.
+    """
+    for name in UNUSED:
+        kwargs.pop(name, None)
+    options = kwargs.pop("options", None)
+    loopys = _options(options)
+    if loopys is None:
+        kwargs["options"] = options
+    kwargs.setdefault("owe_bounds", True)
+    unit = TranslationUnit(loopkit.make_kernel(domains, instructions, kernel_data, **kwargs))
+    return with_options(unit, loopys or {})
+
+
+def make_einsum(spec: str, arg_names: Any, **kwargs: Any) -> TranslationUnit:
+    """See :func:`loopkit.make_einsum`; what :func:`make_kernel` leaves out is left out."""
+    rest = {n: v for n, v in kwargs.items() if n not in UNUSED}
+    return TranslationUnit(loopkit.make_einsum(spec, arg_names, **rest))
+
+
+def _options(given: Any) -> dict[str, Any] | None:
+    """Options by name, from a mapping or a text as ``"write_code,return_dict=True"``."""
+    if isinstance(given, Mapping) and not given.keys() - OPTIONS.keys():
+        return dict(given)
+    if not isinstance(given, str):
+        return {} if given is None else None
+    found: dict[str, Any] = {}
+    for part in filter(None, (p.strip() for p in given.split(","))):
+        name, equals, value = part.partition("=")
+        found[name.strip()] = value.strip() not in ("False", "0", "false") if equals else True
+    return found
+
+
+def set_options(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> TranslationUnit:
+    """The kernel with options: ``return_dict`` and ``write_code``; the others change nothing.
+
+    Given by name, or as one text.  Raises :class:`~loopkit.UnknownNameError` for others.
+    """
+    given = _options(args[0]) if len(args) == 1 and not kwargs else dict(kwargs)
+    if given is None or len(args) > 1 or (args and kwargs):
+        raise InvalidArgumentError("set_options takes options by name, or one text")
+    return with_options(_unit_of(kernel), given)
+
+
+class GeneratedCode:
+    """What :func:`generate_code_v2` returns."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    def device_code(self) -> str:
+        """The CUDA C source."""
+        return self._kernel.cuda()
+
+    all_code = device_code
+
+    def host_code(self) -> str:
+        """Nothing: launches are made by the executors."""
+        return ""
+
+
+def generate_code_v2(kernel: TranslationUnit) -> GeneratedCode:
+    """The generated code; raises :class:`~loopkit.InvalidArgumentError` for what is no kernel."""
+    return GeneratedCode(_unit_of(kernel).kernel)
+
+
+def generate_code(kernel: TranslationUnit, device: Any = None) -> tuple[str, None]:
+    """The CUDA C source, and None for what implements arguments."""
+    return _unit_of(kernel).kernel.cuda(), None
+
+
+def auto_test_vs_ref(ref_knl: TranslationUnit, *args: Any, **kwargs: Any) -> Any:
+    """Run two kernels on the same random data, and compare: ``(ref_knl, ctx, test_knl, ...)``.
+
+    A context, counts and labels of operations, and what to print, are left out; ``parameters``
+    and loopkit's own arguments count.  See :func:`loopkit.auto_test_vs_ref`.
+    """
+    units = [a for a in args if isinstance(a, (TranslationUnit, Kernel))]
+    test = kwargs.pop("test_knl", units[0] if units else None)
+    known = ("parameters", "executor_name", "ref_executor", "seed", "tolerance")
+    named = {name: value for name, value in kwargs.items() if name in known}
+    positional = [a for a in args if isinstance(a, Mapping)]
+    if positional:
+        named.setdefault("parameters", positional[0])
+    tested = ref_knl if test is None else test
+    return loopkit.auto_test_vs_ref(unwrapped(ref_knl), unwrapped(tested), **named)
+
+
+def find_instructions(kernel: TranslationUnit, insn_match: str) -> list[Statement]:
+    """The statements that match."""
+    inner = _unit_of(kernel).kernel
+    ids = matching(inner, insn_match)
+    return [s for s in inner.statements if s.id in ids]
+
+
+def find_rules_matching(kernel: TranslationUnit, pattern: str) -> list[str]:
+    """The names of the substitution rules that a pattern with wildcards fits."""
+    rules = _unit_of(kernel).kernel.rule_by_name
+    return [name for name in rules if fnmatchcase(name, pattern)]
+
+
+def find_one_rule_matching(kernel: TranslationUnit, pattern: str) -> str:
+    """The name of the one rule that a pattern fits; an error where there is none, or several."""
+    found = find_rules_matching(kernel, pattern)
+    if len(found) != 1:
+        shown_rules = ", ".join(found) or "none"
+        raise InvalidArgumentError(f"'{pattern}' fits {len(found)} rules: {shown_rules}")
+    return found[0]
+
+
+def find_unused_axis_tag(kernel: TranslationUnit, kind: str, insn_match: str | None = None) -> Tag:
+    """The first axis, ``kind`` being ``"l"`` or ``"g"``, that no statement that matches is on."""
+    inner = _unit_of(kernel).kernel
+    classes = {"l": LocalAxis, "g": GroupAxis}
+    if kind not in classes:
+        raise InvalidArgumentError(f"kind is 'l' or 'g', not {shown(kind)}")
+    ids = matching(inner, insn_match)
+    inames = frozenset().union(*(inner.statement_by_id[i].inames for i in ids))
+    used = {inner.iname_tags.get(i) for i in inames}
+    for axis in range(3):
+        if classes[kind](axis) not in used:
+            return classes[kind](axis)
+    raise IllegalTransformError(f"all axes {kind}.0 to {kind}.2 are used")
+
+
+def split_arg_axis(*args: Any, **kwargs: Any) -> TranslationUnit:
+    """An older name of :func:`split_array_axis`."""
+    return split_array_axis(*args, **kwargs)
+
+
+def split_array_axis(
+    kernel: TranslationUnit, array_names: str, axis_nr: int, count: int, order: str = "C"
+) -> TranslationUnit:
+    """:func:`split_array_dim` of one axis of several arrays."""
+    unit = _unit_of(kernel)
+    names = array_names.split(",") if isinstance(array_names, str) else list(array_names)
+    axes = [(name.strip(), axis_nr, order) for name in names]
+    return unit.with_kernel(loopkit.split_array_dim(unit.kernel, axes, count))
+
+
+def make_copy_kernel(new_dim_tags: Any, old_dim_tags: Any = None) -> TranslationUnit:
+    """A kernel that copies ``input`` to ``output``, which have these axis tags."""
+    tags = [new_dim_tags, old_dim_tags]
+    counts = [len(t.split(",") if isinstance(t, str) else t) for t in tags if t is not None]
+    names = [f"i{axis}" for axis in range(counts[0])]
+    sizes = [f"n{axis}" for axis in range(counts[0])]
+    bounds = " and ".join(f"0 <= {i} < {n}" for i, n in zip(names, sizes, strict=True))
+    shown_names = ", ".join(names)
+    knl = loopkit.make_kernel(
+        f"{{ [{shown_names}]: {bounds} }}",
+        f"output[{shown_names}] = input[{shown_names}]",
+        [loopkit.GlobalArg("input", shape=sizes), loopkit.GlobalArg("output", shape=sizes), ...],
+        name="copy",
+    )
+    for array, given in (("output", new_dim_tags), ("input", old_dim_tags)):
+        if given is not None:
+            knl = loopkit.tag_array_axes(knl, array, given)
+    return TranslationUnit(knl)
+
+
+def for_each_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of one kernel as one of units."""
+
+    @wraps(function)
+    def of_units(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> TranslationUnit:
+        unit = _unit_of(kernel)
+        return unit.with_kernel(function(unit, *args, **kwargs))
+
+    return of_units
+
+
+def has_schedulable_iname_nesting(kernel: TranslationUnit) -> bool:
+    """True: a kernel has its loop nest from the start."""
+    return isinstance(_unit_of(kernel), TranslationUnit)
+
+
+def get_iname_duplication_options(kernel: TranslationUnit) -> Iterator[Any]:
+    """None: a kernel has its loop nest from the start."""
+    _unit_of(kernel)
+    return iter(())
+
+
+def t_unit_to_python(kernel: TranslationUnit) -> str:
+    """The steps that were taken, as a script."""
+    return _unit_of(kernel).kernel.script()
+
+
+def clear_in_mem_caches() -> None:
+    """Nothing: what a kernel remembers goes with it."""
+
+
+def generate_body(kernel: TranslationUnit) -> str:
+    """The CUDA C source."""
+    return _unit_of(kernel).kernel.cuda()
+
+
+def get_dot_dependency_graph(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> str:
+    """The statements in the language of Graphviz, an arrow from each to what reads its result.
+
+    How it is to be drawn is left out.
+    """
+    inner = _unit_of(kernel).kernel
+    lines = [f'  "{s.id}" [label="{s.id}"];' for s in inner.statements]
+    lines += [
+        f'  "{writer.id}" -> "{reader.id}";'
+        for name in inner.temporary_by_name
+        for writer in inner.writers.get(name, ())
+        for reader in inner.readers.get(name, ())
+    ]
+    return "\n".join(["digraph {", *dict.fromkeys(lines), "}"])
+
+
+def set_caching_enabled(flag: bool) -> None:
+    """Nothing: binaries are cached by all that they depend on."""
+
+
+class CacheMode:
+    """A context in which caching is on or off in Loopy; it changes nothing here."""
+
+    def __init__(self, new_flag: bool) -> None:
+        self.new_flag = new_flag
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None

@@ -1,0 +1,182 @@
+"""Faults in scans across blocks: what blocks leave for each other, and how they find it.
+
+On the CPU, blocks run one after the other, and most of these show in no result there: the source
+is the evidence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from refusals.case import do
+
+from faults.collectives import Nodes, number
+from faults.planting import Patch, fault
+from faults.thread_scans import every, made, prefix
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.atomics import PUBLISH
+
+CHAIN = (
+    do("realize_reduction", force_scan=True, by="lookback"),
+    do("split_iname", "i", 64, outer_tag="g.0", inner_tag="l.0"),
+)
+Change = Callable[[Any], Any]
+
+
+def nodes_of(kind: type, change: Change) -> Callable[[Nodes], Nodes]:
+    """Nodes of a kind are others, wherever they stand; None for those that are left out."""
+
+    def inside(nodes: Nodes) -> Nodes:
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, (c.If, c.For)):
+                node = dataclasses.replace(node, body=inside(node.body))
+            node = change(node) if isinstance(node, kind) else node
+            found += [] if node is None else [node]
+        return tuple(found)
+
+    return inside
+
+
+def expressions(old: c.CExpression, new: c.CExpression) -> Callable[[Nodes], Nodes]:
+    """An expression is another one, wherever it stands."""
+    return every(type(old), lambda expr: new if expr == old else expr)
+
+
+def flagged_first(node: c.If) -> c.If:
+    """What is stored and then published is published and then stored."""
+    body = node.body
+    if not (isinstance(body[-1], c.Assign) and body[-1].atomic == PUBLISH):
+        return node
+    return dataclasses.replace(node, body=(*body[:-2], body[-1], body[-2]))
+
+
+def published(change: Callable[[c.Assign], c.Assign]) -> Callable[[Nodes], Nodes]:
+    """What is published is published otherwise."""
+    return nodes_of(c.Assign, lambda node: change(node) if node.atomic == PUBLISH else node)
+
+
+def uint(value: int) -> c.Number:
+    return c.Number(value, "uint")
+
+
+def at_zero(node: c.Assign) -> c.Assign:
+    assert isinstance(node.target, c.Element)
+    return dataclasses.replace(node, target=c.Element(node.target.array, (number(0),)))
+
+
+def shown(kernel: Any) -> str:
+    """The lines of the source that differ."""
+    return str(kernel.cuda())
+
+
+READY, PLACE, AT = c.Name("acc_ready"), c.Name("acc_place"), c.Name("acc_at")
+FLAG = c.Element("acc_flags", (AT,))
+LATER = c.Binary(">", c.Binary(">>", READY, PLACE), uint(1))
+PREFIX, AGGREGATE = (c.Element(f"acc_{word}", (AT,)) for word in ("prefixes", "aggregates"))
+IS_READY = c.Binary("==", c.Name("acc_flag"), uint(2))
+FAULTS: dict[str, Callable[[Nodes], Nodes]] = {
+    "a flag is raised before the value is stored": nodes_of(c.If, flagged_first),
+    "a flag is raised without release": published(
+        lambda node: dataclasses.replace(node, atomic="")
+    ),
+    "a flag is read without acquire": expressions(
+        c.Call("lk_await", (c.Unary("&", FLAG),)), FLAG
+    ),
+    "an aggregate is published as a prefix": published(
+        lambda node: dataclasses.replace(node, value=uint(2))
+    ),
+    "a prefix is published as an aggregate": published(
+        lambda node: dataclasses.replace(node, value=uint(1))
+    ),
+    "nothing is published before others are awaited": nodes_of(
+        c.If, lambda node: None if len(node.body) == 2 else node
+    ),
+    "all flags are raised in one place": published(at_zero),
+    "the nearest tile is left out": expressions(number(32), number(33)),
+    "tiles before a prefix are added once more": expressions(
+        LATER, c.Binary(">", c.Binary(">>", READY, PLACE), uint(3))
+    ),
+    "prefixes are taken for aggregates": expressions(
+        c.Choice(IS_READY, PREFIX, AGGREGATE), c.Choice(IS_READY, AGGREGATE, PREFIX)
+    ),
+    "windows overlap": nodes_of(c.For, lambda node: dataclasses.replace(node, step=31)),
+    "the loop over windows is never left": nodes_of(
+        c.If, lambda node: None if isinstance(node.body[0], c.Break) else node
+    ),
+    "what tiles before have is added to one thread alone": lambda nodes: (
+        *nodes[:-1],
+        c.If(c.Binary("==", c.Name("threadIdx.x"), number(0)), (nodes[-1],)),
+    ),
+    "what tiles before have is read with no barrier": lambda nodes: (*nodes[:-2], nodes[-1]),
+}  # fmt: skip
+for name, change in FAULTS.items():
+    patch = made("scan", change)
+    sound: list[str] = []
+
+    def evidence(kernel: Any, sound: list[str] = sound) -> str | None:
+        """The source of the sound kernel is asked for first."""
+        sound.append(shown(kernel))
+        return None if sound[-1] == sound[0] else "the source says so"
+
+    fault(
+        f"lookback: {name}",
+        prefix,
+        None,
+        patch,
+        chain=CHAIN,
+        sizes={"n": 600},
+        evidence=evidence,
+    )
+
+
+def by_index(original: Any) -> Any:
+    def taking(self: Any, block: Any) -> Any:
+        *first, let = original(self, block)
+        return (*first, dataclasses.replace(let, value=c.Name("blockIdx.x")))
+
+    return taking
+
+
+def uncleared(original: Any) -> Any:
+    def parameters(self: Any, kernel: Any) -> Any:
+        return tuple(dataclasses.replace(p, role="state") for p in original(self, kernel))
+
+    return parameters
+
+
+def too_short(original: Any) -> Any:
+    def parameters(self: Any, kernel: Any) -> Any:
+        *others, last = original(self, kernel)
+        return (*others, dataclasses.replace(last, shape=(1,)))
+
+    return parameters
+
+
+def roles(kernel: Any) -> str | None:
+    """What the launch allocates and clears."""
+    state = [p for p in kernel.program().params if getattr(p, "is_state", False)]
+    cleared = [p.name for p in state if p.role == "cleared"]
+    return None if cleared and state[-1].shape != (1,) else "flags are not cleared, or too few"
+
+
+def tickets(kernel: Any) -> str | None:
+    return None if "tile = ticket;" in kernel.cuda() else "blocks wait for some that wait to begin"
+
+
+for name, (target, change_, shows) in {
+    "blocks take no tickets": ("taking", by_index, tickets),
+    "flags are not cleared": ("parameters", uncleared, roles),
+    "there is a place for one tile": ("parameters", too_short, roles),
+}.items():
+    fault(
+        f"lookback: {name}",
+        prefix,
+        None,
+        Patch(f"codegen.lookback:Tiles.{target}", change_),
+        chain=CHAIN,
+        sizes={"n": 600},
+        evidence=shows,
+    )

@@ -1,0 +1,585 @@
+"""Loops that end when data say so."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conftest import Golden
+from gallery import load
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import loopkit as lk
+from loopkit._history import step_from_json
+from loopkit.codegen.proof.prove import prove_source
+
+ORDERS = ("ascending", "descending", "random")
+
+
+def mandelbrot() -> lk.Kernel:
+    """How many iterations each point takes to leave the circle."""
+    return lk.make_kernel(
+        "{ [i, j, it]: 0 <= i < h and 0 <= j < w and 0 <= it < limit }",
+        """
+        for i, j
+            <> re = float32(0)
+            <> im = float32(0)
+            <int32> n = 0
+            for it while re*re + im*im <= 4
+                <> t = re*re - im*im + x[j]
+                im = 2*re*im + y[i]
+                re = t
+                n = n + 1
+            end
+            count[i, j] = n
+        end
+        """,
+        dtypes={"x, y": "float32", "count": "int32"},
+        assumptions="h, w >= 1 and limit >= 0",
+        name="mandelbrot",
+    )
+
+
+def newton() -> lk.Kernel:
+    """Square roots: each element takes as many steps as it needs."""
+    return lk.make_kernel(
+        "{ [i, it]: 0 <= i < n and 0 <= it < limit }",
+        """
+        for i
+            <> r = a[i]
+            for it
+                <> next = 0.5*(r + a[i]/r)
+                <> change = abs(next - r)
+                r = next
+                break if change <= 1e-12*r {id=settled}
+            end
+            root[i] = r
+        end
+        """,
+        dtypes={"a, root": "float64"},
+        assumptions="n, limit >= 1",
+        name="newton",
+    )
+
+
+def searched() -> lk.Kernel:
+    """A break inside of an `if`, one loop that ends inside of another, statements behind each."""
+    return lk.make_kernel(
+        "{ [r, i, j]: 0 <= r < n and 0 <= i < m and 0 <= j < l }",
+        """
+        for r
+            <int32> seen = 0
+            <int32> where = -1
+            for i
+                <int32> row = 0
+                for j
+                    if x[r, i, j] < 0
+                        row = row + 100
+                        break {id=negative}
+                        row = 1000
+                    end
+                    row = row + 1
+                    break if x[r, i, j] == 7
+                    seen = seen + 1
+                end
+                best[r, i] = row
+                if row >= 100
+                    where = i
+                    break {id=found}
+                else
+                    seen = seen + 10
+                end
+                seen = seen + 1
+            end
+            out[r] = seen
+            place[r] = where
+        end
+        """,
+        dtypes={"x": "float32", "best, out, place": "int32"},
+        assumptions="n, m, l >= 1",
+        name="searched",
+    )
+
+
+def searched_rows(x: np.ndarray, best: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same in Python."""
+    n, m, l = x.shape
+    best = best.copy()
+    out, place = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    for r in range(n):
+        seen, where = 0, -1
+        for i in range(m):
+            row = 0
+            for j in range(l):
+                if x[r, i, j] < 0:
+                    row += 100
+                    break
+                row += 1
+                if x[r, i, j] == 7:
+                    break
+                seen += 1
+            best[r, i] = row
+            if row >= 100:
+                where = i
+                break
+            seen += 11
+        out[r], place[r] = seen, where
+    return best, out, place
+
+
+def sums() -> lk.Kernel:
+    """A reduction, whose bounds are loaded, in a loop that ends."""
+    return lk.make_kernel(
+        ["{ [i, it]: 0 <= i < n and 0 <= it < limit }", "{ [k]: first <= k < last }"],
+        """
+        for i
+            for it
+                <> first = start[it]
+                <> last = start[it + 1]
+                <> s = sum(k, a[k]*b[i])
+                y[i, it] = s
+                break if s > 10 {id=enough}
+                z[i, it] = s + max(k, a[k])
+            end
+        end
+        """,
+        [
+            lk.GlobalArg("a", shape="m"),
+            lk.GlobalArg("start", shape="limit + 1"),
+            ...,
+        ],
+        dtypes={"a, b, y, z": "float64", "start": "int32"},
+        assumptions="n, limit >= 1",
+        name="sums",
+    )
+
+
+def on_threads(knl: lk.Kernel, iname: str) -> lk.Kernel:
+    return knl.split_iname(iname, 32, outer_tag="g.0", inner_tag="l.0")
+
+
+def rng_data(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Small whole numbers, few of them negative or seven."""
+    found = np.random.default_rng(seed).integers(-1, 40, shape)
+    return found.astype(np.float32)
+
+
+def test_texts(golden: Golden) -> None:
+    kernels = [
+        mandelbrot(),
+        on_threads(mandelbrot(), "j").tag_inames("i: g.1"),
+        on_threads(newton(), "i").split_iname("it", 4),
+        searched().tag_inames("r: g.0"),
+        sums().tag_inames("i: g.0"),
+    ]
+    golden("breaks.txt", "\n\n".join(f"{knl}\n\n{knl.cuda()}" for knl in kernels))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("h", "w", "limit"), [(1, 1, 0), (3, 5, 1), (5, 33, 17)])
+def test_mandelbrot_counts(h: int, w: int, limit: int) -> None:
+    y, x = np.linspace(-1.2, 1.2, h, dtype="f4"), np.linspace(-2, 0.6, w, dtype="f4")
+    want = np.zeros((h, w), np.int32)
+    for i, j in np.ndindex(h, w):
+        re = im = np.float32(0)
+        while want[i, j] < limit and re * re + im * im <= 4:
+            re, im = re * re - im * im + x[j], np.float32(2) * re * im + y[i]
+            want[i, j] += 1
+    for knl in (mandelbrot(), on_threads(mandelbrot(), "j").tag_inames("i: g.1")):
+        assert knl.prove().ok
+        assert knl.prove(text=True).ok
+        given = {"x": x, "y": y, "limit": limit}
+        np.testing.assert_array_equal(knl.executor("reference")(**given), want)
+        for order in ORDERS:
+            found = knl.executor("host", order=order, seed=1)(**given)
+            np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.host
+def test_each_element_takes_the_steps_that_it_needs() -> None:
+    a = np.random.default_rng(1).uniform(0.1, 1e6, 45)
+    base = newton()
+    for knl in (
+        base,
+        on_threads(base, "i"),
+        on_threads(base, "i").split_iname("it", 4),
+        on_threads(base, "i").split_iname("it", 4, inner_tag="unr"),
+        on_threads(base, "i").split_iname("it", 2).unroll("it_inner"),
+        on_threads(base, "i").split_iname("it", 4, slabs=(0, 1)),
+        on_threads(base, "i").split_iname("it", 8).split_iname("it_inner", 2),
+        on_threads(base, "i").rename_iname("it", "step"),
+        on_threads(base, "i").affine_map_inames("it", "step", "step = it + 3"),
+        on_threads(base, "i").fix_parameters(limit=30),
+    ):
+        assert knl.prove(text=True).ok
+        sizes = {} if "limit" not in knl.arg_by_name else {"limit": 30}
+        for order in ORDERS:
+            found = knl.executor("host", order=order, seed=1)(a=a, **sizes)
+            np.testing.assert_allclose(found, np.sqrt(a), rtol=1e-15)
+
+
+@pytest.mark.host
+def test_what_never_runs_costs_nothing() -> None:
+    """Loops of any length, one of them at the top of the tree, one in another."""
+    a, limit = np.array([2.0, 1e4, 9.0]), 2_000_000_000
+    for knl in (newton(), on_threads(newton(), "i").split_iname("it", 4)):
+        for run in (knl.executor("reference"), knl.executor("host")):
+            np.testing.assert_allclose(run(a=a, limit=limit), np.sqrt(a))
+    first = lk.make_kernel(
+        "{ [it, k]: 0 <= it, k < limit }",
+        """
+        <> at = 0
+        for it
+            <> low = 0
+            for k while k < 3
+                low = low + it
+            end
+            place[0] = it + low
+            break if x[0] < it*it
+        end
+        """,
+        dtypes={"x": "float32", "place": "int64", "at": "int64", "low": "int64"},
+        assumptions="limit >= 1",
+    )
+    for run in (first.executor("reference"), first.executor("host")):
+        found = run(x=np.float32([170]), place=np.zeros(1, np.int64), limit=limit)
+        assert found[0] == 14 + 3 * 14
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 4, 3), (7, 1, 30), (33, 6, 5)])
+def test_loops_in_loops_end_each_for_itself(sizes: tuple[int, int, int]) -> None:
+    x = rng_data(sum(sizes), sizes)
+    best = np.full(sizes[:2], -1, np.int32)
+    want = searched_rows(x, best)
+    for knl in (
+        searched(),
+        searched().tag_inames("r: g.0"),
+        on_threads(searched(), "r"),
+        on_threads(searched(), "r").split_iname("j", 2).split_iname("i", 3),
+    ):
+        assert knl.prove().ok
+        runs = [knl.executor("host", order=order, seed=1) for order in ORDERS]
+        for run in (knl.executor("reference"), *runs):
+            for name, due in zip(("best", "out", "place"), want, strict=True):
+                found = run(x=x, best=best.copy())
+                np.testing.assert_array_equal(getattr(found, name), due)
+
+
+@pytest.mark.host
+def test_reductions_and_loaded_bounds_stand_in_loops_that_end() -> None:
+    rng = np.random.default_rng(3)
+    start = np.array([0, 2, 2, 5, 9], np.int32)
+    a, b = rng.uniform(0, 9, 9), rng.uniform(0, 1, 35)
+    given = {"a": a, "b": b, "start": start}
+    empty = {"y": np.zeros((35, 4)), "z": np.zeros((35, 4))}
+    want = sums().executor("reference")(**given, **{n: v.copy() for n, v in empty.items()})
+    for knl in (sums(), on_threads(sums(), "i"), sums().split_iname("it", 3)):
+        assert not knl.prove().findings
+        for order in ORDERS:
+            run = knl.executor("host", order=order, seed=1)
+            found = run(**given, **{n: v.copy() for n, v in empty.items()})
+            np.testing.assert_allclose(found.y, want.y)
+            np.testing.assert_allclose(found.z, want.z)
+
+
+def test_the_loop_that_ends_stays_in_its_order() -> None:
+    for tag in ("l.0", "g.0"):
+        with pytest.raises(lk.IllegalTransformError) as refused:
+            newton().tag_inames({"it": tag})
+        witness = refused.value.witness
+        assert witness is not None
+        assert witness.array in ("it_goes_on", "r", "next", "change")
+    with pytest.raises(lk.IllegalTransformError):
+        newton().prioritize_loops("it, i")
+
+
+def test_nobody_waits_in_a_loop_that_ends() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j, it]: 0 <= i, j < 128 and 0 <= it < limit }",
+        """
+        for it
+            <> t[i] = x[it, i] {id=fill}
+            y[it, j] = t[127 - j] {id=use}
+            break if x[it, 0] > 0 {id=stop}
+        end
+        """,
+        dtypes={"x, y": "float32"},
+    )
+    with pytest.raises(lk.IllegalTransformError, match="'stop' ends the loop") as refused:
+        knl.tag_inames("i: l.0, j: l.0").cuda()
+    assert "between 'fill' and 'use'" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("break", "this 'break' is in no loop"),
+        ("for i\n  break if\nend", "needs a condition"),
+        ("for i while\nend", "expected a condition"),
+        ("while x[0] > 0\n  x[0] = 1\nend", "no 'while' without a 'for'"),
+        ("for i\n  x[i] = 1\n  ... gbarrier\n  break if x[i] > 1\nend", "a launch cannot end"),
+    ],
+)
+def test_what_is_no_loop_that_ends(text: str, why: str) -> None:
+    with pytest.raises(lk.ParseError, match=why):
+        lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes={"x": "float32"})
+
+
+def jumps(knl: lk.Kernel, change: Callable[[str], str]) -> list[str]:
+    """What the proof finds, or leaves open, in another text of a kernel."""
+    proof = prove_source(knl, change(knl.cuda()))
+    return [f.kind for f in (*proof.findings, *proof.undecided)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("goto after_it_outer;", "break;"),
+        ("goto after_it_outer;  ", "goto elsewhere;  "),
+        ("after_it_outer:;", ""),
+        ("    after_it_outer:;", "    elsewhere:;"),
+        ("// settled", ""),
+        ("// settled", "// insn_2"),
+        ("change <= 1e-12 * r", "change < 1e-12 * r"),
+        ("change <= 1e-12 * r", "!(change <= 1e-12 * r)"),
+        ("double change;", "double change;\n    bool it_goes_on;"),
+        ("it_outer < (limit + 3) / 4", "it_outer < limit / 4"),
+    ],
+)
+def test_a_jump_of_another_kind_is_found(old: str, new: str) -> None:
+    knl = on_threads(newton(), "i").split_iname("it", 4)
+    assert old in knl.cuda()
+    assert jumps(knl, lambda text: text) == []
+    assert jumps(knl, lambda text: text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("if (!(re * re + im * im <= 4.0f))\n                    break;", ""),
+        ("stop\n", "stop\n                n = n + 1;"),
+        ("break;  ", "n = n;  "),
+        ("re = t;  ", "if (re < 0.0f) re = t;  "),
+    ],
+)
+def test_what_a_loop_does_behind_its_end_is_found(first: str, second: str) -> None:
+    knl = mandelbrot()
+    text = knl.cuda()
+    assert first in text
+    assert jumps(knl, lambda text: text.replace(first, second))
+    moved = text.replace("re = t;", "XX").replace("im = 2.0f * re * im + y[i];", "re = t;")
+    assert jumps(knl, lambda _: moved.replace("XX", "im = 2.0f * re * im + y[i];"))
+
+
+def test_lines_change_places_with_the_end_in_vain() -> None:
+    """A line that stood behind the end, before it; and the other way round."""
+    text = newton().cuda().split("\n")
+    at = next(n for n, line in enumerate(text) if "break;" in line)
+    early = [*text[: at - 2], text[at - 1], text[at], text[at - 2], *text[at + 1 :]]
+    assert prove_source(newton(), "\n".join(early)).findings
+    text = mandelbrot().cuda().split("\n")
+    at = next(n for n, line in enumerate(text) if "break;" in line)
+    late = [*text[: at - 1], text[at + 1], text[at - 1], text[at], *text[at + 2 :]]
+    assert prove_source(mandelbrot(), "\n".join(late)).findings
+
+
+def test_the_example(golden: Golden) -> None:
+    """The Mandelbrot set of the gallery: nests, sources, costs, all proven."""
+    texts = []
+    for knl in load("mandelbrot").make().values():
+        assert knl.prove().ok
+        assert knl.prove(text=True).ok
+        assert all(step.verdict == "proven" for step in knl.history)
+        texts.append(f"{knl}\n\n{knl.cuda()}\n{knl.costs(h=21, w=70, limit=10)}")
+    golden("breaks_mandelbrot.txt", "\n\n".join(texts))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_a_flag_in_other_memory_stays_a_variable(space: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "for i\n break {if=x[i] > 5}\n y[i] = 2*x[i]\n end",
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 1",
+    ).set_temporary_address_space("i_goes_on", space)
+    assert "break;" not in knl.cuda()
+    assert knl.prove().ok
+    x = np.float32([1, 2, 7, 3])
+    found = knl.executor("host")(x=x, y=np.zeros(4, np.float32))
+    assert found.tolist() == [2, 4, 0, 0]
+
+
+def test_a_guard_that_a_line_changes_is_looked_at_again() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "for i\n break\n y[i] = 2\n end",
+        dtypes={"y": "float32"},
+        assumptions="n >= 1",
+    ).set_temporary_address_space("i_goes_on", "shared")
+    text = knl.cuda()
+    assert text.count("if (i_goes_on)") == 2 and knl.prove().ok
+    first, second, rest = text.split("if (i_goes_on)")
+    assert jumps(knl, lambda _: f"{first}if (i_goes_on) {{{second}{rest.replace(';', '; }', 1)}")
+
+
+def test_steps_between_what_sets_a_flag_and_its_loop() -> None:
+    """A prefetch in front of the loop, and a guard that asks for sizes."""
+    fetched = lk.make_kernel(
+        "{ [i]: 0 <= i < 8 }",
+        "for i\n break if x[i] > 5\n y[i] = p[i]\n end",
+        dtypes={"x, y, p": "float32"},
+    ).add_prefetch("p", ["i"], fetch_bounding_box=True)
+    guarded = (
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            "for i\n y[i] = 1\n break if x[i] > 5\n end",
+            dtypes={"x, y": "float32"},
+        )
+        .split_iname("i", 4, inner_tag="unr")
+        .prioritize_loops("i_inner, i_outer", unchecked=True)
+    )
+    assert "goto" in guarded.cuda() and "break;" in fetched.cuda()
+    assert fetched.prove().ok
+
+
+def test_a_loop_that_ends_in_a_loop_that_only_its_lines_leave() -> None:
+    """A copy that is made in any case keeps the outer loop going, for which lines have its flag."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < m }",
+        """
+        for i
+            break if b[i] > 5
+            for k
+                break if x[k, i] > 3
+                y[k, i] = a[i]
+            end
+        end
+        """,
+        dtypes={"a, b, x, y": "float32"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.split_iname("k", 2).add_prefetch("a", ["k_inner"])
+    assert knl.prove().ok and knl.prove(text=True).ok
+    assert jumps(knl, lambda text: text) == []
+    for old, new in (
+        ("if (i_goes_on)\n                    y", "y"),
+        ("if (i_goes_on && x", "if (x"),
+        ("i_goes_on && x[", "i_goes_on || x["),
+        ("i_goes_on = false", "i_goes_on = true"),
+    ):
+        assert old in knl.cuda()
+        assert jumps(knl, lambda text, old=old, new=new: text.replace(old, new))
+
+
+def test_a_loop_that_ends_in_another_launch_than_the_one_around_it() -> None:
+    """The outer flag lies in global memory, where each line of the inner loop looks for it."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < m }",
+        """
+        for i
+            break if b[i] > 5           {id=stop}
+            for k
+                break if x[k, i] > 3
+                y[k, i] = a[i]          {id=put}
+            end
+            z[i] = y[0, i]              {id=last}
+        end
+        """,
+        dtypes={"a, b, x, y, z": "float32"},
+        assumptions="n, m >= 1",
+    ).add_barrier("id:put", "id:last")
+    assert knl.prove().ok and knl.prove(text=True).ok
+    assert "i_goes_on[0] && x[" in knl.cuda()
+
+
+def test_a_loop_that_ends_is_kept_in_every_record() -> None:
+    for base in (mandelbrot(), newton(), searched(), sums()):
+        for knl in (base, base.split_iname(base.statements[-1].write[1][0].name, 4)):
+            again = pickle.loads(pickle.dumps(knl))
+            assert again == knl and again.key == knl.key and again.cuda() == knl.cuda()
+            steps = json.loads(json.dumps([step.to_json() for step in knl.history]))
+            again = lk.replay(base, [step_from_json(step) for step in steps])
+            assert again.cuda() == knl.cuda()
+
+
+PLACES = st.integers(0, 2)
+STEPS = st.sampled_from(["none", "threads", "split", "slabs", "unroll", "blocks", "reversed"])
+
+
+@pytest.mark.host
+@settings(max_examples=8, deadline=None)
+@given(PLACES, st.booleans(), STEPS, st.integers(1, 9), st.integers(1, 9), st.integers(0, 99))
+def test_loops_end_where_python_does(
+    place: int, late: bool, step: str, n: int, m: int, seed: int
+) -> None:
+    """A `break` at any place of a body, by what is read or was computed, on any schedule."""
+    lines = ["s = s + x[i, it]", "y[i, it] = s + it"]
+    lines.insert(place, f"break if {'s' if late else 'x[i, it]'} > 3")
+    knl = lk.make_kernel(
+        "{ [i, it]: 0 <= i < n and 0 <= it < m }",
+        "\n".join(["for i", "<> s = 0", "for it", *lines, "end", "z[i] = s", "end"]),
+        dtypes={"x, y, z, s": "int32"},
+        assumptions="n, m >= 1",
+    )
+    made = {
+        "none": lambda: knl,
+        "threads": lambda: knl.split_iname("i", 4, inner_tag="l.0"),
+        "split": lambda: knl.split_iname("it", 3).tag_inames("i: g.0"),
+        "slabs": lambda: knl.split_iname("it", 4, slabs=(0, 1)),
+        "unroll": lambda: knl.split_iname("it", 2).unroll("it_inner"),
+        "blocks": lambda: knl.split_iname("i", 2, outer_tag="g.0"),
+        "reversed": lambda: knl.affine_map_inames("i", "r", "r = 0 - i"),
+    }[step]()
+    x = np.random.default_rng(seed).integers(-3, 6, (n, m), np.int32)
+    y, z = np.full((n, m), -9, np.int32), np.zeros(n, np.int32)
+    for i in range(n):
+        total = 0
+        for it in range(m):
+            ends = []
+            for line in lines:
+                if line.startswith("break"):
+                    ends.append((total if late else x[i, it]) > 3)
+                    if ends[-1]:
+                        break
+                elif line.startswith("s"):
+                    total += x[i, it]
+                else:
+                    y[i, it] = total + it
+            if any(ends):
+                break
+        z[i] = total
+    assert made.prove().ok
+    for order in ORDERS:
+        found = made.executor("host", order=order, seed=1)(x=x, y=np.full((n, m), -9, np.int32))
+        np.testing.assert_array_equal(found.y, y)
+        np.testing.assert_array_equal(found.z, z)
+
+
+@pytest.mark.parametrize(
+    ("body", "answers"),
+    [
+        ("break if x[i, it] > 0\ns = s + x[i, it]", {"equal"}),
+        ("s = s + x[i, it]\nbreak if x[i, it] > 0", {"different", "undecided"}),
+        ("break if x[i, it] >= 0\ns = s + x[i, it]", {"different", "undecided"}),
+        ("s = s + x[i, it]", {"different", "undecided"}),
+    ],
+)
+def test_verify_never_takes_one_end_for_another(body: str, answers: set[str]) -> None:
+    first, second = (
+        lk.make_kernel(
+            "{ [i, it]: 0 <= i < n and 0 <= it < m }",
+            f"for i\n<> s = 0*x[i, 0]\nfor it\n{lines}\nend\ny[i] = s\nend",
+            dtypes={"x, y": "float32"},
+            assumptions="n, m >= 1",
+        )
+        for lines in ("break if x[i, it] > 0\ns = s + x[i, it]", body)
+    )
+    assert lk.verify(first, second).answer in answers
+    assert lk.verify(second, first).answer in answers
+    assert lk.verify(second, second.split_iname("i", 8, inner_tag="l.0")).answer == "equal"

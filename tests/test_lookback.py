@@ -1,0 +1,395 @@
+"""Scans across blocks in one launch, by blocks that look back at those before them."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import loopkit as lk
+from loopkit.codegen.proof.prove import prove_source
+
+LINE = "{ [i]: 0 <= i < n }"
+ORDERS = ("ascending", "descending", "random")
+
+
+def scan(bounds="0 <= j <= i", text="y[i] = sum(j, x[j])", types=None, **more):
+    domains = [LINE, f"{{ [j]: {bounds} }}"]
+    types = types or {"x, y": "float32"}
+    return lk.make_kernel(domains, text, dtypes=types, **{"assumptions": "n >= 0"} | more)
+
+
+def by_blocks(knl, length, **options):
+    knl = knl.realize_reduction(force_scan=True, by="lookback")
+    return knl.split_iname("i", length, outer_tag="g.0", inner_tag="l.0", **options)
+
+
+def numbers(n, dtype=np.float32, low=0, high=9):
+    return np.random.default_rng(n).integers(low, high, n).astype(dtype)
+
+
+def agrees(knl, given_, expected, *, exactly=True):
+    """Three orders of threads give what is expected; the program is proven, and so is its text."""
+    for order in ORDERS:
+        found = knl.executor("host", order=order)(**given_)
+        np.testing.assert_allclose(found, expected, rtol=0 if exactly else 1e-5)
+    for text in (False, True):
+        proof = knl.prove(text=text)
+        assert proof.ok, str(proof)
+
+
+@pytest.mark.parametrize("length", [1, 5, 32, 113, 160])
+def test_any_block(length):
+    knl = by_blocks(scan(), length)
+    for n in (0, 1, length, 2 * length + 3, 40 * length + 1):
+        x = numbers(n)
+        agrees(knl, {"x": x, "n": n}, x.cumsum())
+
+
+def test_golden(golden):
+    knl = by_blocks(scan(), 256)
+    small = by_blocks(scan(types={"x": "int32", "y": "int64"}), 4)
+    golden("lookback.txt", "\n".join(f"{k}\n{k.cuda()}" for k in (knl, small)))
+    assert knl.launch_config(n=1000).grid == (4, 1, 1)
+    assert "scan acc: running sum over i_outer, i_inner: 256 threads, by shuffles and shared " in (
+        str(knl)
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "dtype", "result", "reference"),
+    [
+        ("sum", "float64", None, np.add),
+        ("sum", "int32", "int64", np.add),
+        ("product", "float64", None, np.multiply),
+        ("max", "int8", None, np.maximum),
+        ("sum", "float16", "float32", np.add),
+        ("any", "int32", "bool", np.logical_or),
+        ("sum", "complex64", None, np.add),
+    ],
+)
+def test_operations_and_types(operation, dtype, result, reference):
+    types = {"x": dtype, "y": result or dtype}
+    knl = by_blocks(scan(text=f"y[i] = {operation}(j, x[j])", types=types), 40)
+    low = 0 if operation == "any" else 1
+    x = numbers(123, dtype, low, 3)
+    agrees(knl, {"x": x}, reference.accumulate(x.astype(result or dtype)))
+
+
+def test_several_results():
+    types = {"x": "float32"}
+    knl = by_blocks(scan(text="v[i], k[i] = argmin(j, x[j], j)", types=types), 48)
+    x = numbers(500, high=1000)
+    for order in ORDERS:
+        v, k = knl.executor("host", order=order)(x=x)
+        np.testing.assert_array_equal(v, np.minimum.accumulate(x))
+        np.testing.assert_array_equal(x[k], v)
+    assert knl.prove().ok
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.booleans()), max_size=150))
+@settings(max_examples=10, deadline=None)
+def test_segments(pairs):
+    x = np.array([value for value, _ in pairs], np.int32)
+    flag = np.array([start for _, start in pairs], np.bool_)
+    text = "y[i] = reduce(segmented(sum), j, x[j], flag[j])"
+    knl = by_blocks(scan(text=text, types={"x": "int32", "y": "int64", "flag": "bool"}), 16)
+    expected, total = [], 0
+    for value, start in pairs:
+        total = value if start else total + value
+        expected.append(total)
+    agrees(knl, {"x": x, "flag": flag, "n": len(pairs)}, np.array(expected))
+
+
+def test_exclusive_and_what_stands_in_front():
+    types = {"x": "int32", "y": "int64"}
+    x = numbers(300, np.int32)
+    knl = by_blocks(scan("0 <= j < i + 3 and j < n", types=types), 64)
+    whole = x.cumsum()
+    agrees(knl, {"x": x}, np.concatenate([whole[2:], whole[-1:], whole[-1:]]))
+    given_ = [lk.GlobalArg("x", "int32", shape="n"), ...]
+    knl = by_blocks(
+        lk.make_kernel([LINE, "{ [j]: 0 <= j < i }"], "y[i] = sum(j, x[j])", given_), 64
+    )
+    agrees(knl, {"x": x}, whole - x)
+
+
+def test_items_of_a_thread():
+    """A thread scans numbers of its own behind what all threads and blocks before have."""
+    knl = lk.make_kernel(
+        [
+            "{ [t]: 0 <= t and 4*t < n }",
+            "{ [u, v]: 0 <= u < t and 0 <= v < 4 }",
+            "{ [k]: 0 <= k < 4 and 4*t + k < n }",
+            "{ [l]: 0 <= l <= k }",
+        ],
+        """
+        for t
+            <> ahead = sum((u, v), x[4*u + v])
+            for k
+                y[4*t + k] = ahead + sum(l, x[4*t + l])
+            end
+        end
+        """,
+        [lk.GlobalArg("x, y", "float32", shape="n"), ...],
+        assumptions="n >= 0",
+    )
+    knl = knl.realize_reduction("writes:ahead", force_scan=True, by="lookback")
+    knl = knl.realize_reduction("writes:y", force_scan=True)
+    knl = knl.split_iname("t", 32, outer_tag="g.0", inner_tag="l.0")
+    for n in (0, 3, 129, 1001):
+        x = numbers(n)
+        agrees(knl, {"x": x, "n": n}, x.cumsum())
+
+
+def test_two_scans_of_one_launch():
+    types = {"x": "int32", "y, z": "int64"}
+    text = """
+    <> s = sum(j, x[j]) {id=s}
+    y[i] = s
+    z[i] = sum(k, x[k] * x[k]) {id=z}
+    """
+    domains = [LINE, "{ [j]: 0 <= j <= i }", "{ [k]: 0 <= k <= i }"]
+    knl = by_blocks(lk.make_kernel(domains, text, dtypes=types, assumptions="n >= 0"), 32)
+    x = numbers(333, np.int32)
+    for order in ORDERS:
+        y, z = knl.executor("host", order=order)(x=x)
+        np.testing.assert_array_equal(y, x.cumsum())
+        np.testing.assert_array_equal(z, (x * x).cumsum())
+    assert knl.prove().ok
+    assert knl.cuda().count("lk_await(&") == 2
+
+
+def test_two_axes_of_threads_and_any_order_of_steps():
+    knl = scan().realize_reduction(force_scan=True, by="lookback").split_iname("i", 64)
+    knl = knl.split_iname("i_inner", 8, outer_tag="l.1", inner_tag="l.0")
+    knl = knl.tag_inames("i_outer: g.0")
+    x = numbers(700)
+    agrees(knl, {"x": x}, x.cumsum())
+    late = scan().realize_reduction(force_scan=True).split_iname("i", 64, inner_tag="l.0")
+    late = late.realize_reduction(by="lookback").tag_inames("i_outer: g.0")
+    agrees(late, {"x": x}, x.cumsum())
+    assert pickle.loads(pickle.dumps(late)) == late
+    assert lk.verify(scan(), late)
+
+
+def test_one_launch_among_several():
+    knl = lk.make_kernel(
+        [LINE, "{ [j]: 0 <= j <= i }", "{ [k]: 0 <= k < n }"],
+        """
+        start[i] = sum(j, count[j]) - count[i] {id=scan}
+        ... gbarrier
+        out[start[k]] = k {if=count[k] > 0}
+        """,
+        [
+            lk.GlobalArg("count", "int32", shape="n"),
+            lk.GlobalArg("out", "int32", shape="n"),
+            lk.TemporaryVariable("start", "int32", shape="n", address_space=lk.AddressSpace.GLOBAL),
+            ...,
+        ],
+        assumptions="n >= 1",
+        name="compact",
+    )
+    knl = knl.assume_in_bounds("start", 0, "n - 1") if hasattr(knl, "assume_in_bounds") else knl
+    knl = by_blocks(knl, 32)
+    assert "//   tickets = acc_flags = 0\n" in knl.cuda()
+    count = (numbers(100, np.int32) > 4).astype(np.int32)
+    for order in ORDERS:
+        out = knl.executor("host", order=order)(count=count, out=np.full(100, -1, np.int32))
+        np.testing.assert_array_equal(out[: count.sum()], np.flatnonzero(count))
+
+
+def test_called_again_and_bound():
+    knl = by_blocks(scan(), 32)
+    run = knl.executor("host")
+    x = numbers(200)
+    bound = run.bind(x=x, y=np.zeros_like(x))
+    for _ in range(3):
+        np.testing.assert_array_equal(run(x=x), x.cumsum())
+        np.testing.assert_array_equal(bound(), x.cumsum())
+
+
+def test_costs():
+    costs = by_blocks(scan(), 256).costs(n=1000)
+    (found,) = costs.combinations
+    assert (found.times, found.each.published, found.each.looked_at) == (4, 16, 256)
+    assert found.each.barriers == 2  # within the scan of the block, and behind the look-back
+    assert [b.per_block for b in costs.barriers] == [1, 2]  # all of a block have its ticket
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        (
+            lambda: scan().realize_reduction(force_scan=True, by="lookback")
+            .split_iname("i", 64, outer_tag="g.0"),
+            "inside the loop over 'i_inner'",
+        ),
+        (
+            lambda: scan().realize_reduction(force_scan=True)
+            .split_iname("i", 64, outer_tag="g.0", inner_tag="l.0"),
+            r"nothing orders the two(.|\n)*legal with blocks that look back at those before them: ",
+        ),
+        (
+            lambda: by_blocks(scan(text="if f[0] > 0\n  y[i] = sum(j, x[j])\nend",
+                                   types={"x, y": "float32", "f": "int32"},
+                                   assumptions="n >= 1"), 32),
+            "data decide whether a block comes to it",
+        ),
+        (
+            lambda: by_blocks(lk.make_kernel(
+                ["{ [r, i]: 0 <= r < m and 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+                "y[r, i] = sum(j, x[r, j])", dtypes={"x, y": "float32"}), 32),
+            "inside the loop over 'r', and blocks that look back",
+        ),
+        (
+            lambda: lk.make_kernel(LINE, "y[0] = sum(i, x[i])", dtypes={"x, y": "float32"})
+            .realize_reduction(by="lookback").split_iname("i", 64, inner_tag="l.0").cuda(),
+            "not running",
+        ),
+        (
+            lambda: by_blocks(scan(text="x[i + 1] = sum(j, x[j])", types={"x": "float32"}), 32),
+            "would read",
+        ),
+        (
+            lambda: by_blocks(scan(text="<> s = sum(j, x[j])\ny[i] = s + z[i]\nz[i + 1] = s",
+                                   types={"x, y, z": "float32"}), 32),
+            "z",
+        ),
+    ],
+)  # fmt: skip
+def test_refused(step, says):
+    with pytest.raises(lk.LoopkitError, match=says):
+        step()
+
+
+def test_rows_are_one_axis():
+    domains = ["{ [r, i]: 0 <= r < m and 0 <= i < n }", "{ [j]: 0 <= j <= i }"]
+    rows = lk.make_kernel(domains, "y[r, i] = sum(j, x[r, j])", dtypes={"x, y": "float32"})
+    with pytest.raises(lk.IllegalTransformError, match=r"g\.0, g\.1"):
+        by_blocks(rows.tag_inames("r: g.1"), 32).cuda()
+
+
+SPOILED = {
+    "a flag before the value": (
+        "            acc_aggregates[tile] = acc;\n            lk_publish(&acc_flags[tile], 1u);\n",
+        "            lk_publish(&acc_flags[tile], 1u);\n            acc_aggregates[tile] = acc;\n",
+    ),
+    "a flag without a fence": ("lk_publish(&acc_flags[tile], 2u);", "acc_flags[tile] = 2u;"),
+    "no ticket": ("unsigned int const tile = ticket;", "unsigned int const tile = blockIdx.x;"),
+    "an aggregate as a prefix": ("&acc_flags[tile], 1u)", "&acc_flags[tile], 2u)"),
+    "the tile before the last": ("(int)tile - 32 - acc_behind", "(int)tile - 33 - acc_behind"),
+    "a window too far": ("acc_behind += 32", "acc_behind += 33"),
+    "tiles before a prefix": ("(acc_ready >> acc_place) > 1u", "(acc_ready >> acc_place) > 2u"),
+    "prefixes for aggregates": (
+        "? acc_prefixes[acc_at] : acc_aggregates[acc_at]",
+        "? acc_aggregates[acc_at] : acc_prefixes[acc_at]",
+    ),
+    "another tile's flag": ("lk_publish(&acc_flags[tile], 2u)", "lk_publish(&acc_flags[0], 2u)"),
+    "an inclusive prefix ahead": (
+        "acc_ahead[0] = acc_earlier;\n                acc_earlier += acc;",
+        "acc_earlier += acc;\n                acc_ahead[0] = acc_earlier;",
+    ),
+    "no barrier": ("__syncthreads();\n        acc += acc_ahead[0];", "acc += acc_ahead[0];"),
+    "the wait is not a wait": ("lk_await(&acc_flags[acc_at])", "acc_flags[acc_at]"),
+    "never left": ("                if (acc_ready != 0u)\n                    break;\n", ""),
+    "a fence less above": ("ld.acquire.gpu", "ld.relaxed.gpu"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_texts(name):
+    knl = by_blocks(scan(), 64)
+    old, new = SPOILED[name]
+    source = knl.cuda()
+    assert source.count(old) >= 1
+    assert not prove_source(knl, source.replace(old, new)).ok
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+def test_compiled(arch):
+    """Flags are stored with release and loaded with acquire; all else stays between."""
+    texts = ("y[i] = sum(j, x[j])", "y[i] = reduce(segmented(sum), j, x[j], flag[j])")
+    for text in texts:
+        types = {"x": "int32", "y": "int64"} | ({"flag": "bool"} if "flag" in text else {})
+        knl = by_blocks(scan(text=text, types=types), 113)
+        assert len(knl.cubin(arch=arch)) > 1000
+        ptx = knl.ptx(arch=arch)
+        assert ptx.count("st.release.gpu.u32") == 2 and "ld.acquire.gpu.u32" in ptx
+        assert re.search(r"atom\.[\w.]*add\.u32", ptx)
+        # What other blocks have written is not read as what nobody writes.
+        assert "ld.global.nc" not in ptx[ptx.index("ld.acquire.gpu.u32") :]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("length", [32, 113, 256, 1024])
+def test_many_blocks_on_the_gpu(length):
+    """More blocks than run at a time, again and again: nobody waits in vain, and none too short."""
+    torch = pytest.importorskip("torch")
+    knl = by_blocks(scan(types={"x": "int32", "y": "int64"}), length)
+    run = knl.executor("cuda")
+    for n in (1, length + 1, 1_000_003):
+        x = torch.randint(-9, 9, (n,), dtype=torch.int32, device="cuda")
+        due = x.cumsum(0)
+        y = torch.empty_like(due)
+        bound = run.bind(x=x, y=y)
+        for _ in range(50):
+            assert torch.equal(run(x=x), due)
+            y.zero_()
+            bound()
+            assert torch.equal(y, due)
+
+
+@pytest.mark.gpu
+def test_other_types_on_the_gpu():
+    torch = pytest.importorskip("torch")
+    x = torch.rand(300_001, dtype=torch.float64, device="cuda")
+    run = by_blocks(scan(types={"x, y": "float64"}), 256).executor("cuda")
+    torch.testing.assert_close(run(x=x), x.cumsum(0))
+    flag = torch.rand(300_001, device="cuda") < 0.01
+    text = "y[i] = reduce(segmented(sum), j, x[j], flag[j])"
+    types = {"x": "int32", "y": "int64", "flag": "bool"}
+    ones = torch.ones(300_001, dtype=torch.int32, device="cuda")
+    found = by_blocks(scan(text=text, types=types), 128).executor("cuda")(x=ones, flag=flag)
+    at = torch.arange(300_001, device="cuda")
+    first = torch.where(flag, at, 0).cummax(0).values
+    torch.testing.assert_close(found, at - first + 1)
+    least = by_blocks(scan(text="v[i], k[i] = argmin(j, x[j], j)", types={"x": "float32"}), 256)
+    v, k = least.executor("cuda")(x=x.float())
+    assert torch.equal(v, x.float().cummin(0).values) and torch.equal(x.float()[k.long()], v)
+
+
+@pytest.mark.gpu
+def test_streams_at_once_on_the_gpu():
+    """Calls on several streams have tickets and flags of their own."""
+    torch = pytest.importorskip("torch")
+    run = by_blocks(scan(types={"x": "int32", "y": "int64"}), 256).executor("cuda")
+    x = torch.randint(0, 9, (500_000,), dtype=torch.int32, device="cuda")
+    streams = [torch.cuda.Stream() for _ in range(4)]
+    torch.cuda.synchronize()
+    found = []
+    for number in range(40):
+        with torch.cuda.stream(streams[number % 4]):
+            found.append(run(x=x))
+    torch.cuda.synchronize()
+    due = x.cumsum(0)
+    assert all(torch.equal(one, due) for one in found)
+
+
+@pytest.mark.parametrize("condition", ["n > 5", "i < m", "i % 3 == 0"])
+def test_conditions_that_inames_and_sizes_decide(condition):
+    """All blocks come by, whatever they have to add."""
+    text = f"if {condition}\n  y[i] = sum(j, x[j])\nend"
+    arrays = [lk.GlobalArg(name, "float32", shape="n") for name in "xy"]
+    knl = lk.make_kernel([LINE, "{ [j]: 0 <= j <= i }"], text, [*arrays, ...])
+    given_ = {"x": numbers(100)} | ({"m": 40} if "m" in condition else {})
+    where = {"n > 5": np.ones(100, bool), "i < m": np.arange(100) < 40}
+    due = np.where(where.get(condition, np.arange(100) % 3 == 0), given_["x"].cumsum(), 0)
+    knl = by_blocks(knl, 32)
+    for order in ORDERS:
+        found = knl.executor("host", order=order)(**given_ | {"y": np.zeros(100, np.float32)})
+        np.testing.assert_array_equal(found, due)
+    assert knl.prove().ok

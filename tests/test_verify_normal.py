@@ -1,0 +1,120 @@
+"""`verify` sees through stores that nothing sees, and through `x + x` for `2*x`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import loopkit as lk
+
+
+def make(text: str, domain: str = "{ [i, j]: 0 <= i, j < n }", dtype: str = "float32") -> lk.Kernel:
+    data: list[Any] = [lk.GlobalArg(a, dtype, shape="n + 1") for a in "xyz"]
+    used = [a for a in data if a.name in "xy" or "z[" in text]
+    return lk.make_kernel(domain, text, [*used, ...], assumptions="n >= 1")
+
+
+def both_ways(one: lk.Kernel, two: lk.Kernel) -> set[str]:
+    return {lk.verify(one, two).answer, lk.verify(two, one).answer}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint32", "int64"])
+@pytest.mark.parametrize("text", ["y[i] = x[i] + x[i]", "y[i] = x[i]*2"])
+def test_twice_is_a_sum(dtype: str, text: str) -> None:
+    assert both_ways(make("y[i] = 2*x[i]", dtype=dtype), make(text, dtype=dtype)) == {"equal"}
+
+
+def test_twice_inside_of_a_schedule() -> None:
+    one = make("y[i] = (2*x[i] + x[i + 1])*3")
+    two = make("y[i] = (x[i] + x[i] + x[i + 1])*3").split_iname("i", 8, inner_tag="l.0")
+    assert both_ways(one, two) == {"equal"}
+
+
+def test_three_times_is_no_sum_of_floats() -> None:
+    assert "equal" not in both_ways(make("y[i] = 3*x[i]"), make("y[i] = x[i] + x[i] + x[i]"))
+
+
+def test_twice_a_complex_number_is_left_open() -> None:
+    kernels = (make(t, dtype="complex64") for t in ("y[i] = 2*x[i]", "y[i] = x[i] + x[i]"))
+    assert "equal" not in both_ways(*kernels)
+
+
+PLAIN = "y[i] = x[i]"
+DEAD = {
+    "in the same iteration": (PLAIN, "for i\n  y[i] = 0\n  y[i] = x[i]\nend"),
+    "in a loop before": (PLAIN, "y[j] = x[j] + 1\ny[i] = x[i]"),
+    "one after the other": (PLAIN, "for i\n  y[i] = 1\n  y[i] = 2*x[i]\n  y[i] = x[i]\nend"),
+}
+
+
+@pytest.mark.parametrize("case", DEAD)
+def test_dead_stores(case: str) -> None:
+    one, two = map(make, DEAD[case])
+    assert both_ways(one, two) == {"equal"}
+
+
+def test_stores_that_are_dead_in_part() -> None:
+    one = make("if i > 0\n  y[i] = x[i]\nelse\n  y[i] = 7\nend")
+    two = make("y[i] = 7\ny[j] = x[j]", "{ [i, j]: 0 <= i < n and 1 <= j < n }")
+    assert both_ways(one, two) == {"equal"}
+
+
+def test_a_store_that_is_read_first_is_no_dead_one() -> None:
+    one = make("for i\n  y[i] = 5\n  z[i] = y[i]\n  y[i] = x[i]\nend")
+    two = make("for i\n  z[i] = y[i]\n  y[i] = x[i]\nend")
+    assert both_ways(one, two) == {"different"}
+
+
+def test_a_store_that_data_may_leave_is_no_dead_one() -> None:
+    one = make("for i\n  y[i] = 5\n  if x[i] > 0\n    y[i] = x[i]\n  end\nend")
+    two = make("for i\n  if x[i] > 0\n    y[i] = x[i]\n  end\nend")
+    assert both_ways(one, two) == {"different"}
+
+
+def test_an_update_sees_what_was_stored() -> None:
+    one = make("y[i] = 5\ny[j] = y[j] + x[j]")
+    assert both_ways(one, make("y[j] = y[j] + x[j]")) == {"different"}
+
+
+DATA = [lk.GlobalArg("x, y", "float32", shape="n + 2"), ...]
+
+
+def window(reach: int = 2) -> lk.Kernel:
+    text = f"""
+    <> a = x[0]
+    <> b = x[1]
+    for i
+      <> c = x[i + {reach}]
+      y[i] = a + b + c
+      a = b
+      b = c
+    end
+    """
+    return lk.make_kernel("{ [i]: 0 <= i < n }", text, DATA, assumptions="n >= 1")
+
+
+def test_registers_that_rotate() -> None:
+    text = "y[i] = x[i] + x[i + 1] + x[i + 2]"
+    plain = lk.make_kernel("{ [i]: 0 <= i < n }", text, DATA, assumptions="n >= 1")
+    assert both_ways(plain, window()) == {"equal"}
+    assert both_ways(plain, window(reach=1)) == {"different"}
+
+
+@pytest.mark.parametrize(("last", "answer"), [("b[t % 2, i]", "equal"), ("b[0, i]", "different")])
+def test_a_double_buffer(last: str, answer: str) -> None:
+    domain = "{ [t, i, j, k]: 0 <= t < m and 0 <= i, j, k < 16 }"
+    data = [lk.GlobalArg("x, y", "float32", shape="m, 16"), ...]
+    buffer = lk.TemporaryVariable("b", "float32", shape=(2, 16))
+    text = f"""
+    b[0, j] = x[0, j]
+    for t
+      if t + 1 < m
+        b[(t + 1) % 2, k] = x[t + 1, k]
+      end
+      y[t, i] = 2*{last}
+    end
+    """
+    plain = lk.make_kernel(domain, "y[t, i] = 2*x[t, i]", data, assumptions="m >= 1")
+    buffered = lk.make_kernel(domain, text, [buffer, *data], assumptions="m >= 1")
+    assert both_ways(plain, buffered) == {answer}

@@ -1,0 +1,97 @@
+"""What spans a footprint where a caller says so: subscripts, with ranges and names of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pymbolic.primitives as prim
+
+from loopkit._check.instance_maps import lineage_of
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._expression import substitute, to_text
+from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside
+from loopkit._hidden import hidden
+from loopkit._kernel import Kernel, Statement
+from loopkit._linear import NotAffineError, linear
+from loopkit._nodes import Expression
+from loopkit.transforms import _staging
+
+Indices = tuple[Expression, ...]
+Given = Sequence[tuple[Expression | slice, ...]]
+"""Subscripts as :func:`loopkit._arguments.subscripts` gives them."""
+
+
+def footprint(
+    kernel: Kernel,
+    found: Sequence[Use],
+    swept: Sequence[str],
+    subscripts: Given | None,
+    name: str,
+    what: str,
+) -> tuple[tuple[Axis, ...], Sequence[Use]]:
+    """The box that uses span, or ``footprint_subscripts``, and those of the uses inside."""
+    if subscripts is None:
+        return _staging.find_box(kernel, found, swept, what), found
+    if not subscripts:
+        raise InvalidArgumentError(
+            "footprint_subscripts: a list of none spans nothing",
+            instead="leave it out, or name a subscript, as in footprint_subscripts='i, j'",
+        )
+    first, rank = found[0].statement, len(found[0].indices)
+    spanning: list[Indices] = []
+    more: dict[str, Range] = {}
+    for indices in subscripts:
+        if len(indices) != rank:
+            shown = ", ".join(":" if isinstance(i, slice) else to_text(i) for i in indices)
+            raise InvalidArgumentError(
+                f"footprint_subscripts: {name}[{shown}] has {len(indices)} "
+                f"indices, but '{name}' has {rank} axes"
+            )
+        split = _split_inames(kernel, first)
+        cells: list[Expression] = []
+        for axis, index in enumerate(indices):
+            if isinstance(index, slice):
+                runs = hidden("slice", len(more))
+                more[runs] = _slice_range(kernel, name, axis, index, split)
+                index = prim.Variable(runs)
+            cells.append(substitute(index, split))
+        spanning.append(tuple(cells))
+    uses = _staging.uses_of(kernel, first, name, [(i, ()) for i in spanning])
+    box = _staging.find_box(kernel, uses, swept, what, more)
+    ranges = iname_ranges(kernel, swept)
+    inside = [use for use in found if is_inside(use, box, ranges)]
+    if not inside:
+        raise IllegalTransformError(
+            f"{what} would replace nothing: no access lies in the footprint of "
+            "footprint_subscripts",
+            instead="accesses are " + ", ".join(dict.fromkeys(use.text for use in found)),
+        )
+    return box, inside
+
+
+def _split_inames(kernel: Kernel, statement: Statement) -> dict[str, Expression]:
+    """The inames of the text that a statement has no more, in terms of those that it has."""
+    image = lineage_of(kernel).image_of.get(statement.id)
+    values = image.value_of if image is not None else {}
+    return {i: e for i, e in values.items() if i not in kernel.home_domain}
+
+
+def _slice_range(
+    kernel: Kernel, name: str, axis: int, given: slice, split: dict[str, Expression]
+) -> Range:
+    """How far a range of an axis runs; all of the axis where an end is left out."""
+    shape = None if name in kernel.rule_by_name else kernel.array(name).shape
+    end = given.stop if given.stop is not None else shape[axis] if shape is not None else None
+    start = substitute(0 if given.start is None else given.start, split)
+    try:
+        lower, upper = linear(start), None if end is None else linear(substitute(end, split))
+    except NotAffineError:
+        upper = None
+    if upper is None or not lower.same_terms(upper):
+        raise IllegalTransformError(
+            f"the range of axis {axis} of '{name}' has no constant length",
+            instead="give both ends, as in 16*i_outer:16*i_outer + 16; or sweep an iname",
+        )
+    if upper.constant <= lower.constant:
+        raise InvalidArgumentError(f"the range of axis {axis} of '{name}' is empty")
+    return Range(lower, upper.constant - lower.constant - 1)

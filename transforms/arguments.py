@@ -1,0 +1,124 @@
+"""What arguments are called, their order, and none that nothing needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pymbolic.primitives as prim
+
+from loopkit import _arguments as kind
+from loopkit import _sets
+from loopkit._arrays import Strided
+from loopkit._assertions.values import Within, in_order
+from loopkit._change import Change
+from loopkit._check.argument_names import names_needed
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import substitute
+from loopkit._kernel import Domain, Kernel
+from loopkit._transform import transform
+from loopkit.transforms import _common
+from loopkit.transforms._renaming import Renaming, renamed
+
+
+@transform
+def rename_argument(
+    kernel: Kernel, old_name: kind.Name, new_name: kind.NeededName, *, unchecked: bool = False
+) -> Change:
+    """Call an argument by another name, in the text as in the schedule.
+
+    Before: ``scale(n; a[n]) -> b[n]``        After (``"a", "x"``): ``scale(n; x[n]) -> b[n]``
+
+    Callers pass it by its new name.
+
+    :arg old_name: an array, a size or another number.
+    :arg new_name: a name that is free.
+    :raises IllegalTransformError: where something else is called so.
+    """
+    if old_name not in kernel.arg_by_name:
+        raise UnknownNameError("argument", old_name, kernel.arg_by_name)
+    name = _common.new_name(kernel, new_name, new_name)
+    names = {n: name if n == old_name else n for n in kernel.arg_by_name}
+    return Change(_called(kernel, {old_name: name}), arguments=names)
+
+
+def _called(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
+    """The kernel with arguments by other names."""
+    variables = {old: prim.Variable(new) for old, new in names.items()}
+
+    def value(of: Any) -> Any:
+        return substitute(of, variables)
+
+    def declared(data: Any) -> Any:
+        changes: dict[str, Any] = {"name": names.get(data.name, data.name)}
+        if getattr(data, "shape", None):
+            changes["shape"] = tuple(map(value, data.shape))
+        if getattr(data, "dim_tags", None):
+            changes["dim_tags"] = tuple(
+                Strided(value(t.stride)) if isinstance(t, Strided) else t for t in data.dim_tags
+            )
+        if isinstance(getattr(data, "offset", None), prim.ExpressionNode):
+            changes["offset"] = value(data.offset)
+        return replace(data, **changes)
+
+    def said(assertion: Any) -> Any:
+        arrays = {
+            part: names.get(getattr(assertion, part), getattr(assertion, part))
+            for part in ("array", "first", "second")
+            if hasattr(assertion, part)
+        }
+        if isinstance(assertion, Within):
+            arrays |= {"lower": value(assertion.lower), "upper": value(assertion.upper)}
+        return replace(assertion, **arrays)
+
+    return renamed(kernel, Renaming(names, {})).with_(
+        args=tuple(map(declared, kernel.args)),
+        temporaries=tuple(map(declared, kernel.temporaries)),
+        assumptions=Domain((), _sets.rename(kernel.assumptions.set, names)),
+        assertions=in_order(tuple(map(said, kernel.assertions))),
+    )
+
+
+@transform
+def set_argument_order(kernel: Kernel, arg_names: kind.Names, *, unchecked: bool = False) -> Change:
+    """Say in which order the generated function takes its arguments.
+
+    Before: ``scale(n; a[n]) -> b[n]``, ``scale(int n, float *a, float *b)``
+    After (``"b, a, n"``): ``scale(float *b, float *a, int n)``
+
+    :arg arg_names: all arguments, in their new order.
+    :raises IllegalTransformError: where that is their order already.
+    """
+    wanted = kind.names_in(arg_names)
+    for name in wanted:
+        if name not in kernel.arg_by_name:
+            raise UnknownNameError("argument", name, kernel.arg_by_name)
+    missing = [n for n in kernel.arg_by_name if n not in wanted]
+    if missing or len(set(wanted)) < len(wanted):
+        raise InvalidArgumentError(
+            "arg_names names each argument once, and "
+            + (f"lacks {', '.join(map(repr, missing))}" if missing else "one of them twice")
+        )
+    if wanted == tuple(kernel.arg_by_name):
+        raise IllegalTransformError("the arguments have this order already")
+    new = kernel.with_(args=tuple(kernel.arg_by_name[n] for n in wanted))
+    return Change(new, arguments={n: n for n in wanted})
+
+
+@transform
+def remove_unused_arguments(kernel: Kernel, *, unchecked: bool = False) -> Change:
+    """Forget arguments that nothing needs.
+
+    Before: ``scale(n, m; a[n], c[m]) -> b[n]``, ``b[i] = 2*a[i]``
+    After: ``scale(n; a[n]) -> b[n]``
+
+    :raises IllegalTransformError: where all are needed.
+    """
+    idle: frozenset[str] = frozenset()
+    while more := kernel.arg_by_name.keys() - names_needed(kernel, idle) - idle:
+        idle |= more
+    if not idle:
+        raise IllegalTransformError("the kernel needs all of its arguments")
+    kept = tuple(a for a in kernel.args if a.name not in idle)
+    return Change(kernel.with_(args=kept), arguments={a.name: a.name for a in kept})

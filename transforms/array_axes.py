@@ -1,0 +1,192 @@
+"""Axes of arrays: one split in two, and arrays one behind the other along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit import _arguments as kind
+from loopkit._arrays import ArrayArg, TemporaryVariable
+from loopkit._change import Change
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, Witness
+from loopkit._expression import replace_accesses
+from loopkit._kernel import Kernel
+from loopkit._match import read_names
+from loopkit._nodes import Expression
+from loopkit._simplify import simplify
+from loopkit._transform import transform
+from loopkit.transforms import _common
+from loopkit.transforms._common import simplified, with_arrays, with_statements
+from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms.storage import checked_axis
+
+Array = ArrayArg | TemporaryVariable
+Indices = tuple[Expression, ...]
+Access = Callable[[Indices], Indices]
+
+
+@transform
+def split_array_dim(
+    kernel: Kernel,
+    arrays_and_axes: kind.ArrayAxes,
+    count: kind.Positive,
+    *,
+    unchecked: bool = False,
+) -> Change:
+    """Split an axis of temporaries in two.
+
+    Before: ``t[64]``, ``t[i]``
+    After (``("t", 0), 16``): ``t[4, 16]``, ``t[i // 16, i % 16]``
+
+    Where the loop over ``i`` is split alike, the subscripts are ``t[i_outer, i_inner]``.  A last
+    part that is not full has elements that nobody uses.
+
+    :arg arrays_and_axes: ``("t", 0)``, or ``("t", 0, "F")`` for the inner part in front of the
+        outer one; or a list of such.
+    :arg count: the length of the inner axis.
+    :raises IllegalTransformError: for an argument, whose cells are where the caller has them; for
+        a temporary with a layout of its own.
+    """
+    if not arrays_and_axes:
+        raise InvalidArgumentError("arrays_and_axes names no array")
+    for name, axis, order in arrays_and_axes:
+        kernel = _split(kernel, name, axis, count, order)
+    return Change(kernel)
+
+
+def _split(kernel: Kernel, name: str, axis: int, count: int, order: str) -> Kernel:
+    array = kernel.array(name)
+    _check_plain(array)
+    shape = array.shape or ()
+    at = checked_axis(axis, len(shape), name)
+
+    def both(outer: Expression, inner: Expression) -> Indices:
+        return (outer, inner) if order == "C" else (inner, outer)
+
+    extents = both(simplify(_parts(shape[at], count)), count)
+
+    def access(indices: Indices) -> Indices:
+        index = indices[at]
+        inner = prim.Remainder(index, count)
+        return (*indices[:at], *both(prim.FloorDiv(index, count), inner), *indices[at + 1 :])
+
+    return _reindexed(
+        kernel, {name: name}, {name: access}, (*shape[:at], *extents, *shape[at + 1 :])
+    )
+
+
+def _parts(extent: Expression, count: int) -> Expression:
+    return prim.FloorDiv(prim.Sum((extent, count - 1)), count)
+
+
+@transform
+def concatenate_arrays(
+    kernel: Kernel,
+    array_names: kind.Names,
+    new_name: kind.NewName = None,
+    axis_nr: kind.Integer = 0,
+    *,
+    unchecked: bool = False,
+) -> Change:
+    """Make temporaries one, in which they lie one behind the other along an axis.
+
+    Before: ``u[16]``, ``v[8]``, ``u[i] + v[j]``
+    After (``"u, v", "w"``): ``w[24]``, ``w[i] + w[16 + j]``
+
+    :arg array_names: temporaries of one type, one memory, and equal extents on all other axes.
+    :arg new_name: what the whole is called; as the first of them with ``_cat`` behind it if None.
+    :arg axis_nr: the axis, from the end if negative.
+    :raises IllegalTransformError: for arguments, which are the caller's, and for temporaries that
+        differ.
+    """
+    names = kind.names_in(array_names)
+    if len(set(names)) < 2 or len(set(names)) < len(names):
+        raise InvalidArgumentError("array_names names two different temporaries at least")
+    arrays = [kernel.array(name) for name in names]
+    for array in arrays:
+        _check_plain(array)
+        _check_alike(arrays[0], array, axis_nr)
+    shape = arrays[0].shape or ()
+    at = checked_axis(axis_nr, len(shape), names[0])
+    whole = _common.new_name(kernel, new_name, f"{names[0]}_cat")
+    start: Expression = 0
+    moves = {}
+    for array in arrays:
+        moves[array.name] = _moved(at, start)
+        start = simplify(prim.Sum((start, (array.shape or ())[at])))
+    return Change(
+        _reindexed(
+            kernel, dict.fromkeys(names, whole), moves, (*shape[:at], start, *shape[at + 1 :])
+        )
+    )
+
+
+def _moved(at: int, start: Expression) -> Access:
+    """Subscripts that begin at ``start`` along an axis."""
+    return lambda i: (*i[:at], prim.Sum((start, i[at])), *i[at + 1 :])
+
+
+def _reindexed(
+    kernel: Kernel, new: Mapping[str, str], accesses: Mapping[str, Access], shape: Indices
+) -> Kernel:
+    """Arrays with other names, subscripts and one shape; those that become one are merged."""
+    for name in new:
+        using = {s.id for s in kernel.statements if name in read_names(kernel, s)}
+        kernel = expand_rules_that_use(kernel, name, using)
+
+    def access(name: str, indices: Indices) -> Expression | None:
+        if name not in new:
+            return None
+        return prim.Subscript(prim.Variable(new[name]), accesses[name](indices))
+
+    users = [s for s in kernel.statements if not s.names.isdisjoint(new)]
+    statements = {s.id: s.map_expressions(lambda e: replace_accesses(e, access)) for s in users}
+    first = next(iter(new))
+    changed = replace(kernel.array(first), name=new[first], shape=shape)
+    kernel = with_arrays(with_statements(kernel, statements), {first: changed})
+    gone = [name for name in new if name not in (first, new[name])]
+    rest = tuple(t for t in kernel.temporaries if t.name not in gone)
+    return simplified(kernel.with_(temporaries=rest), statements)
+
+
+def _check_plain(array: Array) -> None:
+    """An error for a layout that speaks of the axes as they are."""
+    if array.shape is None:
+        raise IllegalTransformError(f"the extents of '{array.name}' are not known")
+    laid_out = array.dim_tags is not None
+    if isinstance(array, TemporaryVariable):
+        laid_out |= bool(array.padding or array.swizzles or array.base_storage)
+    if laid_out:
+        raise IllegalTransformError(
+            f"'{array.name}' has a layout already, which says nothing of other axes",
+            instead="change the axes first; tag_array_axes, pad_temporary and swizzle_array then",
+        )
+
+
+def _check_alike(first: Array, array: Array, axis: int) -> None:
+    """An error where two arrays cannot be one along an axis."""
+    if isinstance(array, ArrayArg):
+        cell = (0,) * len(array.shape or ())
+        raise IllegalTransformError(
+            f"'{array.name}' is an argument: its cells lie where the caller has them",
+            witness=Witness("layout", array.name, cell),
+            instead="temporaries can be one: add_prefetch and buffer_array make them",
+        )
+    assert isinstance(first, TemporaryVariable)
+    shapes = [list(a.shape or ()) for a in (first, array)]
+    if not shapes[0]:
+        raise IllegalTransformError(f"'{first.name}' has no axes")
+    at = checked_axis(axis, len(shapes[0]), first.name)
+    for what, one, other in (
+        ("types", first.dtype, array.dtype),
+        ("memory", first.address_space, array.address_space),
+        ("numbers of axes", len(shapes[0]), len(shapes[1])),
+        ("extents", shapes[0][:at] + shapes[0][at + 1 :], shapes[1][:at] + shapes[1][at + 1 :]),
+        ("reductions", first.accumulates, array.accumulates),
+    ):
+        if one != other:
+            raise IllegalTransformError(
+                f"'{first.name}' and '{array.name}' cannot be one array: their {what} differ"
+            )

@@ -26,10 +26,14 @@ print(json.dumps({
 """
 
 LIMIT = 0.5
+"""Seconds of a processor, of a loopkit whose files are compiled."""
+
+OURS = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"}
+"""What the environment of the tests says, and that of a user does not."""
 
 
 def _measure(*, cwd: Path, **environment: str) -> dict[str, object]:
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    env = {name: value for name, value in os.environ.items() if name not in OURS}
     done = subprocess.run(
         [sys.executable, "-c", MEASURE],
         cwd=cwd,
@@ -45,11 +49,12 @@ def _measure(*, cwd: Path, **environment: str) -> dict[str, object]:
 
 
 def test_import_is_quick(tmp_path: Path) -> None:
-    _measure(cwd=tmp_path, PYTHONPATH=str(ROOT))  # once to have everything compiled and in memory
+    where = {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled")}
+    _measure(cwd=tmp_path, **where)  # once to have everything compiled and in memory
     seconds = []
     for _ in range(5):
         pace = slowness_now()
-        taken = float(str(_measure(cwd=tmp_path, PYTHONPATH=str(ROOT))["seconds"]))
+        taken = float(str(_measure(cwd=tmp_path, **where)["seconds"]))
         seconds.append(2 * taken / (pace + slowness_now()))
     assert min(seconds) <= LIMIT, f"import loopkit took {seconds} s"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gallery import NAMES, SCHEDULES, kernels
+from gallery import NAMES, SCHEDULES, kernels, load
 from pace import timed
 from refusals import still_open
 from refusals.case import schedule
@@ -48,6 +48,8 @@ OPEN: dict[tuple[str, ...], str] = {
     ),
     ("scan_rows_blocks", "a thread a number"): "running sums carried from piece to piece of a row "
     "have no counterpart in sums of pieces that blocks add up",
+    ("scan_vector", "look-back"): "a text of its own: the three launches have sums of pieces, and "
+    "sums of those, where this has sums of all numbers before a thread's",
 }
 """Schedules of the gallery that verify does not connect with their text."""
 
@@ -128,6 +130,11 @@ def test_gallery(example: str, name: str) -> None:
 @pytest.mark.parametrize(("example", "name"), [marked(*s) for s in schedules()])
 def test_gallery_backwards(example: str, name: str) -> None:
     check_verdict(gallery(example)[name], gallery(example)["plain"])
+
+
+def test_looking_back_is_equal_to_its_own_text() -> None:
+    text = forgotten(load("scan_vector").of_threads())
+    check_verdict(text, gallery("scan_vector")["look-back"])
 
 
 PAIRS = [

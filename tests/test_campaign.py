@@ -96,6 +96,12 @@ def unchecked(drawn: Drawn, *calls: Call) -> tuple[Truth, lk.Kernel]:
     return Truth(plain, 3), kernel
 
 
+def test_sizes_of_a_witness_are_tried_first():
+    truth = Truth(RECURRENCE.make(), 3)
+    tried = [case.sizes["n"] for case in truth.cases(truth.kernel, 3, {}, {"n": 11})]
+    assert tried[:2] == [11, 12]
+
+
 def test_without_the_checker_results_go_wrong(monkeypatch):
     """What the campaign is for: of the same steps, unproven, many change the results."""
     monkeypatch.setattr("loopkit._transform._proven", lambda kernel, change, step: None)

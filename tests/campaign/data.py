@@ -57,8 +57,8 @@ def candidates(
     if first == WIDE and depth(kernel) <= 2:
         several.insert(0, tuple(first.values()))  # type: ignore[arg-type]
     elif first and max(first.values()) ** max(1, depth(kernel)) <= _LARGEST:
-        for more in (1, 0):
-            several.insert(0, tuple(first.get(n, 3) + more for n in names))  # type: ignore[arg-type]
+        for larger in (1, 0):
+            several.insert(0, tuple(first.get(n, 3) + larger for n in names))  # type: ignore[arg-type]
     for values in several:
         sizes = dict(zip(names, values, strict=True))
         sizes |= {n: values[at % len(values)] for at, n in enumerate(more)}

@@ -18,7 +18,7 @@ from math import prod
 
 from loopkit import _promotion as dt
 from loopkit._collectives import LOOKBACK
-from loopkit._errors import IllegalTransformError
+from loopkit._errors import IllegalTransformError, counted
 from loopkit._frozen import dataclass
 from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
@@ -137,7 +137,7 @@ def described(block: tuple[int, int, int], axes: tuple[int, ...], ways: tuple[st
     """Who combines, and how, in words."""
     count = prod(block[axis] for axis in axes)
     words = " then ".join(dict.fromkeys(_WORDS[way] for way in ways)) or "alone"
-    return f"{count} thread{'s' * (count != 1)}, {words}"
+    return f"{counted(count, 'thread')}, {words}"
 
 
 _WORDS = {

@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._called import fitting_type
 from loopkit._contents import Contents, contents_of
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, UnknownNameError, counted
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
@@ -236,7 +236,9 @@ def _check_swizzles(temporary: TemporaryVariable) -> None:
         raise InvalidArgumentError(f"an axis of '{name}' is swizzled twice")
     rank = len(temporary.shape) if isinstance(temporary.shape, tuple) else 0
     if rank and any(axis >= rank for s in swizzles for axis in (s.axis, s.by)):
-        raise InvalidArgumentError(f"'{name}' has {rank} axes, and is swizzled along others")
+        raise InvalidArgumentError(
+            f"'{name}' has {counted(rank, 'axis', 'axes')}, and is swizzled along others"
+        )
 
 
 Argument = ArrayArg | ValueArg

@@ -52,6 +52,12 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
     return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?" if near else otherwise
 
 
+def counted(number: int | str, noun: str, several: str = "") -> str:
+    """``1 block``, ``1,024 blocks``, ``n axes``"""
+    text = number if isinstance(number, str) else f"{number:,}"
+    return f"{text} {noun if text == '1' else several or noun + 's'}"
+
+
 @dataclass(frozen=True)
 class Instance:
     """One execution of a statement: its id and the value of each of its inames."""
@@ -71,7 +77,14 @@ class Witness:
     ``source`` and ``sink`` are the two statement instances, ``cell`` the index
     they share in ``array``, ``parameters`` the sizes for which it happens.
     ``suggestions`` say what would be legal; they may be found only when they are read.
+    ``refused`` is, of a step, the lineage and the kernel that it would have given: what
+    ``picture()`` is drawn from.
     """
+
+    if TYPE_CHECKING:
+
+        def picture(self) -> WitnessPicture:
+            """The two instances, the order they have and the one they would get."""
 
     kind: str
     array: str | None = None
@@ -80,6 +93,7 @@ class Witness:
     sink: Instance | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
     suggestions: Sequence[str] = field(default=(), compare=False, repr=False)
+    refused: tuple[Lineage, Kernel] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         where = ", ".join(map(str, filter(None, (self.source, self.sink))))
@@ -179,8 +193,8 @@ class WitnessError(LoopkitError):
     """The base of errors that show one concrete case in ``witness``.
 
     ``suggestions`` are changes that were tried and are legal.  They are looked for
-    when somebody first reads them or the message.  ``refused`` is, of a step, the lineage and the
-    kernel that it would have given: what ``picture()`` is drawn from.
+    when somebody first reads them or the message.  ``refused`` is that of the witness, and there
+    where no case was found, too.
     """
 
     if TYPE_CHECKING:
@@ -195,6 +209,12 @@ class WitnessError(LoopkitError):
         self.witness = witness
         self.suggestions: Sequence[str] = ()
         self.refused: tuple[Lineage, Kernel] | None = None
+
+    def refuse(self, lineage: Lineage, kernel: Kernel) -> None:
+        """Say which step it was, so that its witness can be drawn."""
+        self.refused = lineage, kernel
+        if self.witness is not None:
+            self.witness = replace(self.witness, refused=self.refused)
 
     def suggest(self, suggestions: Sequence[str]) -> None:
         """Add what would make the step legal, which may be found only when it is read."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from loopkit import _promotion as dt
-from loopkit._errors import TypeInferenceError, nearest
+from loopkit._errors import TypeInferenceError, counted, nearest
 from loopkit._promotion import RunTime, Typed
 
 _OF_MATH = (
@@ -79,7 +79,7 @@ def check_call(name: str, count: int, asked: Callable[[], str]) -> None:
         )
     if count != arity:
         raise TypeInferenceError(
-            f"'{name}' takes {arity} argument{'s' * (arity > 1)}, not {count}",
+            f"'{name}' takes {counted(arity, 'argument')}, not {count}",
             asked=asked(),
         )
 

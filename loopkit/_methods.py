@@ -148,7 +148,8 @@ def _attach() -> None:
                 setattr(kind, name, method)
     for name in registered:
         setattr(Kernel, name, _Later(name))
-    WitnessError.picture = _plot.picture  # type: ignore[method-assign, assignment]
+    for owner in (WitnessError, Witness):
+        setattr(owner, "picture", _plot.picture)  # noqa: B010 - mypy
 
 
 _attach()

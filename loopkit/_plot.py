@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from loopkit._errors import WitnessError
+from loopkit._errors import Witness, WitnessError
 from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
@@ -223,11 +223,13 @@ def plot_roofline(
     return costs_of(kernel, given, device).plot_roofline(measured=measured)
 
 
-def picture(error: WitnessError) -> WitnessPicture:
-    """The two instances of the witness, the order they have and the one they would get.
+def picture(refusal: WitnessError | Witness) -> WitnessPicture:
+    """The two instances of a witness, the order they have and the one they would get.
 
-    Raises :class:`~loopkit.InvalidArgumentError` where the error has no such instances.
+    Raises :class:`~loopkit.InvalidArgumentError` where there are no such instances.
     """
     from loopkit._pictures.witness import witness_picture
 
-    return witness_picture(error)
+    if isinstance(refusal, Witness):
+        return witness_picture(refusal, str(refusal))
+    return witness_picture(refusal.witness, refusal.why)

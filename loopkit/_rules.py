@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pymbolic.primitives as prim
 
 from loopkit import _budget
-from loopkit._errors import ParseError
+from loopkit._errors import ParseError, counted
 from loopkit._expression import ExpressionMapper, is_constant, nodes_of, substitute, without_tags
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._nodes import Expression, tagged_like
@@ -77,7 +77,7 @@ class _Counter:
         """What one use of a rule stands for."""
         if len(arguments) != len(rule.arguments):
             raise ParseError(
-                f"'{rule.name}' takes {len(rule.arguments)} arguments, "
+                f"'{rule.name}' takes {counted(len(rule.arguments), 'argument')}, "
                 f"but is used with {len(arguments)}"
             )
         body = self.of_body(rule)

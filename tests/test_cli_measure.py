@@ -112,7 +112,7 @@ def test_costs_that_cannot_be_shown(
         (["show", "kernels.py:split", "n=64", "--history"], ["counting"]),
         (["show", "kernels.py:split", "--costs"], ["counting"]),
         (["show", "kernels.py:split", "--sass", "--arch", "sm_90a"], ["compiling"]),
-        (["view", "kernels.py:split", "n=64"], ["replaying 1 steps, compiling, counting"]),
+        (["view", "kernels.py:split", "n=64"], ["replaying 1 step, compiling, counting"]),
         (
             ["measure", "kernels.py:split", "n=20", "alpha=2", *QUICK],
             ["making data", "compiling", "measuring", "counting"],

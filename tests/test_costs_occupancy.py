@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import loopkit as lk
 from loopkit._costs.devices import CAPABILITIES, DEVICES
-from loopkit._costs.occupancy import Tail, blocks_at_once, waves_of
+from loopkit._costs.occupancy import Tail, blocks_at_once
 from loopkit._errors import ResourceError
 
 #: Threads a block, registers a thread, bytes of shared memory a block, and the blocks at once that
@@ -191,12 +191,12 @@ def test_the_last_wave(blocks: int, multiprocessors: int, each: int) -> None:
 
 def test_it_says_what_limits() -> None:
     h100 = DEVICES["H100 SXM"]
-    found = blocks_at_once(h100.capability, 256, 119, 8320)
+    found = h100.occupancy(threads=256, registers=119, shared=8320)
     assert str(found) == (
         "2 blocks a multiprocessor, 16 of 64 warps (25%), limited by registers\n"
         "  blocks that there is room for: warps 8, blocks 32, registers 2, shared memory 24"
     )
-    assert str(waves_of(h100, found, 300)) == (
+    assert str(h100.tail(found, 300)) == (
         "2 waves of 264 blocks, the last of 36:\n"
         "  43.2% of the places for blocks stay empty, 24.2% of the multiprocessors' time"
     )

@@ -57,4 +57,4 @@ def test_a_statement_lights_up_in_all_that_shows_it(browser: Any, site: Path) ->
     tab.hover(".lk-nest [data-lk-s='0']")
     lit = tab.evaluate(outlines, drawn)
     tab.close()
-    assert lit.count("solid") >= 23, "moments that run"
+    assert lit.count("solid") >= 23, "points of the picture"

@@ -100,7 +100,7 @@ def test_a_schedule() -> None:
         ("ij;j", "a, b", "spec is operands and a result"),
         ("i->j->k", "a", "spec is operands and a result"),
         ("i\u0131,i", "a, b", "spec is operands and a result"),
-        ("ij,j", "a", "has 2 operands, but 1 names are given"),
+        ("ij,j", "a", "has 2 operands, and is given 1 name"),
         ("ij->k", "a", "the result has 'k', and no operand has"),
         ("ij->ii", "a", "the result has 'i' twice"),
         ("ij,i", "a, a", "'a' has 2 axes as 'ij' and 1 as 'i'"),

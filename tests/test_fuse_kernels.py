@@ -186,7 +186,7 @@ def test_sizes_that_are_fixed() -> None:
     ("kernels", "more", "why"),
     [
         ([], {}, "at least one kernel"),
-        ([twice], {"suffixes": ["a", "b"]}, "1 kernels, but 2 suffixes"),
+        ([twice], {"suffixes": ["a", "b"]}, "1 kernel, but 2 suffixes"),
         ([twice], {"suffixes": ["-"]}, "suffix"),
         ([twice, more], {"data_flow": [("b", 0, 1)]}, "kernel 0 writes no argument 'b'"),
         ([twice, more], {"data_flow": [("a", 0, 2)]}, "the kernels are numbers 0 to 1"),

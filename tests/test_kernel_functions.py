@@ -290,11 +290,11 @@ def test_values() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[i]: b[i, j] = scaled([i]: a[i, j])", "takes 2 arguments, and 1 are given"),
-        ("[i]: b[i, j] = scaled([i]: a[i, j], 2, n, m)", "takes 2 arguments, and 4 are given"),
-        ("[i]: b[i], [i]: c[i] = scaled([i]: a[i, j], 2)", "has 1 results, and 2 are assigned"),
-        ("[i]: b[i, j] = scaled(a, 2)", "'x' has 1 axes, and what is given has 0"),
-        ("[i, j]: b[i, j] = scaled([i]: a[i, j], 2)", "'y' has 1 axes, and what is given has 2"),
+        ("[i]: b[i, j] = scaled([i]: a[i, j])", "takes 2 arguments, and is given 1"),
+        ("[i]: b[i, j] = scaled([i]: a[i, j], 2, n, m)", "takes 2 arguments, and is given 4"),
+        ("[i]: b[i], [i]: c[i] = scaled([i]: a[i, j], 2)", "has 1 result, and is assigned to 2"),
+        ("[i]: b[i, j] = scaled(a, 2)", "'x' has 1 axis, and what is given has 0"),
+        ("[i, j]: b[i, j] = scaled([i]: a[i, j], 2)", "'y' has 1 axis, and what is given has 2"),
         ("[i]: b[i, j] = scaled([i]: a[i, j], [i]: a[i, j])", "'c' is a value, and a part"),
         ("[i]: b[i, j] = scaled([j]: a[i, j], 2)", "where 'i' runs over another range"),
         ("[q]: b[q, j] = scaled([q]: a[q, j], 2)", "the iname 'q' of a part has no domain"),

@@ -57,7 +57,7 @@ def there(page: Any, picture: int) -> int:
 
 
 def said(page: Any, picture: int) -> str:
-    captions = page.locator(".lk-time").nth(picture).locator(".lk-moment span:visible")
+    captions = page.locator(".lk-time").nth(picture).locator(".lk-now-is span:visible")
     assert captions.count() == 1
     return str(captions.inner_text())
 

@@ -82,7 +82,7 @@ def test_points_their_order_and_their_threads_are_those_of_the_loops(
     for point in picture.points:
         values = parts(*point.place)
         assert point.time == ranks[steps[point.place]]
-        assert picture.moments[point.time] == (
+        assert picture.turns[point.time] == (
             ", ".join(f"{name} = {values[name]}" for name in loops) or "the only one"
         )
         x = [values[name] for name, tag in tags.items() if tag == "l.0"]
@@ -101,7 +101,7 @@ def test_points_their_order_and_their_threads_are_those_of_the_loops(
     wide = sj if "j_inner" in tags else 1
     for place, cell in drawn.items():
         values = parts(*place)
-        if len(picture.moments) > 1:
+        if len(picture.turns) > 1:
             assert cell.label == str(ranks[steps[place]])
         x = [values[name] for name, tag in tags.items() if tag == "l.0"]
         y = [values[name] for name, tag in tags.items() if tag == "l.1"]
@@ -174,7 +174,10 @@ def test_inames_that_are_not_shown_are_summed_and_that_is_said() -> None:
     assert {p.place: p.instances for p in picture.points} == {
         (i, j): i + 1 for i in range(4) for j in range(4)
     }
-    assert "40 instances on 16 places, up to 4 on each: other inames are summed" in str(picture)
+    assert (
+        "40 instances in 40 turns, on 16 places, up to 4 on each: other inames are summed"
+        in str(picture)
+    )
     slices = knl.plot_domain("insn_update", n=4).figure().grids
     assert [(grid.title, len(grid.cells)) for grid in slices] == [
         (f"k = {k}", 4 * (4 - k)) for k in range(4)

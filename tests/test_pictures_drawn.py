@@ -10,6 +10,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,14 +137,14 @@ def test_arrows_lead_from_cell_to_cell() -> None:
     scene = PICTURES["domain"].scene()
     boxes: dict[str, Box] = {}
     for mark in scene.marks:
-        if isinstance(mark, Box) and (moment := re.search(r"moment (\d+) of", mark.title)):
-            boxes[moment[1]] = mark
+        if isinstance(mark, Box) and (turn := re.search(r"turn (\d+) of", mark.title)):
+            boxes[turn[1]] = mark
     arrows = 0
     for mark in scene.marks:
-        if isinstance(mark, Stroke) and mark.title.startswith("one thread, from moment"):
+        if isinstance(mark, Stroke) and mark.title.startswith("one thread, from turn"):
             ends = mark.pieces[0][0], mark.pieces[0][-1]
-            for (x, y), moment in zip(ends, re.findall(r"\d+", mark.title), strict=True):
-                box = boxes[moment]
+            for (x, y), turn in zip(ends, re.findall(r"\d+", mark.title), strict=True):
+                box = boxes[turn]
                 assert box.x < x < box.x + box.width and box.y < y < box.y + box.height
             arrows += 1
     assert arrows == 80
@@ -172,7 +173,7 @@ def test_html_is_one_element_with_nothing_from_elsewhere(picture: Picture) -> No
     assert picture._repr_mimebundle_(include=["text/plain"]).keys() == {"text/plain"}
 
 
-def test_a_slider_has_a_step_for_each_moment() -> None:
+def test_a_slider_has_a_step_for_each_turn() -> None:
     picture = PICTURES["domain"]
     frames = picture.figure().frames
     html = picture.html()
@@ -185,19 +186,21 @@ def test_a_slider_has_a_step_for_each_moment() -> None:
 
 
 def test_names_cannot_break_out() -> None:
-    picture = PICTURES["domain"]
-    hostile = replace(
-        picture,
-        statement=HOSTILE,
-        axes=(HOSTILE, HOSTILE),
-        moments=(HOSTILE,) * 81,
-        tiles=(HOSTILE,) * 9,
-        at=((HOSTILE, HOSTILE),),
-    )
-    plain = ET.fromstring(picture.svg())
-    root = ET.fromstring(hostile.svg())
-    assert [e.tag for e in root.iter()] == [e.tag for e in plain.iter()]
-    assert Tags.of(hostile.html()) == Tags.of(picture.html())
+    def with_name(name: str) -> Any:
+        return replace(
+            PICTURES["domain"],
+            statement=name,
+            axes=(name, name),
+            turns=(name,) * 81,
+            tiles=(name,) * 9,
+            at=((name, name),),
+        )
+
+    hostile = with_name(HOSTILE)
+    plain = with_name(re.sub(r"[^\w\s-]", "x", HOSTILE))  # it takes as many lines
+    tags = [[e.tag for e in ET.fromstring(one.svg()).iter()] for one in (hostile, plain)]
+    assert tags[0] == tags[1]
+    assert Tags.of(hostile.html()) == Tags.of(plain.html())
     assert "\x1b" not in hostile.html()
     assert "\x1b" not in str(hostile) and "\u202e" not in str(hostile)
     assert "alert" in str(hostile)  # it is shown, as text

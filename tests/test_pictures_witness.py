@@ -44,12 +44,12 @@ def near(points: Iterable[Key], pair: Iterable[Mapping[str, int]]) -> set[Key]:
 
 
 def ranked(keys: Mapping[Key, Key]) -> dict[Key, int]:
-    """The moment of each point: how many different times come before its own."""
+    """The turn of each point: how many different times come before its own."""
     times = sorted(set(keys.values()))
     return {point: times.index(time) for point, time in keys.items()}
 
 
-def moments(picture: WitnessPicture, which: str) -> dict[Key, int]:
+def turns(picture: WitnessPicture, which: str) -> dict[Key, int]:
     runs = getattr(picture, which)
     return {tuple(v for _, v in run.values): run.time for run in runs}
 
@@ -60,8 +60,8 @@ def test_an_order_that_is_turned_around() -> None:
     assert error.witness is not None and error.witness.source and error.witness.sink
     pair = [error.witness.source.inames, error.witness.sink.inames]
     points = near(itertools.product(range(1, 40), range(30)), pair)
-    assert moments(picture, "in_text") == ranked({(i, j): (i, j) for i, j in points})
-    assert moments(picture, "scheduled") == ranked({(i, j): (j, i) for i, j in points})
+    assert turns(picture, "in_text") == ranked({(i, j): (i, j) for i, j in points})
+    assert turns(picture, "scheduled") == ranked({(i, j): (j, i) for i, j in points})
     html = error._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
     assert html.count("<svg") == 1 and "has written it" in html.partition("<svg")[0]
     first, second = (tuple(inames.values()) for inames in pair)
@@ -70,7 +70,7 @@ def test_an_order_that_is_turned_around() -> None:
     assert have.head and get.head and have.through == get.through[::-1]
     seat = {(c.row, c.column): c for c in text.cells}
     labels = [seat[place].label for place in have.through]
-    assert labels == [str(moments(picture, "in_text")[p]) for p in (first, second)]
+    assert labels == [str(turns(picture, "in_text")[p]) for p in (first, second)]
     (outline,) = cell.outlines
     ((row, column),) = outline.cells
     assert (int(cell.rows[row]), int(cell.columns[column])) == error.witness.cell == first
@@ -83,7 +83,7 @@ def test_tiles_that_cut_a_dependence() -> None:
     assert error.witness is not None and error.witness.source and error.witness.sink
     pair = [error.witness.source.inames, error.witness.sink.inames]
     points = near(itertools.product(range(1, 40), range(30)), pair)
-    assert moments(picture, "scheduled") == ranked({(i, j): (j // 4, i, j) for i, j in points})
+    assert turns(picture, "scheduled") == ranked({(i, j): (j // 4, i, j) for i, j in points})
 
 
 def test_instances_at_the_same_time_have_no_order() -> None:

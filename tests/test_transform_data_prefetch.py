@@ -774,7 +774,7 @@ def test_wrong_number_of_names():
         InvalidArgumentError,
         lambda: tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"], dim_arg_names=["x"]),
     )
-    assert "1 names for 2 axes" in text
+    assert "1 name for 2 axes" in text
 
 
 # }}}
@@ -899,7 +899,7 @@ def test_split_inames_in_footprints():
         ("d[0:4, :]", {}, "no access lies in the footprint"),
         ("d[4:4, :]", {}, "the range of axis 0 of 'd' is empty"),
         ("d[0:8:2, :]", {}, "has a step\na range is written lower:upper"),
-        ("d[:]", {}, "has 1 indices, but 'd' has 2 axes"),
+        ("d[:]", {}, "has 1 index, but 'd' has 2 axes"),
         ("d[:", {}, "a name, or one use of it such as 'd"),
         ("d[:, :]", {"footprint_subscripts": "i, k"}, "is given twice"),
     ],

@@ -157,7 +157,7 @@ def test_symbolic_stride():
 
 
 def test_axis_refusals():
-    with pytest.raises(InvalidArgumentError, match="has 1 tags, but 'a' has 2 axes"):
+    with pytest.raises(InvalidArgumentError, match="has 1 tag, but 'a' has 2 axes"):
         arrays().tag_array_axes("a", "N0")
     with pytest.raises(InvalidArgumentError, match="each of N0, N1"):
         arrays().tag_array_axes("a", "N0,N0")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pymbolic.primitives as prim
 
 from loopkit._check.instance_maps import lineage_of
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._expression import substitute, to_text
 from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside
 from loopkit._hidden import hidden
@@ -44,8 +44,9 @@ def footprint(
         if len(indices) != rank:
             shown = ", ".join(":" if isinstance(i, slice) else to_text(i) for i in indices)
             raise InvalidArgumentError(
-                f"footprint_subscripts: {name}[{shown}] has {len(indices)} "
-                f"indices, but '{name}' has {rank} axes"
+                f"footprint_subscripts: {name}[{shown}] has "
+                f"{counted(len(indices), 'index', 'indices')}, but '{name}' has "
+                f"{counted(rank, 'axis', 'axes')}"
             )
         split = _split_inames(kernel, first)
         cells: list[Expression] = []

@@ -11,7 +11,7 @@ import numpy as np
 from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import ArrayArg, Nested, TemporaryVariable, strides_of
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._footprint import Axis
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel
@@ -198,7 +198,7 @@ def name_axes(
     if len(wanted) not in (rank, len(kept)):
         count = str(rank) if rank == len(kept) else f"{rank} (or {len(kept)})"
         raise InvalidArgumentError(
-            f"{argument} has {len(wanted)} names for {count} axes",
+            f"{argument} has {counted(len(wanted), 'name')} for {counted(count, 'axis', 'axes')}",
             instead="give one name per axis",
         )
     if len(wanted) == rank:

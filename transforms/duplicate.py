@@ -8,7 +8,7 @@ from dataclasses import replace
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import Tag, parse_tag
@@ -79,7 +79,9 @@ def duplicate_inames(
     old = inames_in(kernel, inames)
     given = [None] * len(old) if new_inames is None else list(kind.names_in(new_inames))
     if len(given) != len(old):
-        raise InvalidArgumentError(f"{len(old)} inames are duplicated, {len(given)} names given")
+        raise InvalidArgumentError(
+            f"{counted(len(given), 'name')} given for {counted(len(old), 'iname')}"
+        )
     names: dict[str, str] = {}
     for iname, name in zip(old, given, strict=True):
         default = iname + suffix if suffix else f"{iname}_0"

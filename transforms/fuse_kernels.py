@@ -19,7 +19,7 @@ from loopkit._check import check_change
 from loopkit._check.instance_maps import lineage_of
 from loopkit._contents import Contents
 from loopkit._device_functions import joined_functions
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel
 from loopkit._make import infer_known_types
@@ -122,7 +122,9 @@ def _suffixes(given: Any, count: int) -> Sequence[str]:
         return [""] * count
     found = [kind.text("a suffix", s) for s in kind.items("suffixes", given, "a list of texts")]
     if len(found) != count:
-        raise InvalidArgumentError(f"{count} kernels, but {len(found)} suffixes")
+        raise InvalidArgumentError(
+            f"{counted(count, 'kernel')}, but {counted(len(found), 'suffix', 'suffixes')}"
+        )
     for suffix in found:
         check_identifier(f"a{suffix}", "a name with its suffix")
     return found

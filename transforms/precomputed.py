@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError, counted
 from loopkit._expression import called_names, replace_accesses, substitute, to_text, variable_names
 from loopkit._footprint import Axis, Use
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
@@ -231,7 +231,8 @@ def _axis_number(rule: SubstitutionRule, axis: str | int, argument: str) -> int:
         return rule.arguments.index(axis)
     if not 0 <= axis < len(rule.arguments):
         raise InvalidArgumentError(
-            f"{argument}: '{rule.name}' has {len(rule.arguments)} arguments; there is no {axis}"
+            f"{argument}: '{rule.name}' has {counted(len(rule.arguments), 'argument')}; "
+            f"there is no {axis}"
         )
     return axis
 

@@ -26,7 +26,13 @@ from loopkit._arrays import (
     strides_of,
 )
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError, Witness
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    UnknownNameError,
+    Witness,
+    counted,
+)
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -156,7 +162,8 @@ def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, .
         given = list(tags)
     if len(given) != rank:
         raise InvalidArgumentError(
-            f"dim_tags has {len(given)} tags, but '{name}' has {rank} axes",
+            f"dim_tags has {counted(len(given), 'tag')}, but '{name}' has "
+            f"{counted(rank, 'axis', 'axes')}",
             instead=f"give one tag per axis, such as {','.join(map(str, by_c))!r}",
         )
     parsed = tuple(_parse_dim_tag(tag) for tag in given)
@@ -191,7 +198,7 @@ def checked_axis(axis: int, rank: int, name: str) -> int:
     """The number of an axis, which may be given from the end."""
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
-            f"'{name}' has {rank} axes; there is no axis {axis}",
+            f"'{name}' has {counted(rank, 'axis', 'axes')}; there is no axis {axis}",
             instead=f"axes are 0 to {rank - 1}" if rank else "a scalar has none",
         )
     return axis % rank

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from loopkit._arrays import TemporaryVariable, storage_shape, strides_of, swizzles_of
+from loopkit._errors import counted
 from loopkit._nodes import Expression
 from loopkit._places import shared_storage
 from loopkit._program import ArrayParam
@@ -149,7 +150,7 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
         point = recorder.point(there, subject.sizes)
         count = lacking.value(point)
         if count > 0:
-            what = f"calls allocate {count} elements too few for '{param.name}'"
+            what = f"calls allocate {counted(str(count), 'element')} too few for '{param.name}'"
             sizes = subject.sizes_at(point)
             recorder.wrong("memory", what, line, array=param.name, sizes=sizes)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopkit._errors import counted
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit._tree import common_prefix
 from loopkit.codegen.c.tree import For, Let
@@ -45,7 +46,10 @@ def check_order(subject: Subject, recorder: Recorder) -> None:
             shared = len(common_prefix((own, before[1])))
             due = len(common_prefix((path, paths[before[0]])))
             if shared != due:
-                what = f"'{statement}' shares {shared} loops with '{before[0]}' instead of {due}"
+                what = (
+                    f"'{statement}' shares {counted(shared, 'loop')} with '{before[0]}' "
+                    f"instead of {due}"
+                )
                 recorder.wrong("order", what, leaf.line, statement)
         before = (statement, own)
 

@@ -23,6 +23,7 @@ from loopkit._arrays import (
     storage_shape,
     strides_of,
 )
+from loopkit._errors import counted
 from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
@@ -120,7 +121,9 @@ class SequenceCheck:
         found = [*self.tested(given, known)]
         if len(due) != len(found):
             self.wrong(
-                "order", f"the kernel has {len(due)} launches here, but a call runs {len(found)}"
+                "order",
+                f"the kernel has {counted(len(due), 'launch', 'launches')} here, but a "
+                f"call runs {len(found)}",
             )
         for one, (other, here) in zip(due, found, strict=False):
             if isinstance(one, Launch) and isinstance(other, Program):
@@ -295,7 +298,9 @@ class SequenceCheck:
                 line += function.count("\n")
             return tuple(found)
         if len(functions) != count:
-            self.wrong("text", f"the text has {len(functions)} functions, a call runs {count}")
+            self.wrong(
+                "text", f"the text has {counted(len(functions), 'function')}, a call runs {count}"
+            )
             return None
         found, line = [], 0
         for function in functions:

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from loopkit._arrays import AddressSpace, ArrayArg, ValueArg, strides_of
+from loopkit._errors import counted
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._promotion import DType, dtype_name
@@ -59,7 +60,9 @@ class SignatureCheck(Check):
         taken = self.subject.function.parameters
         passed = self.subject.program.params
         if len(taken) != len(passed):
-            self.wrong(f"a launch passes {len(passed)} values, but the text takes {len(taken)}")
+            self.wrong(
+                f"a launch passes {counted(len(passed), 'value')}, but the text takes {len(taken)}"
+            )
             return
         written = {t.array for t in self.subject.touches if t.is_write}
         self.exchanged(written & {t.array for t in self.subject.touches if not t.is_write})

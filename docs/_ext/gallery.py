@@ -56,7 +56,8 @@ class Gallery(Directive):
         calls = [line.partition(": ") for line in self.content]
         for title, kernel in kernels.items():
             made += _schedule(title, kernel, sizes, given)
-            made += (_drawn(kernel, call) for owner, _, call in calls if owner == title)
+            for owner, _, call in calls:
+                made += _drawn(kernel, call) if owner == title else ()
         return made
 
 
@@ -67,9 +68,23 @@ def _paragraph(text: str) -> nodes.Node:
     return nodes.paragraph("", "", *(kinds[n % 2](part) for n, part in parts))
 
 
-def _drawn(kernel: Kernel, call: str) -> nodes.Node:
-    """``plot_banks("a_s", n=64)``, called on the kernel."""
-    return with_call(eval(f"knl.{call}", {"knl": kernel}), f"knl.{call}")
+#: What stands in front of each picture: what its kind shows.
+LEADS = {
+    "plot_domain": "Where the text has the points of the domain, and in which turn each runs.",
+    "plot_access": "One request of a warp: which lane touches which element, and the sectors of 32 "
+    "bytes that memory moves for it.",
+    "plot_banks": "One request of a warp to shared memory: which lane touches which bank. Words of "
+    "one bank take a wavefront each.",
+    "plot_footprint": "The cells that one block touches, and how often.",
+    "plot_loop": "What each thread of a block does in the iterations of a loop, left to right.",
+    "plot_roofline": "How fast a launch can be at most, and what sets that.",
+}
+
+
+def _drawn(kernel: Kernel, call: str) -> Iterator[nodes.Node]:
+    """``plot_banks("a_s", n=64)``, called on the kernel, behind words that say what it shows."""
+    yield _paragraph(LEADS[call.partition("(")[0]])
+    yield with_call(eval(f"knl.{call}", {"knl": kernel}), f"knl.{call}")
 
 
 def _schedule(

@@ -23,6 +23,7 @@ from loopkit._arrays import (
 )
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
+from loopkit._errors import counted
 from loopkit._expression import to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._hidden import BASE, ONE, TWO, hidden, variable
@@ -67,7 +68,7 @@ def check_bounds(check: Check, statement_id: str) -> None:
                 bad = where & there
                 if not bad.is_empty():
                     cell = tuple(new.named(i, BASE) for i in indices)
-                    end = f"which has {to_text(extent)} elements there"
+                    end = f"which has {counted(to_text(extent), 'element')} there"
                     detail = "before its first element" if is_below else end
                     side = check.side_of(at)
                     found = Violation("bounds", bad, side, array=name, cell=cell, detail=detail)

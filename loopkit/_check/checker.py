@@ -44,7 +44,7 @@ def check_change(
         from loopkit._check.violation_report import error_for
 
         error = error_for(found, model_of(lineage.root), model_of(change.kernel))
-        error.refused = lineage, change.kernel
+        error.refuse(lineage, change.kernel)
         if suggest is not None:
             error.suggest(suggest(found))
         raise error

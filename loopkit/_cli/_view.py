@@ -8,6 +8,7 @@ from pathlib import Path
 from loopkit._cli._output import Output
 from loopkit._cli._show import load
 from loopkit._cli._sizes import sizes_of
+from loopkit._errors import counted
 
 
 def view(target: str, words: Sequence[str], to: str | None, arch: str | None) -> int:
@@ -16,7 +17,7 @@ def view(target: str, words: Sequence[str], to: str | None, arch: str | None) ->
     kernel = load(target)
     path = Path(to if to is not None else f"{kernel.name}.html")
     output = Output()
-    with output.working(f"replaying {len(kernel.history)} steps, compiling, counting"):
+    with output.working(f"replaying {counted(len(kernel.history), 'step')}, compiling, counting"):
         written = kernel.view(path, arch=arch, sizes=sizes)
     output.text(str(written))
     return 0

@@ -10,7 +10,7 @@ import numpy as np
 from loopkit._arguments import at_least, integer, needed_name
 from loopkit._arrays import strides_of
 from loopkit._budget import in_turn
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._expression import to_text
 from loopkit._inspect import costs
 from loopkit._kernel import Kernel
@@ -35,7 +35,9 @@ def find_padding_multiple(
     array = kernel.array(needed_name("variable", variable))
     rank = len(array.shape or ())
     if not -rank <= integer("axis", axis) < rank:
-        raise InvalidArgumentError(f"'{variable}' has {rank} axes; there is no axis {axis}")
+        raise InvalidArgumentError(
+            f"'{variable}' has {counted(rank, 'axis', 'axes')}; there is no axis {axis}"
+        )
     unit = at_least(1)("align_bytes", align_bytes)
     if not isinstance(allowed_waste, (int, float)) or not allowed_waste >= 0:
         raise InvalidArgumentError(f"allowed_waste is a share, not {shown(allowed_waste)}")

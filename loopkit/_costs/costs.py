@@ -20,10 +20,10 @@ from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
 from loopkit._costs.on_device import OnDevice
 from loopkit._costs.operation_counts import Operation, operations_of
-from loopkit._costs.quantities import counted
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR
+from loopkit._errors import counted
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._kernel import Kernel

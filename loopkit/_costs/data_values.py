@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._expression import index_tuple, is_constant
 from loopkit._frozen import dataclass
 from loopkit._linear import NotAffineError
@@ -55,7 +55,7 @@ class Data:
         if wrong.size:
             raise InvalidArgumentError(
                 f"with these data, index {int(index[wrong[0]])} would be asked of '{array}', whose "
-                f"axis {axis} has {extent} elements"
+                f"axis {axis} has {counted(str(extent), 'element')}"
             )
 
     def at(self, name: str, indices: tuple[Rows, ...]) -> Array:

@@ -31,14 +31,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 
+from loopkit._arguments import at_least
+from loopkit._costs.occupancy import Occupancy, Tail, blocks_at_once
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._printed import Printed
 from loopkit._spelling import shown
 
 KIB, MIB = 1 << 10, 1 << 20
-SCHEDULERS = 4
-"""Of a multiprocessor: each has a quarter of the registers, an instruction a clock (P)."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,26 @@ class Device(Printed):
     def cycles(self) -> float:
         """Clocks a second of all multiprocessors together."""
         return self.multiprocessors * self.clock
+
+    def occupancy(self, threads: int, registers: int, shared: int = 0) -> Occupancy:
+        """How many blocks a multiprocessor holds at once, and what limits that.
+
+        :arg threads: of a block.
+        :arg registers: of a thread.
+        :arg shared: bytes of shared memory of a block, static and dynamic.
+        :raises ResourceError: if not even one block fits.
+        """
+        return blocks_at_once(
+            self.capability,
+            at_least(1)("threads", threads),
+            at_least(0)("registers", registers),
+            at_least(0)("shared", shared),
+        )
+
+    def tail(self, occupancy: Occupancy, blocks: int) -> Tail:
+        """In how many waves the blocks of a grid run, and what the last one leaves idle."""
+        at_once = occupancy.blocks * self.multiprocessors
+        return Tail(at_least(0)("blocks", blocks), self.multiprocessors, at_once)
 
     def __str__(self) -> str:
         text = (

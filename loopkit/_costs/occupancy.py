@@ -7,11 +7,17 @@ units, with what the driver reserves.
 
 from __future__ import annotations
 
-from loopkit._costs.devices import SCHEDULERS, Capability, Device
-from loopkit._costs.quantities import counted
-from loopkit._errors import ResourceError
+from typing import TYPE_CHECKING
+
+from loopkit._errors import ResourceError, counted
 from loopkit._frozen import dataclass
 from loopkit._printed import Printed
+
+if TYPE_CHECKING:
+    from loopkit._costs.devices import Capability
+
+SCHEDULERS = 4
+"""Of a multiprocessor: each has a quarter of the registers, an instruction a clock."""
 
 
 @dataclass(frozen=True)
@@ -147,16 +153,14 @@ class Tail(Printed):
     def __str__(self) -> str:
         if not self.blocks:
             return "no blocks"
-        waves = f"all {self.blocks:,} of at most {self.at_once:,} blocks at once"
+        waves = f"all {self.blocks:,} of at most {counted(self.at_once, 'block')} at once"
         if self.waves > 1:
-            waves = f"{self.waves:,} waves of {self.at_once:,} blocks, the last of {self.last:,}"
+            waves = (
+                f"{self.waves:,} waves of {counted(self.at_once, 'block')}, the last of "
+                f"{self.last:,}"
+            )
         return (
             f"{waves}:\n"
             f"  {self.places_lost:.1%} of the places for blocks stay empty, "
             f"{self.time_lost:.1%} of the multiprocessors' time"
         )
-
-
-def waves_of(device: Device, at_once: Occupancy, blocks: int) -> Tail:
-    """The waves of a grid of so many blocks."""
-    return Tail(blocks, device.multiprocessors, at_once.blocks * device.multiprocessors)

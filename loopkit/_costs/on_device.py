@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from loopkit._cached import cached_property
 from loopkit._costs.devices import Device
-from loopkit._costs.occupancy import Occupancy, Tail, blocks_at_once, waves_of
+from loopkit._costs.occupancy import Occupancy, Tail, blocks_at_once
 from loopkit._costs.roofline import Roofline, roofline_of
 from loopkit._costs.shown import ShownCosts
 from loopkit._errors import InvalidArgumentError, LoopkitError
@@ -57,7 +57,7 @@ class OnDevice(ShownCosts):
                 f"the waves of {self.kernel} need a grid of a known size",
                 instead="give costs(...) all sizes as numbers",
             )
-        return waves_of(self.device, self.occupancy, prod(self.grid))
+        return self.device.tail(self.occupancy, prod(self.grid))
 
     @cached_property
     def roofline(self) -> Roofline:

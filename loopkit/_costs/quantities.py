@@ -16,11 +16,6 @@ def number_text(number: float) -> str:
     return f"{number:,.0f}" if number < 1e12 else f"{number:.4g}"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 block``, ``1,024 blocks``"""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def bytes_text(number: float) -> str:
     """``201.3 MB``: powers of 1000, as data sheets have them."""
     return _scaled(number, "B")

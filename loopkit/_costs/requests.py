@@ -25,7 +25,7 @@ from loopkit._costs.launched import launch_with
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts
 from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of_touches
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
 from loopkit._hidden import is_hidden
 from loopkit._kernel import Kernel
@@ -168,7 +168,7 @@ def request_at(
     block = _index_in(block, one.calls.counted(made.grid, sizes)[2], "block")
     if not 0 <= warp * CUDA.warp < prod(extents) or isinstance(warp, bool):
         raise InvalidArgumentError(
-            f"a block of {prod(extents)} threads has no warp {warp}",
+            f"a block of {counted(prod(extents), 'thread')} has no warp {warp}",
             instead=f"warps are 0 to {(prod(extents) - 1) // CUDA.warp}",
         )
     try:

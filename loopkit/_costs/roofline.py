@@ -38,7 +38,8 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from loopkit._costs.devices import SCHEDULERS, Device
+from loopkit._costs.devices import Device
+from loopkit._costs.occupancy import SCHEDULERS
 from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass

@@ -24,6 +24,7 @@ from loopkit._costs.shown import ShownCosts
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.traffic import from_before
 from loopkit._costs.values import AccessCosts, Footprint
+from loopkit._errors import counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._poly.model import model_of
@@ -62,7 +63,7 @@ class LaunchCosts(Costs):
         """What is launched, in words."""
         if not self.loops:
             return super().launched
-        times = f"{self.times:,} time{'' if self.times == 1 else 's'}"
+        times = counted(self.times, "time")
         return f"{times}, in a loop over {', '.join(self.loops)}: {super().launched} in all"
 
     @property
@@ -103,7 +104,7 @@ class SequenceCosts(ShownCosts):
     @property
     def grids(self) -> str:
         """What is launched, in short."""
-        return f"{self.blocks:,} in {self.times:,} launch{'' if self.times == 1 else 'es'}"
+        return f"{self.blocks:,} in {counted(self.times, 'launch', 'launches')}"
 
     @property
     def shared_bytes(self) -> int:
@@ -265,8 +266,8 @@ def costs_of_call(
     """All that was counted of a call."""
     asked = None if device is None else chosen(device)
     launches = []
-    for counted in call:
-        one, counts = counted.launch, counted.counts
+    for one_call in call:
+        one, counts = one_call.launch, one_call.counts
         made = one.kernel.program()
         launches.append(
             LaunchCosts(
@@ -279,8 +280,8 @@ def costs_of_call(
                 asked=asked,
                 arch=arch,
                 number=one.number,
-                times=counted.times,
-                total_blocks=counted.blocks,
+                times=one_call.times,
+                total_blocks=one_call.blocks,
                 around=one.calls,
                 **counts.fields(),
             )

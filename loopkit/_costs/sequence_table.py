@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loopkit._costs.costs import in_all
 from loopkit._costs.table import number_or, open_or, open_parts, operation_table, parts
 from loopkit._costs.text_table import Head, Table
-from loopkit._errors import LoopkitError
+from loopkit._errors import LoopkitError, counted
 
 if TYPE_CHECKING:
     from loopkit._costs.open_sequence import OpenSequenceCosts
@@ -20,7 +20,10 @@ def sequence_parts(costs: SequenceCosts) -> Iterator[Table | str]:
     """The tables, and the remarks between them."""
     sizes = ", ".join(f"{name} = {value}" for name, value in costs.sizes)
     head = costs.kernel + (f" at {sizes}" if sizes else "")
-    yield Head(f"{head}\n{plural(costs.times)} in a call, {costs.blocks:,} blocks")
+    yield Head(
+        f"{head}\n{counted(costs.times, 'launch', 'launches')} in a call, "
+        f"{counted(costs.blocks, 'block')}"
+    )
     yield _launches(costs)
     if costs.operations:
         yield operation_table(costs.operations)
@@ -69,11 +72,6 @@ def _read(footprint: Footprint) -> int | None:
 
 def _written(footprint: Footprint) -> int | None:
     return footprint.written
-
-
-def plural(times: int) -> str:
-    """So many launches, in words."""
-    return f"{times:,} launch{'' if times == 1 else 'es'}"
 
 
 def _launches(costs: SequenceCosts) -> Table:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from loopkit._costs.on_device import device_lines
 from loopkit._costs.text_table import Head, Table
+from loopkit._errors import counted
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import AccessCosts, Costs, Operations
@@ -18,7 +19,9 @@ def parts(costs: Costs) -> Iterator[Table | str]:
     """The tables, and the remarks between them."""
     sizes = ", ".join(f"{name} = {value}" for name, value in costs.sizes)
     head = costs.kernel + (f" at {sizes}" if sizes else "")
-    yield Head(f"{head}\n{costs.launched}, {costs.shared_bytes:,} bytes of shared memory each")
+    yield Head(
+        f"{head}\n{costs.launched}, {counted(costs.shared_bytes, 'byte')} of shared memory each"
+    )
     if costs.operations:
         yield operation_table(costs.operations)
     if costs.footprints:
@@ -65,7 +68,10 @@ def operation_table(operations: Operations) -> Table:
 def open_parts(costs: OpenCosts) -> Iterator[Table | str]:
     """The tables of counts that depend on open sizes."""
     sizes = "".join(f", {name} = {value}" for name, value in costs.sizes)
-    launch = f"blocks of {costs.threads:,} threads, {costs.shared_bytes:,} bytes of shared memory"
+    launch = (
+        f"blocks of {counted(costs.threads, 'thread')}, "
+        f"{counted(costs.shared_bytes, 'byte')} of shared memory"
+    )
     head = f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}"
     yield Head(f"{head}\n{launch} each\n{costs.launched_open}")
     if costs.operations:
@@ -166,7 +172,7 @@ def _layouts(costs: Costs) -> Iterator[str]:
     """What would remove bank conflicts."""
     lines = []
     for found in costs.layouts:
-        text = f"{found.array}: {found.wavefronts:,} wavefronts, {found.least:,} at best; "
+        text = f"{found.array}: {counted(found.wavefronts, 'wavefront')}, {found.least:,} at best; "
         lines.append(text + found.why + "; ".join(_better(found)))
     if lines:
         yield "\n".join(lines)
@@ -179,7 +185,7 @@ def _better(found: Layouts) -> Iterator[str]:
             continue
         left = layout.wavefronts - found.least
         text = f"{layout.call} removes " + (f"all but {left:,}" if left else "the conflicts")
-        yield text + (f" for {layout.bytes:,} bytes" if layout.bytes else "")
+        yield text + (f" for {counted(layout.bytes, 'byte')}" if layout.bytes else "")
     if found.better and not found.removes_all:
         yield "no padding or swizzle of one axis removes all"
 

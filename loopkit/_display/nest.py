@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 from loopkit._display.markup import Part, element, fold, inline, output, statement
 from loopkit._display.style import ROLES
 from loopkit._display.words import coloured, roles_of
+from loopkit._errors import counted
 from loopkit._kernel import Kernel
 from loopkit._show import Line, outline
 
@@ -43,7 +44,7 @@ def past(kernel: Kernel) -> Part:
     verdicts = {step.verdict for step in steps}
     role = "refused" if "unchecked" in verdicts else "undecided" if "assumed" in verdicts else "ok"
     words = {"ok": "proven", "undecided": "proven, with assumptions", "refused": "not all checked"}
-    count = f"{len(steps)} step{'s' if len(steps) > 1 else ''}"
+    count = counted(len(steps), "step")
     return inline(role, f"{ROLES[role].mark} {count}, {words[role]}")
 
 
@@ -98,7 +99,7 @@ class _Nest:
         first, last = VISIBLE * 3 // 4, VISIBLE // 4
         yield from map(self.line, lines[:first])
         middle = lines[first:-last]
-        yield fold(f"{len(middle)} more lines", map(self.line, middle), is_open=False)
+        yield fold(counted(len(middle), "more line"), map(self.line, middle), is_open=False)
         yield from map(self.line, lines[-last:])
 
     def line(self, line: Line) -> Element:

@@ -39,16 +39,14 @@ def case_html(error: WitnessError) -> Element:
 
 
 def _shown(error: LoopkitError, witness: Witness) -> tuple[Part, Kernel | None]:
-    picture, kernel = _picture(error)
+    picture, kernel = _picture(error) if isinstance(error, WitnessError) else (None, None)
     return (_case(witness) if picture is None else picture), kernel
 
 
-def _picture(error: LoopkitError) -> tuple[Part, Kernel | None]:
+def _picture(refusal: WitnessError | Witness) -> tuple[Part, Kernel | None]:
     """The two instances in their space, and the kernel that they are of; nothing for others."""
-    if not isinstance(error, WitnessError) or error.refused is None:
-        return None, None
     try:
-        drawn = replace(error.picture(), has_words=False)
+        drawn = replace(refusal.picture(), has_words=False)
         return drawn.element(), drawn.kernel
     except LoopkitError:
         return None, None
@@ -60,10 +58,11 @@ def _spaced(name: str) -> str:
 
 
 def witness_html(witness: Witness) -> Element:
-    """One concrete case of why a schedule is wrong."""
-    return output(
-        element("div", inline("refused", witness.kind), class_="lk-title"), _case(witness)
-    )
+    """One concrete case of why a schedule is wrong, drawn where it is one of a step."""
+    title = element("div", inline("refused", witness.kind), class_="lk-title")
+    picture, kernel = _picture(witness)
+    suggestions = list(_suggestions(witness))
+    return output(title, list(_case(witness)), picture, suggestions, kernel=kernel)
 
 
 def witness_text(witness: Witness) -> str:

@@ -9,7 +9,7 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._arrays import ArrayArg
 from loopkit._cached import memoised
-from loopkit._errors import OutOfBoundsError, caret_at
+from loopkit._errors import OutOfBoundsError, caret_at, counted
 from loopkit._expression import evaluate, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
@@ -149,7 +149,7 @@ def error_for(kernel: Kernel, found: Outside, instead: str = _NOW) -> OutOfBound
     )
     extent = (kernel.array(name).shape or ())[axis]
     count = evaluate(extent, case.numbers)
-    limits = f"axis {axis} of '{name}' has {to_text(extent)} elements"
+    limits = f"axis {axis} of '{name}' has {counted(to_text(extent), 'element')}"
     if to_text(extent) != str(count):
         limits += f", here {count} {'element' if count == 1 else 'elements'}"
     return out_of_bounds(found.statement, case, limits, instead)

@@ -8,7 +8,7 @@ from typing import Any
 
 from loopkit import _arguments as kind
 from loopkit._called import fitting
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._kernel import Kernel
 from loopkit._make.create import make_kernel
 from loopkit._make.free_names import fresh_names
@@ -41,7 +41,8 @@ def make_einsum(spec: str, arg_names: str | Iterable[str], **knl_creation_kwargs
     operands, result = _parsed(spec)
     if len(names) != len(operands):
         raise InvalidArgumentError(
-            f"'{spec}' has {len(operands)} operands, but {len(names)} names are given",
+            f"'{spec}' has {counted(len(operands), 'operand')}, "
+            f"and is given {counted(len(names), 'name')}",
             instead="arg_names has a name for each operand",
         )
     if "out" in names:
@@ -101,7 +102,8 @@ def _lengths(
         before = axes.setdefault(name, operand)
         if len(before) != len(operand):
             raise InvalidArgumentError(
-                f"'{name}' has {len(before)} axes as '{before}' and {len(operand)} as '{operand}'"
+                f"'{name}' has {counted(len(before), 'axis', 'axes')} as '{before}' and "
+                f"{len(operand)} as '{operand}'"
             )
         for one, other in zip(before, operand, strict=True):
             first, second = sorted((root[one], root[other]), key=letters.index)

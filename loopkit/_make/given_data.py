@@ -15,7 +15,7 @@ from loopkit._arguments import names_in, values_of
 from loopkit._arrays import AUTO
 from loopkit._called import fitting
 from loopkit._contents import contents_of
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, UnknownNameError, counted
 from loopkit._expression import accesses, to_text
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
@@ -123,7 +123,7 @@ def _dim_tags(
         raise InvalidArgumentError(f"an order is 'C' or 'F', not {shown(order)}")
     if shape is not None and len(tags) != len(shape):
         raise InvalidArgumentError(
-            f"'{name}' has {len(shape)} axes, but {given[0]} for {len(tags)}"
+            f"'{name}' has {counted(len(shape), 'axis', 'axes')}, but {given[0]} for {len(tags)}"
         )
     return tags
 

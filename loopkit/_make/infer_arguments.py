@@ -24,6 +24,7 @@ from loopkit._errors import (
     SourcePosition,
     UnknownNameError,
     caret_at,
+    counted,
 )
 from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._frozen import dataclass
@@ -63,7 +64,8 @@ class Uses:
         known = self.axes.setdefault(use.name, len(use.indices))
         if known != len(use.indices):
             raise InvalidArgumentError(
-                f"'{use.name}' is used with {known} and with {len(use.indices)} indices",
+                f"'{use.name}' is used with {known} and with "
+                f"{counted(len(use.indices), 'index', 'indices')}",
                 asked=caret_at(use.statement.position),
                 instead="an array is always used with all its indices",
             )
@@ -277,7 +279,8 @@ def is_integer(argument: Argument) -> bool:
 def other_axes(name: str, declared: int, used: int) -> InvalidArgumentError:
     """The error of an array that is used otherwise than it was declared."""
     return InvalidArgumentError(
-        f"'{name}' is declared with {declared} axes, but used with {used} indices"
+        f"'{name}' is declared with {counted(declared, 'axis', 'axes')}, "
+        f"but used with {counted(used, 'index', 'indices')}"
     )
 
 
@@ -289,7 +292,8 @@ def _check_use(argument: Argument, uses: Uses) -> None:
     if isinstance(argument, ValueArg):
         if axes:
             raise InvalidArgumentError(
-                f"'{name}' is declared as a value, but used with {axes} indices",
+                f"'{name}' is declared as a value, but used with "
+                f"{counted(axes, 'index', 'indices')}",
                 instead=f"declare it as GlobalArg('{name}', ...)",
             )
         if name in uses.written:
@@ -301,8 +305,9 @@ def _check_use(argument: Argument, uses: Uses) -> None:
         raise other_axes(name, len(argument.shape), axes)
     elif argument.dim_tags is not None and len(argument.dim_tags) != axes:
         raise InvalidArgumentError(
-            f"'{name}' is declared with strides or tags of {len(argument.dim_tags)} axes, "
-            f"but used with {axes} indices"
+            f"'{name}' is declared with strides or tags of "
+            f"{counted(len(argument.dim_tags), 'axis', 'axes')}, "
+            f"but used with {counted(axes, 'index', 'indices')}"
         )
 
 

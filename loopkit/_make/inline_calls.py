@@ -13,7 +13,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
 from loopkit._device_functions import tag_of
-from loopkit._errors import ParseError
+from loopkit._errors import ParseError, counted
 from loopkit._expression import accesses, nodes_of, substitute, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -150,12 +150,16 @@ class _Call:
         targets = item.targets
         results, parameters = function.results, function.parameters
         if item.count != len(results) or len(targets) != len(results):
-            raise self.fail(f"it has {len(results)} results, and {len(targets)} are assigned")
+            raise self.fail(
+                f"it has {counted(len(results), 'result')}, and is assigned to {len(targets)}"
+            )
         given = item.rhs.parameters
         if len(given) != len(parameters):
             parameters = tuple(p for p in parameters if p.name not in function.given_sizes)
         if len(given) != len(parameters):
-            raise self.fail(f"it takes {len(parameters)} arguments, and {len(given)} are given")
+            raise self.fail(
+                f"it takes {counted(len(parameters), 'argument')}, and is given {len(given)}"
+            )
         for parameter, expr in zip(parameters, given, strict=True):
             if isinstance(parameter, ValueArg):
                 self.value(parameter, expr)
@@ -194,7 +198,8 @@ class _Call:
         inames = expr.inames if isinstance(expr, SubArray) else ()
         if len(shape) != len(inames):
             raise self.fail(
-                f"'{name}' has {len(shape)} axes, and what is given has {len(inames)}",
+                f"'{name}' has {counted(len(shape), 'axis', 'axes')}, and what is given "
+                f"has {len(inames)}",
                 "a part of an array is written [i, j]: x[i, k, j], with an iname for each axis",
             )
         array = expr.subscript if inames else expr

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pymbolic.primitives as prim
 
-from loopkit._errors import InvalidArgumentError, SourcePosition
+from loopkit._errors import InvalidArgumentError, SourcePosition, counted
 from loopkit._expression import ExpressionMapper, accesses, is_constant, with_numbers
 from loopkit._kernel import SubstitutionRule
 from loopkit._make.own_calls import with_expressions
@@ -103,7 +103,7 @@ class _Reader(ExpressionMapper):
         count, meaning = MEANINGS[name]
         if len(parameters) != count or any(isinstance(p, tuple) for p in parameters):
             raise InvalidArgumentError(
-                f"'{name}' takes {count} argument{'s' * (count > 1)}, not {len(parameters)}",
+                f"'{name}' takes {counted(count, 'argument')}, not {len(parameters)}",
                 asked=self.position.caret() if self.position is not None else "",
             )
         return meaning(*parameters)

@@ -9,7 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arguments import values_of
-from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._errors import InvalidArgumentError, LoopkitError, counted
 from loopkit._frozen import dataclass
 from loopkit._make.operation import ReductionOperation, operands
 from loopkit._make.record_operations import (
@@ -176,7 +176,7 @@ def _components(name: str, count: int, given: Sequence[str] | None) -> tuple[str
     """The names of a record's components."""
     if count < 2:
         raise InvalidArgumentError(
-            f"the reduction '{name}' has a tuple of {count} neutral elements",
+            f"the reduction '{name}' has a tuple of {counted(count, 'neutral element')}",
             instead="a reduction with one result has a number",
         )
     if given is None:
@@ -184,7 +184,7 @@ def _components(name: str, count: int, given: Sequence[str] | None) -> tuple[str
     found = tuple(map(check_component, values_of("components", given, str)))
     if len(found) != count or len({*found}) != count:
         raise InvalidArgumentError(
-            f"the reduction '{name}' has {count} neutral elements, and the components "
+            f"the reduction '{name}' has {counted(count, 'neutral element')}, and the components "
             f"{', '.join(found)}",
             instead="each has a name of its own",
         )

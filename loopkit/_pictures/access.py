@@ -8,7 +8,7 @@ from loopkit import _sets
 from loopkit._arrays import strides_of
 from loopkit._costs.requests import Request, Touch
 from loopkit._costs.warps import SECTOR
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, runs, ticks
@@ -148,8 +148,9 @@ class AccessPicture(Picture):
         )  # fmt: skip
         threads = len(self.request.touches)
         yield (
-            f"{threads} thread{'s touch' if threads != 1 else ' touches'} {used} bytes in {moved} "
-            f"sector{'s' * (moved != 1)}: {100 * used / (moved * SECTOR):.4g} % of what is moved "
+            f"{threads} thread{'s touch' if threads != 1 else ' touches'} "
+            f"{counted(used, 'byte')} in "
+            f"{counted(moved, 'sector')}: {100 * used / (moved * SECTOR):.4g} % of what is moved "
             f"is used; at best {least} would do. The array is taken to begin at a multiple of "
             f"{ROW} bytes."
         )

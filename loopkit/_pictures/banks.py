@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from loopkit._costs.requests import Request
 from loopkit._costs.warps import BANKS, WORD
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, runs, ticks
@@ -89,7 +89,7 @@ class BankPicture(Picture):
             Outline(
                 cells=frozenset((row, bank) for row in range(len(rows))),
                 stroke="refused",
-                title=f"bank {bank}: {counts[bank]} words, one after the other",
+                title=f"bank {bank}: {counted(counts[bank], 'word')}, one after the other",
                 thick=1.5,
             )
             for bank in worst
@@ -136,7 +136,7 @@ class BankPicture(Picture):
     def _notes(self) -> Iterator[str]:
         count = self.wavefronts
         threads = len(self.request.touches)
-        said = f"{count} wavefront{'s' * (count != 1)} for {threads} thread{'s' * (threads != 1)}"
+        said = f"{counted(count, 'wavefront')} for {counted(threads, 'thread')}"
         if count == self.least:
             said += ": no conflicts."
         else:

@@ -14,7 +14,7 @@ from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, 
 from loopkit._costs.launched import launch_with, launched
 from loopkit._costs.requests import Request, placed, request_in
 from loopkit._costs.sizes import check_sizes
-from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError, counted
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._pictures.shown_instances import At, restricted
@@ -55,7 +55,8 @@ def chosen_request(
         last = (threads - 1) // CUDA.warp
         if warp is not None and not (isinstance(warp, int) and 0 <= warp <= last):
             raise InvalidArgumentError(
-                f"a block of '{one.kernel.name}' has {threads} threads: there is no warp "
+                f"a block of '{one.kernel.name}' has {counted(threads, 'thread')}: "
+                "there is no warp "
                 f"{shown(warp)}",
                 instead=f"0 to {last}, or None for all",
             )

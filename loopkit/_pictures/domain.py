@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
+from loopkit._errors import counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
@@ -16,7 +17,7 @@ from loopkit._pictures.shown_instances import (
 )
 
 FRAMES = 96
-"""Moments that a slider has; of longer times, each is several moments."""
+"""Turns that a slider has; of longer times, each is several turns."""
 
 CROWDED = 1024
 """Points of which not every step is shown by an arrow."""
@@ -29,7 +30,8 @@ JUMPS = 32
 class DomainPoint:
     """A point of a picture: its place on the axes, when it runs, and on which block and thread.
 
-    ``time`` counts the moments of a thread: points of one moment differ in parallel inames alone.
+    ``time`` is a turn: the rank of the point's time in its loops, among the points that are shown.
+    Points of one turn differ in parallel inames alone.
     ``block`` and ``thread`` are indices on x, y and z.  ``tile`` is the number of its tile.
     Where several instances fall on a place, ``instances`` says how many, and the others of
     the first one.
@@ -54,7 +56,7 @@ class DomainPicture(Picture):
     """Points of a statement's domain, those that run first first; see ``knl.plot_domain``.
 
     ``axes`` are the inames that the places of points are values of: rows, columns, slices.
-    ``moments`` says of each time what the loops' inames are, ``tiles`` what those of each tile are.
+    ``turns`` says of each turn what the loops' inames are, ``tiles`` what those of each tile are.
     """
 
     kernel: Kernel
@@ -64,7 +66,7 @@ class DomainPicture(Picture):
     at: tuple[tuple[str, str], ...]
     axes: tuple[str, ...]
     points: tuple[DomainPoint, ...]
-    moments: tuple[str, ...]
+    turns: tuple[str, ...]
     tiles: tuple[str, ...]
     colours: tuple[str, ...]
     coloured_by: str
@@ -83,25 +85,25 @@ class DomainPicture(Picture):
             legend=tuple(self._legend(grids)),
             notes=tuple(self._notes()),
             frames=self._frames(),
-            description=f"{sum(p.instances for p in self.points)} instances of {self.statement} "
-            f"over {', '.join(self.axes) or 'no inames'}. " + " ".join(self._notes()),
+            description=f"'{self.statement}' over {', '.join(self.axes) or 'no inames'}. "
+            + " ".join(self._notes()),
         )
 
     @property
     def frame_length(self) -> int:
-        """How many moments one step of the slider is."""
-        return max(-(-len(self.moments) // FRAMES), 1)
+        """How many turns one step of the slider is."""
+        return max(-(-len(self.turns) // FRAMES), 1)
 
     def _frames(self) -> tuple[str, ...]:
-        if len(self.moments) < 2:
+        if len(self.turns) < 2:
             return ()
         step, found = self.frame_length, []
-        for first in range(0, len(self.moments), step):
-            last = min(first + step, len(self.moments)) - 1
+        for first in range(0, len(self.turns), step):
+            last = min(first + step, len(self.turns)) - 1
             count = sum(p.instances for p in self.points if first <= p.time <= last)
             times = f"{first}" if first == last else f"{first}-{last}"
-            ends = dict.fromkeys((self.moments[first], self.moments[last]))
-            found.append(f"{times}: {' to '.join(ends)} ({count} instance{'s' * (count != 1)})")
+            ends = dict.fromkeys((self.turns[first], self.turns[last]))
+            found.append(f"{times}: {' to '.join(ends)} ({counted(count, 'instance')})")
         return tuple(found)
 
     def _grids(self) -> Iterator[Grid]:
@@ -114,7 +116,7 @@ class DomainPicture(Picture):
 
     def _grid(self, title: str, points: Sequence[DomainPoint]) -> Grid:
         seats, names, gaps = self._seats(points)
-        frames = len(self.moments) > 1
+        frames = len(self.turns) > 1
         cells = tuple(
             Cell(
                 row=seats[p.place][0],
@@ -173,7 +175,7 @@ class DomainPicture(Picture):
     def _label(self, point: DomainPoint) -> str:
         if point.instances > 1:
             return f"×{point.instances}"
-        if len(self.moments) > 1:
+        if len(self.turns) > 1:
             return str(point.time)
         return self.colours[point.colour].rpartition(" ")[2] if self.colours else ""
 
@@ -182,9 +184,9 @@ class DomainPicture(Picture):
         parts = [f"{self.statement}: {values}" if values else self.statement]
         if point.instances > 1:
             parts.append(f"{point.instances} instances, the first of them:")
-        if len(self.moments) > 1:
-            loops = f": {self.moments[point.time]}" if len(self.points) <= CROWDED else ""
-            parts.append(f"moment {point.time} of its thread{loops}")
+        if len(self.turns) > 1:
+            loops = f": {self.turns[point.time]}" if len(self.points) <= CROWDED else ""
+            parts.append(f"turn {point.time} of its thread{loops}")
         if self.has_threads:
             parts.append(f"block {point.block}, thread {point.thread}")
         return "\n".join(parts)
@@ -194,7 +196,7 @@ class DomainPicture(Picture):
 
     def _strength(self, point: DomainPoint) -> float:
         if self.coloured_by == "order":
-            return round(0.08 + (FILL - 0.08) * point.time / max(len(self.moments) - 1, 1), 3)
+            return round(0.08 + (FILL - 0.08) * point.time / max(len(self.turns) - 1, 1), 3)
         # Colours come again after eight, and are paler then.
         return (FILL, 0.28, 0.18, 0.35)[point.colour // 8 % 4]
 
@@ -242,7 +244,7 @@ class DomainPicture(Picture):
                 if not _is_near(seats[line[0].place], seats[line[1].place]):
                     jumps.append(line)
                     continue
-                # With a slider each step comes at its moment; the last has the head of the arrow.
+                # With a slider each step comes at its turn; the last has the head of the arrow.
                 parts = list(pairwise(line)) if len(path) <= FRAMES else [(line[0], line[-1])]
                 for a, b in parts:
                     yield self._arrow(a, b, seats, "loop", head=b is line[-1])
@@ -266,15 +268,15 @@ class DomainPicture(Picture):
             thick=1.3 if stroke == "loop" else 1.0,
             dash="" if stroke == "loop" else "3 3",
             head=head,
-            title=f"one thread, from moment {a.time} to {b.time}",
+            title=f"one thread, from turn {a.time} to {b.time}",
             frame=b.time // self.frame_length,
         )
 
     def _legend(self, grids: Sequence[Grid]) -> Iterator[Key]:
         if self.coloured_by == "order":
-            if len(self.moments) > 1:
+            if len(self.turns) > 1:
                 yield Key(meaning="runs first", fill="series-0", strength=0.08, label="0")
-                last = str(len(self.moments) - 1)
+                last = str(len(self.turns) - 1)
                 yield Key(meaning="runs last", fill="series-0", strength=FILL, label=last)
         else:
             for number, name in enumerate(self.colours[:16]):
@@ -283,7 +285,7 @@ class DomainPicture(Picture):
                     meaning=name,
                     fill=self._fill(point),
                     strength=self._strength(point),
-                    label=name.rpartition(" ")[2] if len(self.moments) == 1 else "",
+                    label=name.rpartition(" ")[2] if len(self.turns) == 1 else "",
                 )
             if len(self.colours) > 16:
                 yield Key(meaning=f"... {self.colours[-1]}: colours come again")
@@ -299,20 +301,20 @@ class DomainPicture(Picture):
         if not count:
             yield f"'{self.statement}' has no instances here."
             return
-        said = f"{count:,} instance{'s' * (count != 1)}"
+        said = f"{counted(count, 'instance')} in {counted(len(self.turns), 'turn')}"
         if (most := max(p.instances for p in self.points)) > 1:
             said += (
-                f" on {len(self.points):,} places, up to {most} on each: other inames are summed"
+                f", on {counted(len(self.points), 'place')}, up to {most} on each: other inames "
+                "are summed"
             )
-        said += f", {len(self.moments):,} moment{'s' * (len(self.moments) != 1)}"
-        said += " of each thread." if self.has_threads else "."
+        said += "."
         if self.has_threads:
             said += (
                 " Instances on different threads are ordered by barriers alone, those in different "
                 f"blocks by {'nothing' if is_one_launch(self.kernel) else 'launches alone'}."
             )
-        if len(self.moments) > 1 and self.frame_length == 1:
-            said += " Numbers are moments."
+        if len(self.turns) > 1 and self.frame_length == 1:
+            said += " Numbers are turns."
         yield said
         if self.by_data:
             yield "Data decide which of them run: they are drawn as if conditions on data held."

@@ -14,7 +14,7 @@ from loopkit._check.instance_maps import lineage_of
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls
 from loopkit._costs.launched import Launched, launched
 from loopkit._costs.sizes import check_sizes
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, UnknownNameError, counted
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -123,7 +123,10 @@ class FootprintPicture(Picture):
             row=row,
             column=column,
             label=str(times),
-            title=f"{self.array}[{index}]: read {cell.reads} times, written {cell.writes} times"
+            title=(
+                f"{self.array}[{index}]: {counted(cell.reads, 'read')}, "
+                f"{counted(cell.writes, 'write')}"
+            )
             + shared,
             fill=fill,
             strength=0.16 if cell.is_shared else FILL,
@@ -150,11 +153,12 @@ class FootprintPicture(Picture):
         reads, writes = (sum(getattr(c, kind) for c in self.cells) for kind in ("reads", "writes"))
         cells, halo = len(self.cells), len(self.halo)
         yield (
-            f"{cells:,} cell{'s' * (cells != 1)}, {cells * self.itemsize:,} bytes: {reads:,} reads "
-            f"and {writes:,} writes, {(reads + writes) / cells:.4g} a cell."
+            f"{counted(cells, 'cell')}, {counted(cells * self.itemsize, 'byte')}: "
+            f"{counted(reads, 'read')} and {counted(writes, 'write')}, "
+            f"{(reads + writes) / cells:.4g} a cell."
         )
         if halo:
-            share = f"{halo:,} of them ({halo / cells:.3g} of all)"
+            share = "All of them" if halo == cells else f"{halo:,} of them"
             yield f"{share} other parts of {self._whole} touch, too."
 
 

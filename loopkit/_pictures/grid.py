@@ -20,7 +20,7 @@ class Cell:
 
     ``fill`` is a colour's name and ``strength`` how much of it; ``span`` columns and ``down`` rows
     are one cell.
-    ``frame`` is the moment from which on it is there; before, its place is empty.
+    ``frame`` is the step of time from which on it is there; before, its place is empty.
     """
 
     row: int
@@ -97,7 +97,7 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Grids beside each other, with a legend, remarks, and what happens at each moment.
+    """Grids beside each other, with a legend, remarks, and what happens at each step of time.
 
     Without ``has_words``, title and remarks are left to what stands around the picture.
     """

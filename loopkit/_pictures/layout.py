@@ -13,6 +13,9 @@ from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke
 PAGE = 940.0
 """The width that pictures keep to where they can."""
 
+WORDS = 460.0
+"""The width that words keep to, whatever the grids have: drawn smaller, it fits a telephone."""
+
 SMALL, TEXT, HEAD = 10.0, 12.0, 14.0
 GAP = 18.0
 ROW_GAP = 12.0
@@ -66,12 +69,11 @@ def scene_of(figure: Figure) -> Scene:
         x, high = x + panel.width, max(high, panel.height)
         widest = max(widest, x)
     y += high + (MARGIN / 2 if panels else 0)
-    page = max(widest, min(PAGE, 640.0))
-    for mark in _legend(figure.legend, page, y):
+    for mark in _legend(figure.legend, y):
         front.append(mark)
         y = max(y, mark.y + LINE / 2 if isinstance(mark, Label) else y)
     y += 4
-    for line in _wrapped(figure.notes if figure.has_words else (), page):
+    for line in _wrapped(figure.notes if figure.has_words else (), SMALL + 1):
         y += LINE - 2
         front.append(Label(x=MARGIN, y=y, text=line, size=SMALL + 1, colour="comment"))
     widest = max([widest, *(m.box[2] + MARGIN for m in front if isinstance(m, Label))])
@@ -88,18 +90,18 @@ def scene_of(figure: Figure) -> Scene:
 def _head(figure: Figure) -> Iterator[Label]:
     """The title, and what stands below it."""
     y = MARGIN + 8
-    for line in textwrap.wrap(figure.title, int((PAGE - 2 * MARGIN) / (HEAD * WIDE))) or [""]:
+    for line in _wrapped((figure.title,), HEAD):
         yield Label(x=MARGIN, y=y, text=line, size=HEAD, bold=True)
         y += LINE + 2
-    for line in textwrap.wrap(figure.subtitle, int((PAGE - 2 * MARGIN) / (TEXT * WIDE))):
+    for line in _wrapped((figure.subtitle,) if figure.subtitle else (), TEXT):
         yield Label(x=MARGIN, y=y - 2, text=line, colour="comment")
         y += LINE
 
 
-def _wrapped(notes: Sequence[str], page: float) -> Iterator[str]:
-    letters = int((page - 2 * MARGIN) / ((SMALL + 1) * WIDE))
-    for note in notes:
-        yield from textwrap.wrap(note, letters) or [""]
+def _wrapped(texts: Sequence[str], size: float) -> Iterator[str]:
+    """The lines of words of a size."""
+    for text in texts:
+        yield from textwrap.wrap(text, int((WORDS - 2 * MARGIN) / (size * WIDE))) or [""]
 
 
 def _panel(grid: Grid) -> Panel:
@@ -144,15 +146,15 @@ def _drawn(panel: Panel, x: float, y: float, moves: bool) -> Iterator[tuple[int,
         fits = len(cell.label) * panel.font * WIDE <= panel.wide * cell.span
         if cell.label and panel.font and fits:
             yield 1, _label(panel, cell, left, top)
-    moments: dict[int, list[Box]] = {}
+    steps: dict[int, list[Box]] = {}
     for cell in grid.cells if moves else ():
         if cell.frame is not None:
-            moments.setdefault(cell.frame, []).append(_box(panel, cell, left, top))
-    if moments:
+            steps.setdefault(cell.frame, []).append(_box(panel, cell, left, top))
+    if steps:
         # Where something will be, and what is new.
-        places = tuple(_square(box) for boxes in moments.values() for box in boxes)
+        places = tuple(_square(box) for boxes in steps.values() for box in boxes)
         yield 0, Stroke(pieces=places, stroke="line")
-    for frame, boxes in moments.items():
+    for frame, boxes in steps.items():
         squares = tuple(_square(box) for box in boxes)
         yield 1, Stroke(pieces=squares, stroke="series-1", thick=2, frame=frame, now=True)
     for outline in grid.outlines:
@@ -313,12 +315,12 @@ def _spaced(
             yield names[at], at
 
 
-def _legend(keys: Sequence[Key], page: float, y: float) -> Iterator[Mark]:
+def _legend(keys: Sequence[Key], y: float) -> Iterator[Mark]:
     x, y = MARGIN, y + LINE / 2
     for key in keys:
         words = key.meaning
         width = 26 + len(words) * (SMALL + 1) * WIDE + 16
-        if x > MARGIN and x + width > page:
+        if x > MARGIN and x + width > WORDS:
             x, y = MARGIN, y + LINE
         if key.arrow:
             yield Stroke(

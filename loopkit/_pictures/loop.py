@@ -14,7 +14,7 @@ from loopkit._budget import in_turn
 from loopkit._costs.accesses import accesses_of, space_of
 from loopkit._costs.launched import Launched, launched
 from loopkit._costs.sizes import check_sizes
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -140,7 +140,10 @@ class LoopPicture(Picture):
                     row=rows.index(name),
                     column=column,
                     label="⇐" if role == "copy" else "●",
-                    title=f"{name}{when}: {times:,} instances in the block{inner}\n{texts[name]}",
+                    title=(
+                        f"{name}{when}: {counted(times, 'instance')} in the "
+                        f"block{inner}\n{texts[name]}"
+                    ),
                     fill=role,
                     strength=FILL,
                     statement=position,
@@ -177,7 +180,7 @@ class LoopPicture(Picture):
             column=life.written,
             span=last - life.written + 1,
             label="→" if beyond else "",
-            title=f"{life.array}: {life.cells:,} cells, written here and last read {end}",
+            title=f"{life.array}: {counted(life.cells, 'cell')}, written here and last read {end}",
             fill="shared",
             strength=0.25,
             stroke="shared",
@@ -205,12 +208,13 @@ class LoopPicture(Picture):
     def _notes(self) -> Iterator[str]:
         shown = len({e.iteration for e in self.events if e.iteration is not None})
         yield (
-            f"{shown} of {self.iterations:,} iterations of one block, in the order in which each "
+            f"{shown} of {counted(self.iterations, 'iteration')} of one block, in the "
+            "order in which each "
             "of its threads runs them."
         )
         inside = [(e.loop, len(e.barriers)) for e in self.events if e.statements and e.barriers]
         for loop, barriers in dict.fromkeys(inside):
-            yield f"The loop over {loop} holds {barriers} more barriers."
+            yield f"The loop over {loop} holds {counted(barriers, 'more barrier')}."
         for name, text in self.texts:
             yield f"{name}: {text}"
 

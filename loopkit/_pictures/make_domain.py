@@ -64,7 +64,7 @@ def domain_picture(
         at=at_texts(at),
         axes=axes,
         points=points,
-        moments=_texts(found, found.loops, found.time, "the only one"),
+        turns=_texts(found, found.loops, found.time, "the only one"),
         tiles=_texts(found, tiled_by, _numbered(found, tiled_by), ""),
         colours=_colour_names(found, colour),
         coloured_by=colour,

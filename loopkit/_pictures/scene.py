@@ -18,7 +18,7 @@ class Mark:
     """What all marks have.
 
     ``title`` says in words what the mark shows.  A mark with a ``frame`` is there from that
-    moment of the picture's time on, one that is for ``now`` at that moment alone; others always.
+    step of the picture's time on, one that is for ``now`` at that step alone; others always.
     ``statement`` is the position of the statement that it belongs to.
     """
 
@@ -84,7 +84,7 @@ class Label(Mark):
 class Scene:
     """Marks, those in front last, and what they show in words.
 
-    ``frames`` says for each moment of the picture's time what happens then.
+    ``frames`` says for each step of the picture's time what happens then.
     """
 
     width: float

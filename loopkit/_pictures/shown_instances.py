@@ -126,7 +126,7 @@ class Instances:
 
     @cached_property
     def time(self) -> Rows:
-        """The moment of each row: rows of one moment differ in parallel inames alone."""
+        """The turn of each row: its rank; rows of one turn differ in parallel inames alone."""
         if not len(self.rows):
             return np.zeros(0, np.int64)
         steps = self.rows[:, [self.names.index(name) for name in self.loops]]

@@ -69,12 +69,12 @@ def as_part(scene: Scene) -> Element:
     sheet = Element("style")
     sheet.text = _slider_sheet(len(scene.frames))
     slider = element("div", ticks, class_="lk-ticks", role="radiogroup", aria_label="time")
-    captions = element("div", [element("span", s) for s in scene.frames], class_="lk-moment")
+    captions = element("div", [element("span", s) for s in scene.frames], class_="lk-now-is")
     return element("form", sheet, slider, captions, drawn, class_="lk-time")
 
 
 def _slider_sheet(count: int) -> str:
-    """What a chosen moment hides and shows; the same rules for all pictures with a time."""
+    """What a chosen step of time hides and shows; the same rules for all pictures with a time."""
     rules = [
         ".lk-ticks{display:flex;height:.8em;max-width:48em;margin:.2em 0}",
         ".lk-ticks input{appearance:none;flex:1 1 0;min-width:1px;margin:0;height:100%}",
@@ -83,13 +83,13 @@ def _slider_sheet(count: int) -> str:
         ".lk-ticks input:checked~input{background:var(--lk-line)}",
         ".lk-ticks input:checked{background:var(--lk-series-1)}",
         ".lk-ticks input:focus-visible{outline:2px solid var(--lk-text);outline-offset:1px}",
-        ".lk-moment span,.lk-time .lk-now{display:none}.lk-moment{min-height:1.5em}",
+        ".lk-now-is span,.lk-time .lk-now{display:none}.lk-now-is{min-height:1.5em}",
     ]
     for at in range(1, count + 1):
         chosen = f".lk-time:has(.lk-ticks :nth-child({at}):checked) "
         rules.append(f"{chosen}.lk-frame:nth-child(n+{at + 1}){{display:none}}")
         rules.append(
-            f"{chosen}.lk-moment :nth-child({at}),{chosen}.lk-frame:nth-child({at}) .lk-now"
+            f"{chosen}.lk-now-is :nth-child({at}),{chosen}.lk-frame:nth-child({at}) .lk-now"
             "{display:inline}"
         )
     return "".join(rules)
@@ -114,9 +114,9 @@ def _picture(scene: Scene, colour: Colour, *, frames: bool) -> Element:
         of_frame: dict[int | None, list[Mark]] = {}
         for mark in timed:
             of_frame.setdefault(mark.frame, []).append(mark)
-        moments = range(len(scene.frames))
+        steps = range(len(scene.frames))
         groups = [
-            element("g", _groups(of_frame.get(at, ()), colour), class_="lk-frame") for at in moments
+            element("g", _groups(of_frame.get(at, ()), colour), class_="lk-frame") for at in steps
         ]
         made.append(element("g", groups))
     else:

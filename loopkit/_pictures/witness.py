@@ -1,7 +1,7 @@
 """Why a step is refused: two instances, the order that they have, and the one they would get.
 
 Shown are the instances around the two, in the places that the text gives them.  Numbers are
-moments: first as the text runs them, then as the schedule would.
+turns, ranks among those shown: first as the text runs them, then as the schedule would.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._check.instance_maps import Lineage
-from loopkit._errors import Instance, InvalidArgumentError, Witness, WitnessError
+from loopkit._errors import Instance, InvalidArgumentError, Witness
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, ticks
@@ -34,7 +34,7 @@ Name = tuple[str, Values]
 
 @dataclass(frozen=True)
 class Run:
-    """An instance and when it runs: moments of one thread, counted among those shown.
+    """An instance and its turn: its rank in time among those shown.
 
     ``time`` is None where data decide which others run; ``block`` and ``thread`` are indices
     on x, y and z.
@@ -136,7 +136,7 @@ class WitnessPicture(Picture):
             row=seat[0],
             column=seat[1],
             label=_number(run.time),
-            title=f"{_text(run.name)}: moment {_number(run.time) or 'not known'}{where}",
+            title=f"{_text(run.name)}: turn {_number(run.time) or 'not known'}{where}",
             fill=fill,
             strength=FILL,
             stroke="" if fill else "line",
@@ -204,7 +204,7 @@ class WitnessPicture(Picture):
             if name is not None and not (name == self.first and fill == "series-0"):
                 yield Key(meaning=_text(name), fill=fill, strength=FILL, label=runs.get(name, "?"))
         if len(runs) > 1:
-            yield Key(meaning="the moment at which it runs", label="n")
+            yield Key(meaning="its turn among the instances shown", label="n")
         if self.first is not None and self.first != self.then:
             if self.in_text:
                 yield Key(meaning="the order they have", stroke="ok", arrow=True)
@@ -240,15 +240,14 @@ def _text(name: Name) -> str:
 
 
 @in_turn
-def witness_picture(error: WitnessError) -> WitnessPicture:
-    """The witness of a refusal as a picture.
+def witness_picture(witness: Witness | None, why: str) -> WitnessPicture:
+    """The witness of a refusal as a picture; ``why`` says in words what it shows.
 
-    Raises :class:`~loopkit.InvalidArgumentError` where an error has none, or is not one of a step.
+    Raises :class:`~loopkit.InvalidArgumentError` where there is none, or it is not one of a step.
     """
-    if error.witness is None or error.refused is None:
+    if witness is None or witness.refused is None:
         raise InvalidArgumentError("this error has no two instances that could be drawn")
-    lineage, changed = error.refused
-    witness = error.witness
+    lineage, changed = witness.refused
     schedule = changed.recorded(changed.history, lineage)
     sizes = _sizes(witness, lineage, schedule)
     of_text = {**sizes, **dict(lineage.fixed)}
@@ -259,7 +258,7 @@ def witness_picture(error: WitnessError) -> WitnessPicture:
         s.id: lineage.image_of[s.id].origin if s.id in lineage.image_of else s.id
         for s in schedule.statements
     }
-    lines = [line.strip() for line in error.why.splitlines()]
+    lines = [line.strip() for line in why.splitlines()]
     shape = schedule.array(witness.array).shape if witness.array else None
     return WitnessPicture(
         kernel=schedule,
@@ -304,7 +303,7 @@ def _sizes(witness: Witness, lineage: Lineage, schedule: Kernel) -> dict[str, in
 def _runs(
     kernel: Kernel, origins: Mapping[str, str], wanted: Sequence[Name], sizes: Mapping[str, int]
 ) -> tuple[Run, ...]:
-    """The instances of some statements around the wanted ones, with their moments."""
+    """The instances of some statements around the wanted ones, with their turns."""
     model = model_of(kernel)
     stamps = _places(model)
     found: dict[Name, tuple[tuple[int, ...], Instances, int]] = {}
@@ -326,10 +325,10 @@ def _runs(
                 loops = dict(zip(some.names, some.rows[row].tolist(), strict=True))
                 time = tuple(loops[p] if isinstance(p, str) else p for p in stamps[statement])
                 found.setdefault((name, own), (time, some, row))
-    moments = {time: n for n, time in enumerate(sorted({time for time, _, _ in found.values()}))}
+    turns = {time: n for n, time in enumerate(sorted({time for time, _, _ in found.values()}))}
     for (statement, values), (time, some, row) in found.items():
         block, thread = (tuple(some.index(kind)[row].tolist()) for kind in "gl")
-        runs.append(Run(statement, values, moments[time], block, thread))
+        runs.append(Run(statement, values, turns[time], block, thread))
     return tuple(sorted(runs, key=lambda run: (run.time or 0, run.statement, run.values)))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._cached import cached_property
-from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError, counted
 from loopkit._expression import to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Check, Program, ValueParam
@@ -232,7 +232,7 @@ class ArgumentPlan:
         """The arguments of a call by name, without those that are None."""
         if len(args) > len(self.names):
             raise InvalidArgumentError(
-                f"{self.name} takes at most {len(self.names)} arguments "
+                f"{self.name} takes at most {counted(len(self.names), 'argument')} "
                 f"({', '.join(self.names)}), but {len(args)} were given by position"
             )
         given = dict(zip(self.names, args, strict=False))
@@ -285,7 +285,7 @@ class ArgumentPlan:
                     instead=remedy,
                 )
             if len(info.shape) != len(param.shape):
-                axes = "1 axis" if len(param.shape) == 1 else f"{len(param.shape)} axes"
+                axes = counted(len(param.shape), "axis", "axes")
                 raise InvalidArgumentError(
                     f"{name}: should have {axes}, as {self.declaration(name)} "
                     f"has, but its shape is {tuple(info.shape)}"

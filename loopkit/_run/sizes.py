@@ -10,7 +10,7 @@ import pymbolic.primitives as p
 
 from loopkit import _sets
 from loopkit._budget import in_turn
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._expression import BUILTINS, evaluate, python_source, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._linear import Linear, NotAffineError, product, total
@@ -124,7 +124,8 @@ class SizeSolver:
                 elif place is not None:
                     others = known.described(sorted(variable_names(expr) - {variable.name}))
                     raise InvalidArgumentError(
-                        f"{place[0]}: axis {place[1]} should have {to_text(expr)} elements"
+                        f"{place[0]}: axis {place[1]} should have "
+                        f"{counted(to_text(expr), 'element')}"
                         f"{others and ' with '}{others}, but has {number}, "
                         f"which no integer {variable.name} gives"
                     )
@@ -205,15 +206,15 @@ def _expected(expr: Expression, value: int, known: Known) -> str:
     """``n + 2 = 9 elements (n = 7 from b's axis 0)``"""
     names = sorted(variable_names(expr))
     if not names:
-        return f"{value} elements"
+        return counted(str(value), "element")
     if _is_name(expr):
         origin = known.origins.get(names[0], "")
-        return f"{expr} = {value} elements" + (f" ({origin})" if origin else "")
+        return f"{expr} = {counted(str(value), 'element')}" + (f" ({origin})" if origin else "")
     sizes = (f"{n} = {known.values[n]} {known.origins.get(n, '')}".rstrip() for n in names)
     meant = whole_value(expr, known.values)
     if meant < 0:
         return f"no elements, as {to_text(expr)} = {meant} ({', '.join(sizes)})"
-    return f"{to_text(expr)} = {value} elements ({', '.join(sizes)})"
+    return f"{to_text(expr)} = {counted(str(value), 'element')} ({', '.join(sizes)})"
 
 
 def _affine(expr: Expression, known: Mapping[str, int]) -> Linear | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
+from loopkit._errors import counted
 from loopkit._expression import MOST_NESTED, tagged_uses
 from loopkit._nodes import (
     Expression,
@@ -303,7 +304,7 @@ class ExpressionParser(ExpressionWords):
     def _arguments(self, name: str, opened: int, count: int, usage: str) -> list[Expression]:
         arguments, _ = self._list(opened, ")")
         if len(arguments) != count:
-            why = f"'{name}' takes {count} argument{'s' * (count != 1)}, not {len(arguments)}"
+            why = f"'{name}' takes {counted(count, 'argument')}, not {len(arguments)}"
             self.fail_at_call(opened, why, f"it is written {usage}")
         return arguments
 

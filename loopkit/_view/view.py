@@ -12,7 +12,7 @@ from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
 from loopkit._display.markup import Part, fold
-from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._errors import InvalidArgumentError, LoopkitError, counted
 from loopkit._files import write_whole
 from loopkit._history import Step
 from loopkit._kernel import Kernel
@@ -53,7 +53,7 @@ def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping
 
 def _facts(kernel: Kernel, sizes: Mapping[str, int]) -> str:
     steps = len(kernel.history)
-    parts = [f"{steps} step{'' if steps == 1 else 's'}"]
+    parts = [counted(steps, "step")]
     parts += [f"{name} = {value:,}" for name, value in sizes.items()]
     return ", ".join(parts)
 

@@ -43,6 +43,27 @@ def test_parts_of_attention_are_what_it_is(iname: str) -> None:
     assert knl.prove().ok
 
 
+@pytest.mark.usefixtures("in_short")
+@pytest.mark.parametrize("ends", [{"first": 1}, {"last": 1}])
+def test_blocks_of_attention_that_threads_stage_are_peeled(ends: dict[str, int]) -> None:
+    """The threads that copy a block are those of another block under another name."""
+    knl = load("attention").staged().peel_iname("b", **ends)
+    assert knl.history[-1].verdict == "proven"
+    assert f"for b_{next(iter(ends))} " in str(knl)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "m"), [(70, 45), (3, 16), (129, 5)])
+def test_peeled_blocks_of_attention_are_what_it_is(n: int, m: int) -> None:
+    module = load("attention")
+    knl = module.staged().peel_iname("b", last=1)
+    given = module.inputs(heads=1, n=n, m=m)
+    for order in ("ascending", "descending", "random"):
+        found = knl.executor("host", order=order)(**given)
+        np.testing.assert_allclose(found, module.expected(**given), rtol=1e-4, atol=1e-5)
+    assert knl.prove().ok
+
+
 STEPS = {
     "head": lambda k: k.tag_inames("head: g.1"),
     "split": lambda k: k.split_iname("i", 128, outer_tag="g.0", inner_tag="l.0"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from loopkit._cached import cached_property, memoised
 from loopkit._check.step_accesses import StatementPair
+from loopkit._expression import substitute
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
@@ -36,10 +37,15 @@ class StepAxes:
 
     @memoised
     def moves(self, pair: StatementPair, axis: Axis) -> bool:
-        """Whether a statement's coordinate on an axis is not what it was."""
+        """Whether a statement's coordinate on an axis is not what it was.
+
+        An iname that has another name now is what it was.
+        """
         if axis in self.new_axes:
             return True
         before = self.old.coordinate(Instance(pair.old.id, ""), axis)
+        if before is not None and pair.values:
+            before = substitute(before, pair.values)
         return before != self.coordinate(pair, axis)
 
     @memoised

@@ -67,12 +67,8 @@ class StepOrder(StepAxes):
         ) or any(axis[0] == "ilp" for axis in old.axes):
             return False
         for axis in old.axes:
-            before, after = old.inames_on[axis], new.inames_on[axis]
-            if not set(before) <= set(after) & mine:
-                return False
-            if any(old.lower(i) != new.lower(i) for i in before):
-                return False
-            if any(i in pair.values for pair in self.pairs.values() for i in before):
+            before = frozenset(old.inames_on[axis])
+            if any(before & t.old.inames and self.moves(t, axis) for t in self.pairs.values()):
                 return False
             # Of those that run in all blocks of a launch there must not be more.
             if axis[0] == "g" and not all(

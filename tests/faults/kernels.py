@@ -829,3 +829,20 @@ def rows_apart() -> lk.Kernel:
         """,
         "a, b",
     )
+
+
+def gathered_rows() -> lk.Kernel:
+    """Sums of columns of a funnel, of which each thread keeps its own."""
+    knl = make(
+        "{ [h, b, j, k]: 0 <= b < n and 0 <= h, j, k < 8 and 3 - b <= j <= 4 + b }",
+        """
+        <float32> s[h] = 0
+        for b, j
+            s[j] = s[j] + x[b, j]
+        end
+        y[k] = s[k]
+        """,
+        "x, y",
+    )
+    knl = knl.tag_inames("h: l.0, j: l.0, k: l.0")
+    return knl.set_temporary_address_space("s", "private")

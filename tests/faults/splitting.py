@@ -14,6 +14,7 @@ from faults.planting import Patch, fault
 from loopkit import _sets
 from loopkit._expression import substitute
 from loopkit._kernel import Domain
+from loopkit.transforms import _common
 
 # {{{ split_iname
 
@@ -149,6 +150,32 @@ fault(
     Patch("transforms.slabs:in_parts", _parts_apart),
     chain=(do("split_iname", "i", 4),),
     sizes={"n": 6},
+)
+
+
+def _mirrored(original: Any) -> Any:
+    """What has a name of its own is counted from the other end."""
+
+    def with_names(kernel: Any, ids: Any, names: Any, **changes: Any) -> Any:
+        if names.get("j", "j") == "j":
+            return original(kernel, ids, names, **changes)
+        values = {i: var(name) for i, name in names.items()}
+        values["j"] = prim.Sum((7, prim.Product((-1, values["j"]))))
+
+        def path(_: str, old: Any) -> Any:
+            return tuple((names.get(iname, iname), number) for iname, number in old)
+
+        return _common.with_inames(kernel, ids, values, names.values(), path, **changes)
+
+    return with_names
+
+
+fault(
+    "peel_iname: what is set apart runs on other threads",
+    kernels.gathered_rows,
+    do("peel_iname", "b", last=1),
+    Patch("transforms._common:with_names", _mirrored),
+    sizes={"n": 3},
 )
 
 

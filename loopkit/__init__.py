@@ -49,17 +49,13 @@ from loopkit._transform import replay
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
+    from loopkit._compat.count_maps import CountGranularity, MemAccess, Op, Sync, ToCountMap
     from loopkit._compat.fusion import get_kennedy_unweighted_fusion_candidates
     from loopkit._compat.padding import (
         add_padding_to_avoid_bank_conflicts,
         find_padding_multiple,
     )
     from loopkit._compat.statistics import (
-        CountGranularity,
-        MemAccess,
-        Op,
-        Sync,
-        ToCountMap,
         get_mem_access_map,
         get_op_map,
         get_synchronization_map,
@@ -88,16 +84,10 @@ _LATER = {
         ("add_padding_to_avoid_bank_conflicts", "find_padding_multiple"), "loopkit._compat.padding"
     ),
     **dict.fromkeys(
-        (
-            "CountGranularity",
-            "MemAccess",
-            "Op",
-            "Sync",
-            "ToCountMap",
-            "get_mem_access_map",
-            "get_op_map",
-            "get_synchronization_map",
-        ),
+        ("CountGranularity", "MemAccess", "Op", "Sync", "ToCountMap"), "loopkit._compat.count_maps"
+    ),
+    **dict.fromkeys(
+        ("get_mem_access_map", "get_op_map", "get_synchronization_map"),
         "loopkit._compat.statistics",
     ),
     **dict.fromkeys(("Explorer", "explore"), "loopkit._explore.explorer"),

@@ -44,6 +44,7 @@ def made(function: str, **more: Any) -> lk.Kernel:
 
 
 DATA = ("ArrayArg", "GlobalArg", "TemporaryVariable")
+STATISTICS = ("get_mem_access_map", "get_op_map", "get_synchronization_map")
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -55,7 +56,7 @@ def test_ignored_arguments_of_data(name: str) -> None:
         assert argument not in inspect.signature(made).parameters
 
 
-@pytest.mark.parametrize("function", sorted(IGNORED.keys() - {*DATA}))
+@pytest.mark.parametrize("function", sorted(IGNORED.keys() - {*DATA, *STATISTICS}))
 def test_ignored_arguments_change_nothing(function: str) -> None:
     for argument, why in IGNORED[function].items():
         assert why
@@ -63,6 +64,15 @@ def test_ignored_arguments_change_nothing(function: str) -> None:
         assert given == plain
         assert [s.call() for s in given.history] == [s.call() for s in plain.history]
         assert argument not in inspect.signature(getattr(lk, function)).parameters
+
+
+@pytest.mark.parametrize("function", STATISTICS)
+def test_ignored_arguments_of_statistics(function: str) -> None:
+    counted = getattr(lk, function)
+    for argument, why in IGNORED[function].items():
+        assert why
+        assert str(counted(kernel(), **{argument: True})) == str(counted(kernel()))
+        assert argument not in inspect.signature(counted).parameters
 
 
 def test_what_is_ignored() -> None:
@@ -75,6 +85,9 @@ def test_what_is_ignored() -> None:
         "add_prefetch": ["rule_name"],
         "assignment_to_subst": ["force_retain_argument"],
         "chunk_iname": ["do_tagged_check"],
+        "get_mem_access_map": ["entrypoint"],
+        "get_op_map": ["count_within_subscripts", "entrypoint"],
+        "get_synchronization_map": ["entrypoint"],
         "make_kernel": ["lang_version", "seq_dependencies"],
         "rename_iname": ["raise_on_domain_mismatch"],
         "rename_inames": ["raise_on_domain_mismatch"],

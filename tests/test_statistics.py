@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from launch_kernels import eliminated, summed
@@ -91,8 +93,158 @@ def test_synchronisation() -> None:
     assert sync_map[lk.Sync("kernel_launch", "waits")](n=7) == 1
 
 
+def product() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j, k]: 0 <= i, j, k < n }",
+        "c[i, j] = sum(k, a[i, k]*b[k, j])",
+        dtypes={"a, b, c": np.float32},
+        assumptions="n >= 1",
+    )
+
+
+def tiled() -> lk.Kernel:
+    knl = product().split_iname("i", 16, outer_tag="g.1", inner_tag="l.1")
+    return knl.split_iname("j", 16, outer_tag="g.0", inner_tag="l.0").split_iname("k", 16)
+
+
+def staged() -> lk.Kernel:
+    knl = tiled().add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+    return knl.add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")
+
+
+def stencil() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        "o[i, j] = -4*u[i+1, j+1] + u[i, j+1] + u[i+2, j+1] + u[i+1, j] + u[i+1, j+2]",
+        dtypes={"u, o": np.float32},
+        assumptions="n >= 1",
+    )
+
+
+def functions() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[i] = exp(x[i]) + sqrt(x[i])**2 + x[i]/2\nz[i] = sin(x[i]) - y[i]",
+        dtypes={"x, y, z": np.float32},
+        assumptions="n >= 1",
+    )
+
+
+# Of Loopy 2025.2, with count_redundant_work=True, for n = 64; what it counts for sub-groups of 32
+# is given for work items.  What loopkit counts otherwise is left aside: see coming_from_loopy.md.
+LOOPYS = {
+    product: (
+        {"add": 262144, "mul": 262144},
+        {("a", "load"): 262144, ("b", "load"): 262144, ("c", "store"): 4096},
+    ),
+    tiled: (
+        {"add": 32 * 8192, "mul": 32 * 8192},
+        {("a", "load"): 32 * 8192, ("b", "load"): 262144, ("c", "store"): 4096},
+    ),
+    staged: (
+        {"add": 32 * 8192, "mul": 32 * 8192},
+        {
+            ("a", "load"): 16384,
+            ("a_s", "store"): 32 * 512,
+            ("a_s", "load"): 32 * 8192,
+            ("b", "load"): 16384,
+            ("b_s", "store"): 32 * 512,
+            ("b_s", "load"): 32 * 8192,
+            ("c", "store"): 4096,
+        },
+    ),
+    stencil: (
+        {"add": 4 * 4096, "mul": 4096},
+        {("u", "load"): 5 * 4096, ("o", "store"): 4096},
+    ),
+    functions: (
+        {"add": 192, "div": 64, "pow": 64, "func:exp": 64, "func:sqrt": 64, "func:sin": 64},
+        {("y", "load"): 64, ("y", "store"): 64, ("z", "store"): 64},
+    ),
+}
+
+
+@pytest.mark.parametrize("make", LOOPYS, ids=lambda make: make.__name__)
+def test_the_numbers_are_those_of_loopy(make: Callable[[], lk.Kernel]) -> None:
+    operations, accesses = LOOPYS[make]
+    op_map, mem_map = lk.get_op_map(make()), lk.get_mem_access_map(make())
+    found = {key.name: times for key, times in op_map.eval({"n": 64}).items()}
+    assert found == operations
+    for (variable, direction), times in accesses.items():
+        some = mem_map.filter_by(variable=[variable], direction=[direction])
+        assert some.eval_and_sum({"n": 64}) == times, (variable, direction)
+        assert some.to_bytes().eval_and_sum({"n": 64}) == 4 * times
+
+
+def test_strides_are_those_of_loopy() -> None:
+    by_array = {
+        (key.variable, key.direction): (key.lid_strides, key.gid_strides)
+        for key in lk.get_mem_access_map(staged().fix_parameters(n=64))
+    }
+    assert by_array == {
+        ("a", "load"): ({0: 1, 1: 64}, {1: 1024}),
+        ("a_s", "store"): ({0: 1, 1: 16}, {}),
+        ("a_s", "load"): ({1: 16}, {}),
+        ("b", "load"): ({0: 1, 1: 64}, {0: 16}),
+        ("b_s", "store"): ({0: 1, 1: 16}, {}),
+        ("b_s", "load"): ({0: 1}, {}),
+        ("c", "store"): ({0: 1, 1: 64}, {0: 16, 1: 1024}),
+    }
+    assert all([*steps] == sorted(steps) for steps, _ in by_array.values())
+
+
+def test_statements_that_match() -> None:
+    knl = staged()
+    fetched = lk.get_mem_access_map(knl, within="id:fetch_a")
+    assert {key.variable for key in fetched} == {"a", "a_s"}
+    assert len(lk.get_op_map(knl, within="id:fetch*")) == 0
+    assert lk.get_op_map(knl, within="id:*_update").eval_and_sum({"n": 64}) == 2 * 262144
+    with pytest.raises(lk.IllegalTransformError, match="no statement matches"):
+        lk.get_op_map(knl, within="id:nothing")
+
+
+def test_maps_are_added_and_changed() -> None:
+    adds = lk.get_op_map(product()).filter_by(name=["add"])
+    muls = lk.get_op_map(product()).filter_by(name=["mul"])
+    both = sum([adds, muls])
+    assert both.eval({"n": 2}).eval_and_sum() == 16
+    assert (both * 3).eval_and_sum({"n": 2}) == 48
+    renamed = both.with_set_attributes(name="any").copy()
+    assert [(key.name, times) for key, times in renamed.eval({"n": 2}).items()] == [("any", 16)]
+    assert both.filter_by(name=["div"]).filter_by(dtype=["int8"]).sum()(n=2) == 0
+    with pytest.raises(lk.InvalidArgumentError, match="counts are added to counts"):
+        adds + muls.eval({"n": 2})
+
+
+def test_maps_of_two_kernels_are_added() -> None:
+    """Of one name, with one key: each counts its own."""
+    one = lk.get_op_map(stencil()).filter_by(name=["add"])
+    two = lk.get_op_map(product()).filter_by(name=["add"])
+    assert (one + two).eval_and_sum({"n": 10}) == 400 + 1000
+    assert str((one + two).sum()) == "4*n**2 + n**3"
+
+
 def test_bad_questions() -> None:
     op_map = lk.get_op_map(stats())
+    for bad, match in (
+        (lambda: op_map.filter_by(name="add"), r"name is a list.* not 'add'"),
+        (lambda: op_map.filter_by(name=[["add"]]), "name is a list"),
+        (lambda: op_map.filter_by(dtype=3), "dtype is a list"),
+        (lambda: op_map.group_by(3), "Op has no field 3"),
+        (lambda: op_map[[]], "is no key of counts"),
+        (lambda: op_map.eval_and_sum([3]), "sizes are numbers by name"),
+        (lambda: op_map.eval_and_sum({"n": 1.5, "m": 1, "l": 1}), "'n' is a whole number"),
+        (lambda: lk.get_op_map("knl"), "this takes a kernel"),
+        (lambda: lk.get_mem_access_map(stats(), subgroup_size=0), "subgroup_size"),
+        (lambda: lk.MemAccess(lid_strides={"x": 1}), "by the number of an axis"),
+        (lambda: lk.find_padding_multiple("knl", "a", 0, 128), "this takes a kernel"),
+        (
+            lambda: lk.get_kennedy_unweighted_fusion_candidates(stats(), "i", force_infusible=3),
+            "function of two inames",
+        ),
+    ):
+        with pytest.raises(lk.InvalidArgumentError, match=match):
+            bad()
     with pytest.raises(lk.InvalidArgumentError, match="needs the sizes"):
         op_map.eval_and_sum({"n": 3})
     with pytest.raises(lk.InvalidArgumentError, match="no field 'mtype'"):

@@ -9,7 +9,7 @@ from loopkit._budget import in_turn
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UndecidedError
 from loopkit._kernel import Kernel
 from loopkit._registry import transform_named
-from loopkit._spelling import check_name
+from loopkit._spelling import check_name, shown
 from loopkit._tree import Path
 
 
@@ -34,6 +34,12 @@ def get_kennedy_unweighted_fusion_candidates(
     :returns: the inames that are to have each new name; every candidate is in one of them.
     :raises InvalidArgumentError: where one candidate stands inside another one.
     """
+    if not isinstance(kernel, Kernel):
+        raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")
+    if force_infusible is not None and not callable(force_infusible):
+        raise InvalidArgumentError(
+            f"force_infusible is a function of two inames, not {shown(force_infusible)}"
+        )
     check_name(prefix)
     first = {i: n for n, s in reversed([*enumerate(kernel.statements)]) for i in s.inames}
     inames = [

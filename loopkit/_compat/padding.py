@@ -32,6 +32,7 @@ def find_padding_multiple(
         for :func:`split_array_dim`.
     :raises InvalidArgumentError: where the stride is no constant, or 0.
     """
+    _check_kernel(kernel)
     array = kernel.array(needed_name("variable", variable))
     rank = len(array.shape or ())
     if not -rank <= integer("axis", axis) < rank:
@@ -69,8 +70,7 @@ def add_padding_to_avoid_bank_conflicts(kernel: Kernel, device: Any = None, **si
     :returns: the kernel; the same where nothing conflicts.
     :raises InvalidArgumentError: where sizes are missing.
     """
-    if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(f"this takes a kernel, not {type(kernel).__name__}")
+    _check_kernel(kernel)
     missing = [name for name in kernel.sizes if name not in sizes]
     if missing:
         raise InvalidArgumentError(
@@ -82,3 +82,8 @@ def add_padding_to_avoid_bank_conflicts(kernel: Kernel, device: Any = None, **si
         if padded:
             kernel = transform_named("pad_temporary")(kernel, found.array, *padded[0].numbers)
     return kernel
+
+
+def _check_kernel(kernel: object) -> None:
+    if not isinstance(kernel, Kernel):
+        raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")

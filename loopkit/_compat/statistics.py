@@ -8,274 +8,43 @@ Of several launches each has keys of its own, with its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._arguments import at_least
 from loopkit._arrays import strides_of, swizzles_of
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
+from loopkit._called import fitting
+from loopkit._compat.count_maps import (
+    Counted,
+    CountGranularity,
+    MemAccess,
+    Op,
+    Sizes,
+    Sync,
+    ToCountMap,
+    count_map,
+)
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, space_of
 from loopkit._costs.barrier_counts import barriers_of, kinds_of_barriers
 from loopkit._costs.costs import instances_at, kinds_of_operations, operations_at
 from loopkit._costs.launched import Launched, launched
-from loopkit._costs.on_demand import Part, part
-from loopkit._costs.open_sizes import polynomials
-from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
-from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError, linear, linear_sum
+from loopkit._match import Match, matching
 from loopkit._nodes import Expression
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
 from loopkit._poly.model import Model
+from loopkit._slabs import settled
+from loopkit._spelling import shown
 
-
-class CountGranularity:
-    """Who is counted: each thread, warp or block that executes something once."""
-
-    WORKITEM = "workitem"
-    SUBGROUP = "subgroup"
-    WORKGROUP = "workgroup"
-
-
-@dataclass(frozen=True)
-class _Key:
-    """Shows its fields in their order."""
-
-    def __str__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(str(getattr(self, f.name)) for f in fields(self))})"
-        )
-
-
-@dataclass(frozen=True)
-class Op(_Key):
-    """A kind of operation: ``name`` is *add*, *mul*, *div*, *bw*, *maxmin*, *func:exp*, ..."""
-
-    dtype: Any = None
-    name: str | None = None
-    count_granularity: str | None = None
-    kernel_name: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", _dtype(self.dtype))
-
-
-@dataclass(frozen=True)
-class MemAccess(_Key):
-    """A kind of memory access.
-
-    ``mtype`` is *global* or *local* (shared), ``direction`` *load* or *store*; ``lid_strides`` and
-    ``gid_strides`` say by how many elements the index of a thread, of a block, moves the address,
-    by axis.
-    """
-
-    mtype: str | None = None
-    dtype: Any = None
-    lid_strides: Any = None
-    gid_strides: Any = None
-    direction: str | None = None
-    variable: str | None = None
-    variable_tags: Any = None
-    count_granularity: str | None = None
-    kernel_name: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", _dtype(self.dtype))
-        for name in ("lid_strides", "gid_strides"):
-            given = getattr(self, name)
-            if isinstance(given, Mapping):
-                object.__setattr__(self, name, Strides(given))
-
-
-@dataclass(frozen=True)
-class Sync(_Key):
-    """A kind of synchronisation: *barrier_local*, *barrier_warp* or *kernel_launch*."""
-
-    kind: str | None = None
-    kernel_name: str | None = None
-
-
-class Strides(dict[int, Any]):
-    """Strides by axis, as a key; expressions stand as text."""
-
-    def __init__(self, given: Mapping[int, Any]) -> None:
-        super().__init__({a: s if isinstance(s, int) else str(s) for a, s in given.items()})
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self.items()))
-
-
-def _dtype(given: Any) -> Any:
-    try:
-        return None if given is None else np.dtype(given)
-    except TypeError:
-        return given
-
-
-Counted = Mapping[Any, int | None]
-
-
-@dataclass(frozen=True, eq=False)
-class _Counter:
-    """What a map counts: all of its numbers, at sizes."""
-
-    kernel: Kernel
-    count: Callable[[Kernel, tuple[tuple[str, int], ...]], Counted]
-
-    def at(self, sizes: Mapping[str, int]) -> Counted:
-        """All counts at sizes; others than the kernel's are left aside."""
-        mine = {name: int(sizes[name]) for name in self.kernel.sizes if name in sizes}
-        check_sizes(self.kernel, mine, "a count")
-        return self.count(self.kernel, tuple(sorted(mine.items())))
-
-
-@dataclass(frozen=True, eq=False)
-class Count:
-    """A number that depends on sizes: a sum of what keys stand for, each times a factor."""
-
-    counter: _Counter
-    parts: tuple[tuple[Any, int], ...]
-
-    def eval_with_dict(self, param_dict: Mapping[str, int]) -> int:
-        """The number at sizes.
-
-        Raises :class:`~loopkit.InvalidArgumentError` for sizes that are missing, or that no call
-        may have, and where data decide.
-        """
-        counted = self.counter.at(param_dict)
-        total = 0
-        for key, factor in self.parts:
-            value = counted[key]
-            if value is None:
-                raise InvalidArgumentError(
-                    f"how often there is {key} is not one number: data decide, or threads differ"
-                )
-            total += factor * value
-        return total
-
-    def __call__(self, **sizes: int) -> int:
-        return self.eval_with_dict(sizes)
-
-    def __add__(self, other: Count) -> Count:
-        return Count(self.counter, (*self.parts, *other.parts))
-
-    def __mul__(self, factor: int) -> Count:
-        return Count(self.counter, tuple((key, n * factor) for key, n in self.parts))
-
-    __rmul__ = __mul__
-
-    def __str__(self) -> str:
-        def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
-            yield part(lambda change: change("count", self.eval_with_dict(sizes)))
-
-        return str(polynomials(self.counter.kernel, {}, parts)[1][0])
-
-
-class ToCountMap(Mapping[Any, Any]):
-    """Counts by key: what Loopy's functions return.
-
-    What it has no key for counts nothing.
-    """
-
-    def __init__(self, count_map: Mapping[Any, Any], counter: _Counter | None = None) -> None:
-        self.count_map = dict(count_map)
-        self._counter = counter
-
-    def __getitem__(self, key: Any) -> Any:
-        if key not in self.count_map and self._counter is not None:
-            return Count(self._counter, ())
-        return self.count_map.get(key, 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.count_map)
-
-    def __len__(self) -> int:
-        return len(self.count_map)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.count_map
-
-    def __add__(self, other: ToCountMap) -> ToCountMap:
-        both = dict(self.count_map)
-        for key, value in other.items():
-            both[key] = both[key] + value if key in both else value
-        return ToCountMap(both, self._counter)
-
-    def __repr__(self) -> str:
-        return f"ToCountMap({len(self)} keys)"
-
-    def __str__(self) -> str:
-        return "\n".join(f"{key}: {value}" for key, value in self.items())
-
-    def filter_by(self, **kwargs: Iterable[Any]) -> ToCountMap:
-        """The counts of keys whose fields have one of the values given for them."""
-        wanted = {
-            name: [_dtype(v) if name == "dtype" else v for v in values]
-            for name, values in kwargs.items()
-        }
-        self._check_fields(wanted)
-        return self.filter_by_func(lambda key: all(getattr(key, n) in v for n, v in wanted.items()))
-
-    def filter_by_func(self, func: Callable[[Any], bool]) -> ToCountMap:
-        """The counts of keys for which a function is true."""
-        return ToCountMap({k: v for k, v in self.items() if func(k)}, self._counter)
-
-    def group_by(self, *args: str) -> ToCountMap:
-        """Counts summed over keys that agree in some fields; the others are None."""
-        self._check_fields(args)
-        found: dict[Any, Any] = {}
-        for key, value in self.items():
-            short = type(key)(**{name: getattr(key, name) for name in args})
-            found[short] = found[short] + value if short in found else value
-        return ToCountMap(found, self._counter)
-
-    def _check_fields(self, names: Iterable[str]) -> None:
-        for key in self:
-            known = [f.name for f in fields(key)]
-            for name in names:
-                if name not in known:
-                    raise InvalidArgumentError(
-                        f"{type(key).__name__} has no field '{name}'",
-                        instead=f"fields are {', '.join(known)}",
-                    )
-
-    def to_bytes(self) -> ToCountMap:
-        """Bytes instead of accesses."""
-        self._check_fields(["dtype"])
-        return ToCountMap({k: v * k.dtype.itemsize for k, v in self.items()}, self._counter)
-
-    def sum(self) -> Any:
-        """All counts together."""
-        empty = 0 if self._counter is None else Count(self._counter, ())
-        total: Any = empty
-        for value in self.values():
-            total = total + value
-        return total
-
-    def eval(self, params: Mapping[str, int]) -> ToCountMap:
-        """The same with a number for each count."""
-        return ToCountMap({k: _number(v, params) for k, v in self.items()})
-
-    def eval_and_sum(self, params: Mapping[str, int] | None = None) -> int:
-        """The number of all counts together, at sizes."""
-        return sum(_number(value, params or {}) for value in self.values())
-
-
-def _number(value: Any, params: Mapping[str, int]) -> int:
-    return value.eval_with_dict(params) if isinstance(value, Count) else value
-
-
-def _map(kernel: Kernel, counter: Callable[..., Counted], keys: Iterable[Any]) -> ToCountMap:
-    made = _Counter(kernel, counter)
-    return ToCountMap({key: Count(made, ((key, 1),)) for key in keys}, made)
-
+Ids = frozenset[str] | None
 
 _NAMES = {"bitwise": "bw", "min": "maxmin", "max": "maxmin"}
 _PLAIN = {"add", "mul", "div", "floordiv", "mod", "pow", "shift", "bw", "maxmin"} | {
@@ -292,13 +61,26 @@ def _op_key(kernel: Kernel, kind: str, dtype: str) -> Op:
     return Op(dtype, name, CountGranularity.WORKITEM, kernel.name)
 
 
+def _checked(kernel: Kernel, subgroup_size: int | None, within: str | Match | None) -> Ids:
+    """What is asked of is a kernel; the ids of the statements that match, None for all."""
+    if not isinstance(kernel, Kernel):
+        raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")
+    if subgroup_size is not None:
+        at_least(1)("subgroup_size", subgroup_size)
+    return None if within is None else matching(settled(kernel), within)
+
+
+def _among(model: Model, ids: Ids) -> list[str]:
+    """The statements of a launch that are counted."""
+    return [s.id for s in model.kernel.statements if ids is None or s.id in ids]
+
+
 @memoised
-def _operations(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
+def _operations(kernel: Kernel, sizes: Sizes, ids: Ids) -> Counted:
     found: dict[Any, int | None] = {}
     for one in launched(kernel):
         model, at = one.model, dict(sizes)
-        ids = (s.id for s in model.kernel.statements)
-        known = {name: instances_at(model, name, at, (), one.calls)[0] for name in ids}
+        known = {n: instances_at(model, n, at, (), one.calls)[0] for n in _among(model, ids)}
         for (kind, dtype), times in operations_at(model, known, at, one.calls):
             key = _op_key(one.kernel, kind, dtype)
             before = found.get(key, 0)
@@ -306,27 +88,33 @@ def _operations(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
     return found
 
 
+@fitting
 @in_turn
 def get_op_map(
-    kernel: Kernel, count_redundant_work: bool = False, subgroup_size: int | None = None
+    kernel: Kernel,
+    count_redundant_work: bool = False,
+    subgroup_size: int | None = None,
+    within: str | Match | None = None,
 ) -> ToCountMap:
     """How often threads do which operations: a map from :class:`Op` to counts.
 
     *count_redundant_work* and *subgroup_size* change nothing: single threads are counted, with
-    all that they do.  Raises what lowering raises.
+    all that they do.  *within* is a match string: only these statements.  Raises what lowering
+    raises.
     """
+    ids = _checked(kernel, subgroup_size, within)
     keys = (
         _op_key(one.kernel, *kind)
         for one in launched(kernel)
-        for kind in kinds_of_operations(one.model)
+        for kind in kinds_of_operations(one.model, _among(one.model, ids))
     )
-    return _map(kernel, _operations, dict.fromkeys(keys))
+    return count_map(kernel, lambda k, at: _operations(k, at, ids), dict.fromkeys(keys))
 
 
 @memoised
-def _memory(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
+def _memory(kernel: Kernel, sizes: Sizes, ids: Ids) -> Counted:
     found: dict[Any, int | None] = {}
-    for one, access in _accesses(kernel):
+    for one, access in _accesses(kernel, ids):
         key = _access_key(one.model, access)
         before = found.get(key, 0)
         try:
@@ -338,12 +126,13 @@ def _memory(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
     return found
 
 
-def _accesses(kernel: Kernel) -> list[tuple[Launched, Access]]:
+def _accesses(kernel: Kernel, ids: Ids) -> list[tuple[Launched, Access]]:
     return [
         (one, access)
         for one in launched(kernel)
         for access in accesses_of(one.model.kernel)
         if space_of(one.model.kernel, access.array) in SPACES
+        and (ids is None or access.statement in ids)
     ]
 
 
@@ -391,21 +180,27 @@ def _step(
     return linear_sum(terms, constant) if terms else constant
 
 
+@fitting
 @in_turn
 def get_mem_access_map(
-    kernel: Kernel, count_redundant_work: bool = False, subgroup_size: int | None = None
+    kernel: Kernel,
+    count_redundant_work: bool = False,
+    subgroup_size: int | None = None,
+    within: str | Match | None = None,
 ) -> ToCountMap:
     """How often threads access which arrays: a map from :class:`MemAccess` to counts.
 
     *count_redundant_work* and *subgroup_size* change nothing: single threads are counted, with
-    all that they do.  ``knl.costs()`` says what warps make of that.  Raises what lowering raises.
+    all that they do.  *within* is a match string: only these statements.  ``knl.costs()`` says
+    what warps make of that.  Raises what lowering raises.
     """
-    keys = (_access_key(one.model, access) for one, access in _accesses(kernel))
-    return _map(kernel, _memory, dict.fromkeys(keys))
+    ids = _checked(kernel, subgroup_size, within)
+    keys = (_access_key(one.model, access) for one, access in _accesses(kernel, ids))
+    return count_map(kernel, lambda k, at: _memory(k, at, ids), dict.fromkeys(keys))
 
 
 @memoised
-def _synchronisation(kernel: Kernel, sizes: tuple[tuple[str, int], ...]) -> Counted:
+def _synchronisation(kernel: Kernel, sizes: Sizes) -> Counted:
     found: dict[Any, int | None] = {}
     for one in launched(kernel):
         made, at = one.kernel.program(), dict(sizes)
@@ -422,6 +217,7 @@ def _sync_key(kernel: Kernel, *, of_warp: bool) -> Sync:
     return Sync("barrier_warp" if of_warp else "barrier_local", kernel.name)
 
 
+@fitting
 @in_turn
 def get_synchronization_map(kernel: Kernel, subgroup_size: int | None = None) -> ToCountMap:
     """How often a thread waits: a map from :class:`Sync` to counts.
@@ -430,9 +226,10 @@ def get_synchronization_map(kernel: Kernel, subgroup_size: int | None = None) ->
     given, and ``knl.costs().barriers`` counts all.  *subgroup_size* changes nothing.  Raises what
     lowering raises.
     """
+    _checked(kernel, subgroup_size, None)
     keys: list[Sync] = []
     for one in launched(kernel):
         waits = kinds_of_barriers(one.kernel)
         keys += [_sync_key(one.kernel, of_warp=of_warp) for of_warp in waits]
         keys.append(Sync("kernel_launch", one.kernel.name))
-    return _map(kernel, _synchronisation, dict.fromkeys(keys))
+    return count_map(kernel, _synchronisation, dict.fromkeys(keys))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -312,9 +312,14 @@ def operations_at(
     calls: Calls = ONCE,
     by_data: ByData | None = None,
 ) -> Operations:
-    """How often a launch does what operations; None where that is not known."""
+    """How often a launch does what operations; None where that is not known.
+
+    Those of the statements of which ``instances`` says how often they run.
+    """
     found: list[tuple[tuple[str, str], int | None]] = []
     for statement, operation in _operations(model):
+        if statement not in instances:
+            continue
         times = instances[statement]
         if operation.guards:
             times = instances_at(model, statement, sizes, operation.guards, calls, by_data)[0]
@@ -338,9 +343,9 @@ def in_all(operations: Operations) -> int | None:
     return sum(found) if len(found) == len(operations) else None
 
 
-def kinds_of_operations(model: Model) -> list[tuple[str, str]]:
-    """The kinds and types of operations that there are in a kernel."""
-    return sorted({(operation.kind, operation.dtype) for _, operation in _operations(model)})
+def kinds_of_operations(model: Model, ids: Collection[str]) -> list[tuple[str, str]]:
+    """The kinds and types of operations that there are in some statements of a kernel."""
+    return sorted({(o.kind, o.dtype) for id_, o in _operations(model) if id_ in ids})
 
 
 def _operations(model: Model) -> Iterator[tuple[str, Operation]]:

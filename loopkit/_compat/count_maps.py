@@ -1,0 +1,324 @@
+"""What Loopy's statistics are made of: keys, and counts by key, which are asked at any sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from loopkit._arguments import is_integer
+from loopkit._costs.on_demand import Part, part
+from loopkit._costs.open_sizes import polynomials
+from loopkit._costs.sizes import check_sizes
+from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._relations import grouped
+from loopkit._spelling import shown
+
+
+class CountGranularity:
+    """Who is counted: each thread, warp or block that executes something once."""
+
+    WORKITEM = "workitem"
+    SUBGROUP = "subgroup"
+    WORKGROUP = "workgroup"
+
+
+@dataclass(frozen=True)
+class _Key:
+    """Shows its fields in their order."""
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(str(getattr(self, f.name)) for f in fields(self))})"
+        )
+
+
+@dataclass(frozen=True)
+class Op(_Key):
+    """A kind of operation: ``name`` is *add*, *mul*, *div*, *bw*, *maxmin*, *func:exp*, ..."""
+
+    dtype: Any = None
+    name: str | None = None
+    count_granularity: str | None = None
+    kernel_name: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", _dtype(self.dtype))
+
+
+@dataclass(frozen=True)
+class MemAccess(_Key):
+    """A kind of memory access.
+
+    ``mtype`` is *global* or *local* (shared), ``direction`` *load* or *store*; ``lid_strides`` and
+    ``gid_strides`` say by how many elements the index of a thread, of a block, moves the address,
+    by axis.
+    """
+
+    mtype: str | None = None
+    dtype: Any = None
+    lid_strides: Any = None
+    gid_strides: Any = None
+    direction: str | None = None
+    variable: str | None = None
+    variable_tags: Any = None
+    count_granularity: str | None = None
+    kernel_name: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", _dtype(self.dtype))
+        for name in ("lid_strides", "gid_strides"):
+            given = getattr(self, name)
+            if isinstance(given, Mapping):
+                object.__setattr__(self, name, Strides(given))
+
+
+@dataclass(frozen=True)
+class Sync(_Key):
+    """A kind of synchronisation: *barrier_local*, *barrier_warp* or *kernel_launch*."""
+
+    kind: str | None = None
+    kernel_name: str | None = None
+
+
+class Strides(dict[int, Any]):
+    """Strides by axis, as a key, in the order of the axes; expressions stand as text."""
+
+    def __init__(self, given: Mapping[int, Any]) -> None:
+        if not all(map(is_integer, given)):
+            raise InvalidArgumentError(f"strides are by the number of an axis, not {shown(given)}")
+        steps = sorted(given.items())
+        super().__init__({int(a): s if isinstance(s, int) else str(s) for a, s in steps})
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+def _dtype(given: Any) -> Any:
+    try:
+        return None if given is None else np.dtype(given)
+    except TypeError:
+        return given
+
+
+Counted = Mapping[Any, int | None]
+Sizes = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Counter:
+    """What a map counts: all of its numbers, at sizes."""
+
+    kernel: Kernel
+    count: Callable[[Kernel, Sizes], Counted]
+
+    def at(self, sizes: Mapping[str, int]) -> Counted:
+        """All counts at sizes; others than the kernel's are left aside."""
+        if not isinstance(sizes, Mapping):
+            raise InvalidArgumentError(f"sizes are numbers by name, not {shown(sizes)}")
+        mine = {name: sizes[name] for name in self.kernel.sizes if name in sizes}
+        return self.count(
+            self.kernel, tuple(sorted(check_sizes(self.kernel, mine, "a count").items()))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A number that depends on sizes: a sum of what keys stand for, each times a factor."""
+
+    parts: tuple[tuple[Counter, Any, int], ...] = ()
+
+    def eval_with_dict(self, param_dict: Mapping[str, int]) -> int:
+        """The number at sizes.
+
+        Raises :class:`~loopkit.InvalidArgumentError` for sizes that are missing, or that no call
+        may have, and where data decide.
+        """
+        counted = {counter: counter.at(param_dict) for counter, _, _ in self.parts}
+        total = 0
+        for counter, key, factor in self.parts:
+            value = counted[counter][key]
+            if value is None:
+                raise InvalidArgumentError(
+                    f"how often there is {key} is not one number: data decide, or threads differ"
+                )
+            total += factor * value
+        return total
+
+    def __call__(self, **sizes: int) -> int:
+        return self.eval_with_dict(sizes)
+
+    def __add__(self, other: Count) -> Count:
+        return Count((*self.parts, *other.parts)) if isinstance(other, Count) else NotImplemented
+
+    def __mul__(self, factor: int) -> Count:
+        if not is_integer(factor):
+            return NotImplemented
+        return Count(tuple((counter, key, n * int(factor)) for counter, key, n in self.parts))
+
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        of_each = grouped((counter, part) for part in self.parts for counter in part[:1])
+        return " + ".join(Count(parts)._polynomial() for parts in of_each.values()) or "0"
+
+    def _polynomial(self) -> str:
+        """The number of one kernel, in words."""
+
+        def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
+            yield part(lambda change: change("count", self.eval_with_dict(sizes)))
+
+        return str(polynomials(self.parts[0][0].kernel, {}, parts)[1][0])
+
+
+class ToCountMap(Mapping[Any, Any]):
+    """Counts by key: what Loopy's functions return.
+
+    What it has no key for counts nothing.
+    """
+
+    def __init__(self, count_map: Mapping[Any, Any], is_open: bool = False) -> None:
+        self.count_map = dict(count_map)
+        self._is_open = is_open
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            found = self.count_map.get(key)
+        except TypeError:
+            raise InvalidArgumentError(f"{shown(key)} is no key of counts") from None
+        if found is not None:
+            return found
+        return Count() if self._is_open else 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.count_map)
+
+    def __len__(self) -> int:
+        return len(self.count_map)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.count_map
+
+    def __add__(self, other: ToCountMap) -> ToCountMap:
+        if not isinstance(other, ToCountMap):
+            return NotImplemented
+        if other._is_open is not self._is_open:
+            raise InvalidArgumentError(
+                "counts are added to counts, and numbers to numbers", instead="eval(sizes) first"
+            )
+        both = dict(self.count_map)
+        for key, value in other.items():
+            both[key] = both[key] + value if key in both else value
+        return ToCountMap(both, self._is_open)
+
+    def __radd__(self, other: int) -> ToCountMap:
+        """So that ``sum`` of several maps is one."""
+        return self if is_integer(other) and other == 0 else NotImplemented
+
+    def __mul__(self, factor: int) -> ToCountMap:
+        if not is_integer(factor):
+            return NotImplemented
+        return ToCountMap({k: v * int(factor) for k, v in self.items()}, self._is_open)
+
+    def copy(self) -> ToCountMap:
+        """The same counts."""
+        return ToCountMap(self.count_map, self._is_open)
+
+    def with_set_attributes(self, **kwargs: Any) -> ToCountMap:
+        """The same counts of keys that have other values in some fields."""
+        self._check_fields(kwargs)
+        return self._by(lambda key: {f.name: getattr(key, f.name) for f in fields(key)} | kwargs)
+
+    def _by(self, values: Callable[[Any], Mapping[str, Any]]) -> ToCountMap:
+        """Counts by keys of other values, of one key together."""
+        found: dict[Any, Any] = {}
+        for key, value in self.items():
+            new = type(key)(**values(key))
+            found[new] = found[new] + value if new in found else value
+        return ToCountMap(found, self._is_open)
+
+    def __repr__(self) -> str:
+        return f"ToCountMap({len(self)} keys)"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{key}: {value}" for key, value in self.items())
+
+    def filter_by(self, **kwargs: Iterable[Any]) -> ToCountMap:
+        """The counts of keys whose fields have one of the values given for them, in a list each."""
+        self._check_fields(kwargs)
+        wanted = {name: self._values(name, given) for name, given in kwargs.items()}
+        return self.filter_by_func(lambda key: all(getattr(key, n) in v for n, v in wanted.items()))
+
+    def _values(self, name: str, given: Iterable[Any]) -> frozenset[Any]:
+        """Values of a field, as keys hold them."""
+        kind = next(map(type, self), None)
+        try:
+            if not isinstance(given, (str, Mapping)):
+                return (
+                    frozenset()
+                    if kind is None
+                    else frozenset(getattr(kind(**{name: value}), name) for value in given)
+                )
+        except TypeError:
+            pass
+        raise InvalidArgumentError(
+            f"{name} is a list of the values that are wanted, not {shown(given)}",
+            instead=f"filter_by({name}=[...])",
+        )
+
+    def filter_by_func(self, func: Callable[[Any], bool]) -> ToCountMap:
+        """The counts of keys for which a function is true."""
+        return ToCountMap({k: v for k, v in self.items() if func(k)}, self._is_open)
+
+    def group_by(self, *args: str) -> ToCountMap:
+        """Counts summed over keys that agree in some fields; the others are None."""
+        self._check_fields(args)
+        return self._by(lambda key: {name: getattr(key, name) for name in args})
+
+    def _check_fields(self, names: Iterable[str]) -> None:
+        """An error where keys have no field of such a name; without keys, all names are good."""
+        kind = next(map(type, self), None)
+        known = [f.name for f in fields(kind)] if kind else []
+        for name in names:
+            if not isinstance(name, str) or (kind and name not in known):
+                raise InvalidArgumentError(
+                    f"{kind.__name__ if kind else 'a key'} has no field {shown(name)}",
+                    instead=f"fields are {', '.join(known)}" if kind else "",
+                )
+
+    def to_bytes(self) -> ToCountMap:
+        """Bytes instead of accesses."""
+        self._check_fields(["dtype"])
+        return ToCountMap({k: v * k.dtype.itemsize for k, v in self.items()}, self._is_open)
+
+    def sum(self) -> Any:
+        """All counts together."""
+        total: Any = Count() if self._is_open else 0
+        for value in self.values():
+            total = total + value
+        return total
+
+    def eval(self, params: Mapping[str, int]) -> ToCountMap:
+        """The same with a number for each count."""
+        return ToCountMap({k: _number(v, params) for k, v in self.items()})
+
+    def eval_and_sum(self, params: Mapping[str, int] | None = None) -> int:
+        """The number of all counts together, at sizes."""
+        sizes = {} if params is None else params
+        return sum(_number(value, sizes) for value in self.values())
+
+
+def _number(value: Any, params: Mapping[str, int]) -> int:
+    return value.eval_with_dict(params) if isinstance(value, Count) else value
+
+
+def count_map(
+    kernel: Kernel, counter: Callable[[Kernel, Sizes], Counted], keys: Iterable[Any]
+) -> ToCountMap:
+    """The counts of some keys, which a function gives for sizes."""
+    made = Counter(kernel, counter)
+    return ToCountMap({key: Count(((made, key, 1),)) for key in keys}, is_open=True)

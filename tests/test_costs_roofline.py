@@ -165,6 +165,30 @@ def test_bytes_that_must_move(text: str, steps: object, n: int) -> None:
     assert bytes_to_move(knl.costs(n=n)) == 8 * (len(moved) + len(written))
 
 
+INTERMEDIATE = """
+    t[i] = 2*x[i]
+    y[j] = t[j] + 1 {if=m[j] > 0}
+"""
+
+
+@pytest.mark.parametrize("is_argument", [False, True])
+def test_what_a_launch_hands_on_is_no_input(is_argument: bool) -> None:
+    """An argument must be written, and a temporary may stay in a cache; neither is read."""
+    made = lk.TemporaryVariable("t", shape="n", address_space="global")
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        INTERMEDIATE,
+        [lk.GlobalArg("t", shape="n") if is_argument else made, ...],
+        dtypes={"t, x, y": np.float32, "m": np.int32},
+        assumptions="n >= 1",
+    )
+    assert bytes_to_move(knl.costs(n=100)) == 4 * 100 * (3 + is_argument)
+    knl = knl.split_iname("j", 32, inner_tag="l.0").split_iname("i", 32, inner_tag="l.0")
+    assert bytes_to_move(knl.costs(n=100)) == 4 * 100 * (3 + is_argument)
+    knl = knl.add_barrier("id:insn", "id:insn_0")
+    assert knl.costs(n=100).must_move == 4 * 100 * (3 + is_argument)
+
+
 def test_where_data_decide_there_is_none() -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < n }",

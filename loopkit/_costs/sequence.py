@@ -27,6 +27,7 @@ from loopkit._costs.values import AccessCosts, Footprint
 from loopkit._errors import counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._linear import NotAffineError
 from loopkit._poly.model import model_of
 
 if TYPE_CHECKING:
@@ -330,9 +331,11 @@ def bytes_from_before(
         name, read = footprint.array, footprint.read
         if not isinstance(kernel.arg_by_name.get(name), ArrayArg):
             continue
-        if read and footprint.written and not footprint.at_most:
+        if read and footprint.written:
             try:
                 read = from_before(model_of(with_spaces(kernel)), name, sizes)
+            except NotAffineError:
+                pass  # data decide what is read: as if nothing was written
             except UNCOUNTED:
                 read = None
         yield name, read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pymbolic.primitives as prim
@@ -26,6 +27,7 @@ from loopkit._poly.integer_points import (
     systems,
 )
 from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance
 from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
 
@@ -37,12 +39,15 @@ def bytes_to_move(costs: Costs) -> int:
     """Bytes of cells that are written, and of those whose value from before the launch is read.
 
     Each once, as if conditions on data held; a value that the launch itself writes before it reads
-    it need not come from memory.  Raises :class:`InvalidArgumentError` where that is not known.
+    it need not come from memory, and a temporary, which nobody else sees, may stay in a cache.
+    Raises :class:`InvalidArgumentError` where that is not known.
     """
     from loopkit.codegen.prepare import prepare
 
     total = 0
     for footprint in costs.footprints:
+        if footprint.array not in costs.source.arg_by_name:
+            continue
         read, written = footprint.read, footprint.written
         if not isinstance(read, int) or not isinstance(written, int):
             why = "data decide, or there are too many cases"
@@ -54,9 +59,10 @@ def bytes_to_move(costs: Costs) -> int:
                 asked=f"the roofline of {costs.kernel}",
                 instead=f"costs({given})" if given else "",
             )
-        if read and written and not footprint.at_most:
+        if read and written:
             model = model_of(prepare(costs.source))
-            read = from_before(model, footprint.array, dict(costs.sizes), costs.calls)
+            with suppress(NotAffineError):  # data decide what is read: as if nothing was written
+                read = from_before(model, footprint.array, dict(costs.sizes), costs.calls)
         total += read + written
     return total
 
@@ -64,7 +70,8 @@ def bytes_to_move(costs: Costs) -> int:
 def from_before(model: Model, array: str, sizes: Mapping[str, int], calls: Calls = ONCE) -> int:
     """Bytes of an array's cells that are read before the kernel has written them.
 
-    In each call of a launch anew.
+    In each call of a launch anew, as if conditions on data held.  Raises :class:`NotAffineError`
+    where data decide which cells these are.
     """
     flow = dataflow_of(model.kernel)
     names: tuple[str, ...] = ()
@@ -72,7 +79,11 @@ def from_before(model: Model, array: str, sizes: Mapping[str, int], calls: Calls
     for access in accesses_of(model.kernel):
         if access.array != array or (access.is_write and not access.is_atomic):
             continue
-        where = flow.unwritten(access.statement, (array, access.indices), access.guards)
+        at = Instance(access.statement, "")
+        if model.cell(array, model.indices(at, access.indices), at).by_data:
+            raise NotAffineError(f"data decide which cells of '{array}' are read")
+        guards = tuple(g for g in access.guards if model.condition(g) is not None)
+        where = flow.unwritten(access.statement, (array, access.indices), guards)
         if where is None:
             continue
         names = tuple(hidden("cell", n) for n in range(len(access.indices)))

@@ -447,9 +447,10 @@ def invocations(what: str, value: Any) -> Any:
     name_of, found = "", list[Any]()
     for item in value if isinstance(value, (list, tuple)) and value else [value]:
         head, bracket, rest = item.partition("(") if is_text(item) else (item, "", "")
-        if (bracket and not rest.rstrip().endswith(")")) or name_of not in ("", str(head).strip()):
+        used = used_name(what, head.strip() if bracket else head)
+        if (bracket and not rest.rstrip().endswith(")")) or name_of not in ("", used):
             raise unfit(what, "a rule's name, or invocations of one rule such as 'f(i, j)'", value)
-        name_of = used_name(what, head.strip() if bracket else head)
+        name_of = used
         found += subscripts(what, rest.rstrip()[:-1]) if bracket else []
     return name_of, found or None
 

@@ -17,6 +17,7 @@ from loopkit._same import Exact
 from loopkit._spelling import (
     check_declared,
     check_expression,
+    check_flag,
     check_identifier,
     check_name,
     check_note,
@@ -114,6 +115,9 @@ class ArrayArg(Exact):
     def __post_init__(self) -> None:
         check_declared(self.name, "the name of an array")
         _check_extents(self.name, self.shape, self.dim_tags)
+        for what, flag in (("is_input", self.is_input), ("is_output", self.is_output)):
+            if flag is not None:
+                check_flag(flag, f"{what} of '{self.name}'")
         if not isinstance(self.offset, str):
             check_expression(self.offset, f"the offset of '{self.name}'")
 
@@ -182,6 +186,8 @@ class TemporaryVariable(Exact):
 
     def __post_init__(self) -> None:
         check_declared(self.name, "the name of a temporary")
+        check_flag(self.is_running, f"is_running of '{self.name}'")
+        check_flag(self.read_only, f"read_only of '{self.name}'")
         if self.initializer is not None:
             contents = contents_of(self.initializer, self.name)
             object.__setattr__(self, "initializer", contents)
@@ -197,6 +203,7 @@ class TemporaryVariable(Exact):
         if self.accumulates is not None:
             check_identifier(self.accumulates, "a reduction")
         check_note(self.made_by, "the step that made a temporary")
+        _check_padding(self)
         _check_swizzles(self)
         if self.combined_by is not None and self.combined_by not in COMBINED_BY:
             raise InvalidArgumentError(
@@ -224,6 +231,19 @@ def _check_extents(name: str, shape: object, dim_tags: object) -> None:
     for tag in dim_tags:
         if isinstance(tag, Strided):
             check_expression(tag.stride, f"a stride of '{name}'")
+
+
+def _check_padding(temporary: TemporaryVariable) -> None:
+    """As many elements for each axis, none of them taken away."""
+    padding, name = temporary.padding, temporary.name
+    if not isinstance(padding, tuple) or not all(isinstance(p, int) and p >= 0 for p in padding):
+        raise InvalidArgumentError(
+            f"{shown(padding)} is no padding of '{name}'",
+            instead="it is a tuple of numbers of elements, one for each axis",
+        )
+    rank = len(temporary.shape) if isinstance(temporary.shape, tuple) else len(padding)
+    if padding and len(padding) != rank:
+        raise InvalidArgumentError(f"'{name}' has {rank} axes, and {len(padding)} are padded")
 
 
 def _check_swizzles(temporary: TemporaryVariable) -> None:

@@ -189,10 +189,7 @@ class Options:
     fast_math: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.fast_math, bool):
-            raise InvalidArgumentError(
-                f"fast_math is True or False, not {_spelling.shown(self.fast_math)}"
-            )
+        _spelling.check_flag(self.fast_math, "fast_math")
 
 
 Slabs = tuple[tuple[str, int, int], ...]

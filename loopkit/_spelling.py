@@ -159,6 +159,12 @@ def check_note(note: object, what: str) -> None:
     )
 
 
+def check_flag(value: object, what: str) -> None:
+    """A choice of two: True or False, and no other value that Python takes for one of them."""
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(f"{what} is True or False, not {shown(value)}")
+
+
 def _items(names: object, what: str) -> Iterable[object]:
     if not isinstance(names, (tuple, frozenset)):
         raise InvalidArgumentError(f"names stand in a tuple or a frozenset, not in {shown(names)}")

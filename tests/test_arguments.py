@@ -135,6 +135,14 @@ class NoRepr:
         lambda: kernel().executor("host", order=NoRepr()),
         lambda: kernel().executor("host", seed=NoRepr()),
         lambda: kernel().tag_inames(NoRepr()),
+        lambda: lk.make_kernel(DOMAIN, "c[i, j] = reduce(sum, i, "),
+        lambda: kernel().precompute(NoRepr()),
+        lambda: lk.TemporaryVariable("t", read_only=NoRepr()),
+        lambda: lk.TemporaryVariable("t", is_running="yes"),
+        lambda: lk.TemporaryVariable("t", shape=(4,), padding=3),
+        lambda: lk.TemporaryVariable("t", shape=(4,), padding=(-1,)),
+        lambda: lk.TemporaryVariable("t", shape=(4,), padding=(1, 1)),
+        lambda: lk.GlobalArg("a", is_input="yes"),
     ],
 )
 def test_what_a_search_with_hostile_calls_found(make):

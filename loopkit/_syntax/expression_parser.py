@@ -215,7 +215,7 @@ class ExpressionParser(ExpressionWords):
                 return items, has_comma
             if words[self.at] == "dtype" and words[self.at + 1] == "=":
                 items.append(self._type_name(closing))
-            elif of_call and words[self.at + 1] == "=" and words[self.at].isidentifier():
+            elif of_call and words[self.at].isidentifier() and words[self.at + 1] == "=":
                 items.append(self._named())
             elif items and isinstance(items[-1], Named):
                 self.fail(self.at, "an argument without a name stands behind one that has one")

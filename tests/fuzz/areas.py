@@ -381,6 +381,61 @@ def costs(rng: random.Random) -> Call:
 
 # }}}
 
+# {{{ functions beside the transforms
+
+_BESIDE = (
+    "add_padding_to_avoid_bank_conflicts", "find_padding_multiple", "fuse_kernels",
+    "generate_code_v2", "get_kennedy_unweighted_fusion_candidates", "make_einsum",
+    "make_function", "merge", "set_loop_priority", "set_temporary_scope", "to_batched",
+)  # fmt: skip
+_STATISTICS = ("get_mem_access_map", "get_op_map", "get_synchronization_map")
+
+
+def functions(rng: random.Random) -> Call:
+    """Public functions that are no transforms: mostly of a kernel, or of several."""
+    if rng.random() < 0.3:
+        return _statistics(rng)
+    name = rng.choice(_BESIDE)
+    function = getattr(lk, name)
+    args, kwargs = drawn(rng, function)
+    if args and rng.random() < 0.9:
+        several = name in ("fuse_kernels", "merge")
+        some = [rng.choice(kernels()) for _ in range(rng.randrange(4))]
+        first: Any = some if several else rng.choice(kernels())
+        if name in ("make_einsum", "make_function"):
+            first = rng.choice(["ij,jk->ik", "i,i->", "{ [i]: 0 <= i < n }"])
+        args = (first, *args[1:])
+
+    def run() -> object:
+        made = function(*args, **kwargs)
+        return str(made) if isinstance(made, lk.Kernel) else made
+
+    return Call(spelled(f"lk.{name}", args, kwargs), run)
+
+
+def _statistics(rng: random.Random) -> Call:
+    """Counts by key, and what is asked of them."""
+    kernel, name = rng.choice(kernels()), rng.choice(_STATISTICS)
+    which = rng.choice(["filter_by", "group_by", "eval", "eval_and_sum", "__getitem__", "__add__"])
+    fields = ["dtype", "name", "mtype", "direction", "variable", "count_granularity", "unknown"]
+    kwargs: dict[str, Any] = {}
+    args: tuple[Any, ...] = ()
+    if which == "filter_by":
+        kwargs = {f: rng.choice([["float32"], "add", hostile(rng)]) for f in fields[:2]}
+    elif which == "group_by":
+        args = tuple(rng.choice([*fields, hostile(rng)]) for _ in range(rng.randrange(3)))
+    else:
+        sizes = {n: rng.choice([0, 1, 17, -1, hostile(rng)]) for n in kernel.sizes}
+        args = (rng.choice([sizes, hostile(rng)]),)
+
+    def run() -> object:
+        return str(getattr(getattr(lk, name)(kernel), which)(*args, **kwargs))
+
+    return Call(spelled(f"lk.{name}({kernel.name}).{which}", args, kwargs), run)
+
+
+# }}}
+
 AREAS: Mapping[str, Draw] = {
     "instructions": instructions,
     "domains": domains,
@@ -393,6 +448,7 @@ AREAS: Mapping[str, Draw] = {
     "runs": runs,
     "executors": executors,
     "costs": costs,
+    "functions": functions,
 }
 WEIGHTS = {"instructions": 3, "domains": 2, "transforms": 4}
 

@@ -36,16 +36,8 @@ def forgotten(kernel: lk.Kernel) -> lk.Kernel:
 OPEN: dict[tuple[str, ...], str] = {
     ("bitonic", "a launch a stage"): "the stages of a network in launches of their own have "
     "inames of other ranges than the text's",
-    **dict.fromkeys(
-        [("fft", "unrolled"), ("fft", "shared")],
-        "isl does not follow six stages in pairs from one end to the other",
-    ),
     ("layernorm", "a block a row, one reduction"): "a text of its own: joined moments are not the "
     "rounded numbers that two sums are",
-    **dict.fromkeys(
-        [("mandelbrot", "scheduled", "unrolled"), ("mandelbrot", "unrolled", "scheduled")],
-        "data decide when the loop ends, and both are schedules on threads",
-    ),
     ("scan_rows_blocks", "a thread a number"): "running sums carried from piece to piece of a row "
     "have no counterpart in sums of pieces that blocks add up",
     ("scan_vector", "look-back"): "a text of its own: the three launches have sums of pieces, and "

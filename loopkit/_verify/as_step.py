@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from loopkit._change import Change, InstanceMap
 from loopkit._check.checker import obligations_of
-from loopkit._check.instance_maps import Image, Lineage
+from loopkit._check.instance_maps import Lineage
 from loopkit._collectives import combined_axes
 from loopkit._kernel import Kernel
-from loopkit._nodes import Expression
 from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
 
@@ -20,25 +19,6 @@ def may_be_step(root: Kernel, new: Kernel) -> bool:
     """Whether two kernels have the same statements, by name and order, and the same temporaries."""
     ids = [[s.id for s in kernel.statements] for kernel in (root, new)]
     return ids[0] == ids[1] and root.temporaries == new.temporaries
-
-
-def by_name(lineage: Lineage) -> Lineage | None:
-    """The correspondence of statements of one name, with the inames of another correspondence.
-
-    None where that does not say alike for all what an iname has become.
-    """
-    root = lineage.root
-    values: dict[str, Expression] = {}
-    for image in lineage.images:
-        for iname, value in image.values:
-            if values.setdefault(iname, value) != value:
-                return None
-    if any(not s.inames <= values.keys() for s in root.statements):
-        return None
-    images = (
-        Image(s.id, s.id, tuple((i, values[i]) for i in sorted(s.inames))) for s in root.statements
-    )
-    return Lineage(root, tuple(images))
 
 
 def is_step(lineage: Lineage, new: Kernel) -> bool:

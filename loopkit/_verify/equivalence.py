@@ -24,7 +24,8 @@ from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify import canonicalize
 from loopkit._verify.arguments import prepared
-from loopkit._verify.as_step import by_name, is_step, may_be_step
+from loopkit._verify.as_step import is_step, may_be_step
+from loopkit._verify.by_names import by_names
 from loopkit._verify.examples import Sizes
 from loopkit._verify.find_difference import look_for_difference, quick_difference
 from loopkit._verify.kernel_view import KernelView
@@ -112,11 +113,11 @@ class _Comparison:
     def proven_as_step(self) -> bool:
         """Whether one is proven to come from the other, whose statements have the same names."""
         for root, new in ((self.before, self.after), (self.after, self.before)):
-            if _parallel(root) or not may_be_step(root, new):
+            if not may_be_step(root, new):
                 continue
             search = Search(KernelView(root), KernelView(new), self.context)
             with suppress(SpentError, Undecided), at_most(_budget.EQUIVALENCE):
-                named = next((by_name(found) for found, _ in search.lineages(root)), None)
+                named = by_names(search, root)
                 if named is not None and is_step(named, new) and self.has_one_meaning(root):
                     return True
         return False
@@ -178,6 +179,9 @@ class _Comparison:
     def attempted(self, search: Search, root: Kernel) -> bool:
         """Try correspondences one after the other."""
         attempts = 0
+        named = by_names(search, root)
+        if named is not None and prove(search.new.model, named).holds:
+            return True
         for lineage, ordered in search.lineages(root):
             finding = prove(ordered, lineage)
             if finding.holds:

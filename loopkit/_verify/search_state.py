@@ -190,6 +190,14 @@ class SearchContext:
         one = self.root.model.domain(Instance(old, OLD))
         return one & self.new.model.domain(Instance(new, NEW)) & self.assumptions
 
+    def may_be_pair(self, old: Statement, new: Statement) -> bool:
+        """Whether they are of one kind: the same reduction, as many conditions on data."""
+        mine, its = (
+            sum(model.condition(p) is None for p in one.predicates)
+            for model, one in ((self.root.model, old), (self.new.model, new))
+        )
+        return (old.kind, old.operation, mine) == (new.kind, new.operation, its)
+
     def ranked(self, candidates: tuple[Statement, ...], like: Statement) -> list[Statement]:
         """Statements of the root, those that look like ``like`` first."""
         position = {s.id: n for n, s in enumerate(self.new.model.writers(like.written))}

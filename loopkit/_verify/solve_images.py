@@ -106,7 +106,10 @@ class Pair:
     def named_alike(self, free: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         """Inames of the origin, with those of the statement that are named after them."""
         inames = self.statement.inames
-        news = _in_loop_order(self.context.new.model, self.statement.id, sorted(inames))
+        model = self.context.new.model
+        news = _in_loop_order(model, self.statement.id, sorted(inames))
+        blocks = {i for a, them in model.inames_on.items() if a[0] == "g" for i in them}
+        news.sort(key=lambda i: i not in blocks)
         for iname in free:
             alike = [iname] if iname in inames else [i for i in news if i.startswith(f"{iname}_")]
             if alike:
@@ -173,10 +176,19 @@ def for_all(pair: Pair, free: Sequence[str]) -> isl.Set:
 
     For all values of what is open then, one instance of the statement stands.
     """
-    where, (root, new) = by_name(pair, free), (pair.context.root.model, pair.context.new.model)
-    reads = dict(root.statement[pair.origin].reads)
-    for array, its in pair.statement.reads:
-        for mine, index in zip(reads.get(array, ()), its, strict=False):
+    return in_one_place(replace(pair, where=by_name(pair, free)), reads_alone=True)
+
+
+def in_one_place(pair: Pair, *, reads_alone: bool = False) -> isl.Set:
+    """Arrays of one name are touched at the same subscripts, where that may be."""
+    where, (root, new) = pair.where, (pair.context.root.model, pair.context.new.model)
+    olds, news = (
+        one.reads if reads_alone else one.accesses
+        for one in (root.statement[pair.origin], pair.statement)
+    )
+    accesses = dict(olds)
+    for array, its in news:
+        for mine, index in zip(accesses.get(array, ()), its, strict=False):
             try:
                 alike = equal(root.named(mine, OLD), new.named(index, NEW))
             except Undecided:  # data decide where

@@ -1,0 +1,87 @@
+"""The correspondence of two kernels whose statements have the same names.
+
+It is what people make who schedule one text in two ways, or take steps apart; and where it is
+right, nobody has to search, however long the way from the outputs to the inputs is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._check.instance_maps import Lineage
+from loopkit._expression import variable_names
+from loopkit._hidden import NEW, OLD, variable
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._poly.pairs import equal
+from loopkit._verify.search_state import SearchContext
+from loopkit._verify.solve_images import Pair, by_name, in_one_place
+
+Values = Mapping[str, Expression]
+
+
+def by_names(context: SearchContext, root: Kernel) -> Lineage | None:
+    """The correspondence of statements of one name; None where some have none.
+
+    Others may stand between them in the new kernel, that carry values.  An iname is what the
+    cells say that a statement touches, or else what those of others do, or else names.
+    """
+    olds, pairs = context.root.model.statement, []
+    for statement in context.new.kernel.statements:
+        if statement.id in olds:
+            if not context.may_be_pair(olds[statement.id], statement):
+                return None
+            both = context.both(statement.id, statement.id)
+            pair = Pair(context, statement, statement.id, both)
+            pairs.append(replace(pair, where=in_one_place(pair)))
+    if len(pairs) != len(olds):
+        return None
+    told: dict[str, Expression] = {}
+    for pair in pairs:
+        image, free = pair.image()
+        if image is not None:
+            told = {i: v for i, v in image.values if i not in free} | told
+    found = []
+    for open_ in pairs:
+        pair = _narrowed(open_, told)
+        image, _ = pair.image()
+        if image is None:
+            return None
+        # Written alike, where they are the same.
+        values = {i: told[i] if _is_always(pair, i, told) else v for i, v in image.values}
+        told = values | told
+        found.append(replace(image, values=tuple(values.items())))
+    return Lineage(root, tuple(found))
+
+
+def _narrowed(pair: Pair, told: Values) -> Pair:
+    """A pair whose open inames have the values that are told of others, or those of their names."""
+    _, free = pair.image()
+    for iname in free:
+        same = pair.where & (_where_told(pair, iname, told) or pair.where)
+        pair = pair if same.is_empty() else replace(pair, where=same)
+    if free:
+        _, free = pair.image()
+    with suppress(_sets.UnboundedError):
+        return replace(pair, where=by_name(pair, free))
+    return pair
+
+
+def _where_told(pair: Pair, iname: str, told: Values) -> isl.Set | None:
+    """Where an iname of the origin has the value told; None where it is none of these inames."""
+    value = told.get(iname)
+    known = {*pair.statement.inames, *pair.context.sizes}
+    if value is None or not variable_names(value) <= known:
+        return None
+    return equal(variable(iname, OLD), pair.context.new.model.named(value, NEW))
+
+
+def _is_always(pair: Pair, iname: str, told: Values) -> bool:
+    """Whether an iname of the origin can have no value but the one that is told."""
+    where = _where_told(pair, iname, told)
+    return where is not None and bool(pair.where.is_subset(where))

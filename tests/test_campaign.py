@@ -141,6 +141,24 @@ def test_brute_force_breaks_races(text, tag):
     assert try_to_break(kernel, truth.cases(kernel, 4, {}), 1) is not None
 
 
+@pytest.mark.parametrize("is_early", [True, False])
+def test_brute_force_breaks_storage_that_is_needed(is_early):
+    """Of two arrays in one place, the second is filled before the first is read, or after that."""
+    fill, read = "<int32> t[j] = a[j] + 1", "u[j2] = s[1 - j2]"
+    lines = [fill, read] if is_early else [read, fill]
+    drawn = Drawn(
+        (*(f"{{ [{j}]: 0 <= {j} < 2 }}" for j in ("j0", "j", "j2", "j3")),),
+        (Line("<int32> s[j0] = a[j0]"), *map(Line, lines), Line("v[j3] = t[1 - j3]")),
+        (("a", "int32"), ("u", "int32"), ("v", "int32")),
+    )
+    space = Call(
+        "set_temporary_address_space", {"temp_var_names": "s, t", "address_space": "shared"}
+    )
+    truth, kernel = unchecked(drawn, space, Call("alias_temporaries", {"names": ["s", "t"]}))
+    broken = try_to_break(kernel, truth.cases(kernel, 2, {}), 1, text=truth.kernel)
+    assert (broken is not None) == is_early
+
+
 @pytest.mark.parametrize(
     ("text", "tag"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
@@ -19,7 +19,7 @@ from loopkit.codegen.proof import prove
 from . import kernels, together
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
 from .compiled import Compiled, compile_all, first_wrong
-from .data import WIDE, Truth, in_words_of
+from .data import WIDE, Case, Truth, in_words_of
 from .kernels import Drawn
 from .shrink import Reproducer, proof_bucket, shrunk
 from .steps import Call, script
@@ -52,6 +52,11 @@ class _Job:
     walk: Walk
     program: Program
     seed: str
+
+
+def _were_tried(sizes: Mapping[str, int], cases: Sequence[Case]) -> bool:
+    """Whether sizes, those of a witness, are among those that were run."""
+    return any(all(c.sizes.get(n, v) == v for n, v in sizes.items()) for c in cases)
 
 
 # Lowering may refuse what no step has looked at, such as too many threads.  These it may not find:
@@ -232,6 +237,9 @@ class Batches:
             may_run = broken is not None and broken.runs and not fixed_by(calls)
             if may_run and self.random.random() < self.limits.verifications:
                 self._verify(drawn, truth, kernel, calls, seed, "equal")
+            return
+        if not isinstance(error, lk.UndecidedError) and not _were_tried(sizes or {}, cases):
+            bucket.unjudged += 1
             return
         bucket.needless += 1
         self._find("needless", key, drawn, truth, calls, str(error), seed)

@@ -29,7 +29,7 @@ from loopkit._check.instance_maps import Lineage, own_lineage
 from loopkit._collectives import combined_axes
 from loopkit._expression import evaluate
 from loopkit._make.type_inference import infer_types
-from loopkit._places import space_of
+from loopkit._places import shared_storage, space_of
 from loopkit._reference.compile_statement import Compiled, Store, compile_statement
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, column_of, copies_of, find_axes
@@ -86,18 +86,28 @@ class _Watched(Memory):
     held: list[tuple[Callable[..., None], Any, tuple[int, ...]]] | None = None
     told: tuple[Any, ...] | None = None
     """Where the last write went to; all copies along axes that are sliced."""
+    spoil: Callable[[str, tuple[Any, ...]], None] | None = None
+    """Told of each write, where others share the storage."""
 
     def storer(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
         store = super().storer(open_axes)
         axes = range(len(self.shape))
 
-        def hold_or_store(value: Any, *index: int) -> None:
+        def where(index: tuple[int, ...]) -> tuple[Any, ...]:
             given = iter(index)
-            self.told = tuple(slice(None) if a in open_axes else next(given) for a in axes)
+            return tuple(slice(None) if a in open_axes else next(given) for a in axes)
+
+        def put(value: Any, *index: int) -> None:
+            store(value, *index)
+            if self.spoil is not None:
+                self.spoil(self.name, where(index))
+
+        def hold_or_store(value: Any, *index: int) -> None:
+            self.told = where(index)
             if self.held is None:
-                store(value, *index)
+                put(value, *index)
             else:
-                self.held.append((store, value, index))
+                self.held.append((put, value, index))
 
         return hold_or_store
 
@@ -131,6 +141,10 @@ class Schedule:
         copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
         self.copies = copies
         self.memories = {m.name: m for m in self._make_memories(copies)}
+        self.overlaid = shared_storage(kernel)
+        self.places = {n: self._places_of(n) for n in self.overlaid}
+        for name in self.overlaid:
+            self.memories[name].spoil = self._spoil
         self.tables = {a.name for a in kernel.args if isinstance(a, ConstantTable)}
         self.formal: Formal | None = None
         self.images: Mapping[str, Any] = {}
@@ -158,6 +172,28 @@ class Schedule:
 
         self.formal = Formal(self.kernel, self.sizes, numbers, place)
         self.images = {} if lineage is None else lineage.image_of
+
+    def _places_of(self, name: str) -> Any:
+        """Where the cells of a temporary lie that shares its storage, in bytes."""
+        temporary = self.kernel.temporary_by_name[name]
+        places = places_in_memory(temporary, self.sizes)
+        if temporary.dtype is None or places is None:
+            raise UnsupportedError("storage of unknown size is shared")
+        return places * temporary.dtype.itemsize
+
+    def _spoil(self, name: str, where: tuple[Any, ...]) -> None:
+        """What was written to one array is no value of those that lie in the same place."""
+        mine = self.memories[name]
+        first = self.places[name][where[mine.axes :]]
+        for other in self.overlaid[name]:
+            its = self.memories[other]
+            if other == name:
+                continue
+            places = self.places[other]
+            lost = (places < first + mine.data.itemsize) & (places + its.data.itemsize > first)
+            its.data[where[: mine.axes]][..., lost] = _GARBAGE
+            if self.formal is not None:
+                self.formal.held[other][where[: mine.axes]][..., lost] = mixed("spoiled")
 
     def _copy_of(self, name: str, values: Mapping[str, int]) -> Iterator[int]:
         for axis in self.copies.get(name, ()):
@@ -520,27 +556,36 @@ def one_place_twice(kernel: lk.Kernel, sizes: Mapping[str, int]) -> str:
     for array in (*kernel.args, *kernel.temporaries):
         if isinstance(array, lk.ValueArg) or not array.shape:
             continue
-        shape, stored = (
-            [max(0, int(evaluate(e, sizes))) for e in extents]
-            for extents in (array.shape, storage_shape(array))
-        )
-        if not 0 < np.prod(shape, dtype=object) <= _MOST_CELLS:
-            continue
-        along = list(np.indices(shape))
-        for swizzle in swizzles_of(array):
-            along[swizzle.axis] = along[swizzle.axis] ^ swizzle.changed(
-                np.indices(shape)[swizzle.by]
-            )
-            if along[swizzle.axis].max() >= stored[swizzle.axis]:
-                return f"a cell of '{array.name}' has no place"
         try:
-            strides = [int(evaluate(s, sizes)) for s in strides_of(array)]
-        except KeyError:
-            continue
-        places = sum(a * stride for a, stride in zip(along, strides, strict=True))
-        if np.unique(places).size < places.size:
+            places = places_in_memory(array, sizes)
+        except lk.OutOfBoundsError:
+            return f"a cell of '{array.name}' has no place"
+        if places is not None and np.unique(places).size < places.size:
             return f"two cells of '{array.name}' lie in one place"
     return ""
+
+
+def places_in_memory(array: Any, sizes: Mapping[str, int]) -> Any:
+    """How many elements from the first each cell of an array lies; None where that is not known.
+
+    Raises :class:`~loopkit.OutOfBoundsError` where a cell has no place.
+    """
+    shape, stored = (
+        [max(0, int(evaluate(e, sizes))) for e in extents]
+        for extents in (array.shape, storage_shape(array))
+    )
+    if not 0 < np.prod(shape, dtype=object) <= _MOST_CELLS:
+        return None
+    along = list(np.indices(shape))
+    for swizzle in swizzles_of(array):
+        along[swizzle.axis] = along[swizzle.axis] ^ swizzle.changed(np.indices(shape)[swizzle.by])
+        if along[swizzle.axis].max() >= stored[swizzle.axis]:
+            raise lk.OutOfBoundsError("a cell has no place")
+    try:
+        strides = [int(evaluate(s, sizes)) for s in strides_of(array)]
+    except KeyError:
+        return None
+    return sum(a * stride for a, stride in zip(along, strides, strict=True))
 
 
 _MOST_CELLS = 1 << 16

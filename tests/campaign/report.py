@@ -50,7 +50,7 @@ def _summary(tally: Tally, seconds: float) -> Table:
     table.add_row("sources read back", proven)
     for answer, count in sorted(tally.verdicts.items()):
         table.add_row(f"verify of a schedule that is {answer}", f"{count:,}")
-    tried = sum(b.tried - b.impossible for b in tally.refusals.values())
+    tried = sum(b.tried - b.impossible - b.unjudged for b in tally.refusals.values())
     needless = sum(b.needless for b in tally.refusals.values())
     share = needless / tried if tried else 0.0
     table.add_row("refusals of the checker tried by brute force", f"{tried:,}")
@@ -74,11 +74,12 @@ def _steps(tally: Tally) -> Table:
 
 def _refusals(tally: Tally, rows: int) -> Table:
     table = Table(
-        "refused", "times", "tried", "wrong", "needless", "cannot be forced", title="Refusals"
+        *("refused", "times", "tried", "wrong", "needless", "not judged", "cannot be forced"),
+        title="Refusals",
     )
     ordered = sorted(tally.refusals.items(), key=lambda item: (-item[1].needless, -item[1].count))
     for key, b in ordered[:rows]:
-        counts = (b.count, b.tried, b.broken, b.needless, b.impossible)
+        counts = (b.count, b.tried, b.broken, b.needless, b.unjudged, b.impossible)
         table.add_row(key, *map(str, counts))
     return table
 

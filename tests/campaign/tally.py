@@ -50,6 +50,7 @@ class Bucket:
     tried: int = 0
     broken: int = 0
     needless: int = 0
+    unjudged: int = 0  # wrong at sizes that take too long to run, or that have no data
     impossible: int = 0  # refused unchecked as well: the transform itself cannot do it
 
 

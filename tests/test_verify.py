@@ -103,14 +103,17 @@ def test_a_loop_that_data_end_is_not_equal_to_one_on_threads() -> None:
     plain = gallery("mandelbrot")["plain"]
     wrong = forgotten(plain.tag_inames("it: l.0", unchecked=True))
     assert lk.verify(plain, wrong).answer != "equal"
-    limit = forgotten(
-        plain.with_(
-            statements=tuple(
-                replace(s, rhs=s.rhs + 1) if s.id == "insn_5" else s for s in plain.statements
+    made = gallery("mandelbrot")
+    for name, other in (("plain", "plain"), ("unrolled", "scheduled")):
+        limit = forgotten(
+            made[name].with_(
+                statements=tuple(
+                    replace(s, rhs=s.rhs + 1) if s.id == "insn_5" else s
+                    for s in made[name].statements
+                )
             )
         )
-    )
-    assert lk.verify(plain, limit).answer != "equal"
+        assert lk.verify(made[other], limit).answer != "equal"
 
 
 @pytest.mark.parametrize(("example", "name"), [marked(*s) for s in schedules()])
@@ -194,6 +197,17 @@ EQUAL = {
     "the sum backwards": lambda: (
         make("y[i] = sum(j, x[j])"),
         make("y[i] = sum(j, x[n - 1 - j])"),
+    ),
+    "names that mislead": lambda: (
+        make("<> s = 2*x[i] {id=a}\n<> t = s + x[i + 1] {id=b}\ny[i] = t {id=c}"),
+        make("<> t = 2*x[j] {id=b}\n<> s = t + x[j + 1] {id=a}\ny[j] = s {id=c}"),
+    ),
+    "names of inames that mislead": lambda: (
+        product(),
+        product(
+            "c[j, i] = sum(k, a[j, k] * b[k, i])",
+            "{ [i, j, k]: 0 <= j < n and 0 <= i < m and 0 <= k < l }",
+        ),
     ),
     "backwards": lambda: (make("y[i] = x[i]"), make("y[n - 1 - i] = x[n - 1 - i]")),
     "even and odd": lambda: (

@@ -6,6 +6,8 @@ that adds up to.  Then the lanes of its last warp look at the tiles before, as m
 waits until a tile has published anything, its own sum or the whole up to it.  From the last tile
 on of which the whole is known, they add up; and the block publishes the whole up to itself
 (Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, 2016).
+
+Along other axes of blocks each row is scanned for itself: it has tiles and tickets of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +19,10 @@ from math import prod
 import numpy as np
 
 from loopkit._collectives import scanned_blocks
-from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam
-from loopkit._promotion import COMPLEXES, components_of
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.combine import Combining, binary, integer, thread_number
@@ -45,17 +45,20 @@ class TileState:
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of a launch: a block takes one from the counter ``tickets``.
+    """The tiles of a launch: a block takes one from the counter ``tickets`` of its row.
 
     ``drawn`` is where a thread leaves it for the others of its block, ``tile`` its name.  There
-    are ``count`` along block axis ``axis``; ``states`` are those of accumulators.
+    are ``grid[axis]`` of them along block axis ``axis``, in each row along ``across``; ``row``
+    names the place of its first one.  ``states`` are those of accumulators.
     """
 
     axis: int
-    count: Expression
+    across: tuple[int, ...]
+    grid: tuple[Expression, Expression, Expression]
     tickets: str
     drawn: str
     tile: str
+    row: str
     states: Mapping[str, TileState]
 
     @property
@@ -67,7 +70,7 @@ class Tiles:
     def names(self) -> tuple[str, ...]:
         """All names that are made up."""
         arrays = (n for s in self.states.values() for n in (s.flags, s.aggregates, s.prefixes))
-        return (self.tickets, self.drawn, self.tile, *arrays)
+        return (self.tickets, self.drawn, self.tile, self.row, *arrays)
 
     def parameters(self, kernel: Kernel) -> tuple[ArrayParam, ...]:
         """The arrays that a launch takes; counter and flags must be zero."""
@@ -77,18 +80,21 @@ class Tiles:
         ) -> ArrayParam:
             return ArrayParam(name, dtype, (count,), (1,), False, True, role)
 
-        found = [array(self.tickets, UINT32, 1, "cleared")]
+        rows = prod(self.grid[axis] for axis in self.across)
+        count = prod(self.grid[axis] for axis in (self.axis, *self.across))
+        found = [array(self.tickets, UINT32, rows, "cleared")]
         for accumulator, state in self.states.items():
             dtype = kernel.temporary_by_name[accumulator].dtype
             assert dtype is not None
-            found.append(array(state.flags, UINT32, self.count, "cleared"))
-            found.append(array(state.aggregates, dtype, self.count, "state"))
-            found.append(array(state.prefixes, dtype, self.count, "state"))
+            found.append(array(state.flags, UINT32, count, "cleared"))
+            found.append(array(state.aggregates, dtype, count, "state"))
+            found.append(array(state.prefixes, dtype, count, "state"))
         return tuple(found)
 
     def taking(self, block: tuple[int, int, int]) -> tuple[c.Node, ...]:
         """One thread takes a ticket for its block, and leaves it for the others."""
-        drawn, counter = c.Name(self.drawn), c.Element(self.tickets, (integer(0),))
+        row = self.row_number()
+        drawn, counter = c.Name(self.drawn), c.Element(self.tickets, (row,))
         ticket = c.Call("atomicAdd", (c.Unary("&", counter), c.Number(1, "uint")))
         number = thread_number(block)
         return (
@@ -96,7 +102,28 @@ class Tiles:
             *only(number, 0, (c.Assign(drawn, "=", ticket, None),)),
             c.Wait("block", "all threads of the block have its ticket"),
             c.Let("unsigned int", self.tile, drawn),
+            *self.first_of(row),
         )
+
+    def row_number(self) -> c.CExpression:
+        """The number of a block's row: its index along the other axes."""
+        if not self.across:
+            return integer(0)
+        *inner, last = self.across
+        found: c.CExpression = c.Name(CUDA.index("g", last))
+        for axis in reversed(inner):
+            own = c.Name(CUDA.index("g", axis))
+            found = c.Binary("+", own, c.Binary("*", _along(axis), found))
+        return found
+
+    def first_of(self, row: c.CExpression) -> tuple[c.Let, ...]:
+        """The place of the first tile of a row, where there are several."""
+        first = c.Let("long long", self.row, c.Binary("*", _along(self.axis), row))
+        return (first,) if self.across else ()
+
+    def cell(self, array: str, tile: c.CExpression) -> c.Element:
+        """What a tile of this row has in an array."""
+        return c.Element(array, (c.Binary("+", c.Name(self.row), tile) if self.across else tile,))
 
     def looked_back(
         self, combining: Combining, accumulator: str, number: c.CExpression
@@ -105,11 +132,11 @@ class Tiles:
         state, tile = self.states[accumulator], c.Name(self.tile)
         threads = prod(combining.block)
         last, warp = threads - 1, (threads - 1) % CUDA.warp + 1
-        flag, prefix = (c.Element(name, (tile,)) for name in (state.flags, state.prefixes))
+        flag, prefix = (self.cell(name, tile) for name in (state.flags, state.prefixes))
         before = c.Declaration("private", combining.ctype, combining.fresh("earlier"), ())
         earlier = replace(combining, target=c.Name(before.name))
         published = (
-            combining.stores(combining.target, c.Element(state.aggregates, (tile,))),
+            combining.stores(combining.target, self.cell(state.aggregates, tile)),
             _raised(flag, AGGREGATE),
         )
         ahead = combining.scratch("ahead", 1)
@@ -154,8 +181,8 @@ class Tiles:
         lane, behind, at, flag, ready = (c.Name(near.fresh(word)) for word in words)
         start = binary("-", c.Cast("int", c.Name(self.tile)), warp)
         place = c.Binary("+", c.Binary("-", start, behind), lane)
-        awaited = c.Call("lk_await", (c.Unary("&", c.Element(state.flags, (at,))),))
-        prefix, aggregate = (c.Element(a, (at,)) for a in (state.prefixes, state.aggregates))
+        awaited = c.Call("lk_await", (c.Unary("&", self.cell(state.flags, at)),))
+        prefix, aggregate = (self.cell(a, at) for a in (state.prefixes, state.aggregates))
         is_tile, is_ready = binary(">=", at, 0), c.Binary("==", flag, c.Number(PREFIX, "uint"))
         later = c.Binary(">", c.Binary(">>", ready, lane), c.Number(1, "uint"))
         skipped = c.Binary("||", binary("<", at, 0), later)
@@ -179,37 +206,22 @@ def only(number: c.CExpression, which: int, body: tuple[c.Node, ...]) -> tuple[c
     return body if isinstance(number, c.Number) else (c.If(binary("==", number, which), body),)
 
 
+def _along(axis: int) -> c.CExpression:
+    """How many blocks there are along an axis."""
+    return c.Cast("long long", c.Name(CUDA.grid_size[axis]))
+
+
 def _raised(flag: c.Element, value: int) -> c.Assign:
     """A flag is set: who sees it sees what was written before."""
     return c.Assign(flag, "=", c.Number(value, "uint"), None, "lk_publish")
 
 
 def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:
-    """The tiles of a launch; None where no blocks look back.
-
-    Raises :class:`IllegalTransformError` where its blocks have no order.
-    """
-    axes = {t.name: scanned_blocks(kernel, t.name) for t in kernel.temporaries}
-    axes = {name: found for name, found in axes.items() if found}
-    if not axes:
+    """The tiles of a launch; None where no blocks look back."""
+    scanned = [t.name for t in kernel.temporaries if scanned_blocks(kernel, t.name)]
+    if not scanned:
         return None
-    used = {axis for found in axes.values() for axis in found} | {*hardware.used_axes("g")}
-    if len(used) > 1:
-        listed = ", ".join(f"g.{axis}" for axis in sorted(used))
-        raise IllegalTransformError(
-            f"blocks that look back at each other come one after another, and here they are on "
-            f"{listed}",
-            instead="one block axis; join_inames makes one iname of two",
-        )
-    for name in axes:
-        dtype = kernel.temporary_by_name[name].dtype
-        if any(kind in COMPLEXES for kind in components_of(dtype).values()):
-            raise IllegalTransformError(
-                f"the lanes of a warp do not exchange '{name}', which holds complex numbers beside "
-                "others",
-                instead="the real and the imaginary part as accumulators of their own",
-            )
-    (axis,) = used
+    (axis,) = scanned_blocks(kernel, scanned[0])
     taken: list[str] = []
 
     def fresh(base: str) -> str:
@@ -218,7 +230,8 @@ def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:
 
     states = {
         name: TileState(*(fresh(f"{name}_{word}") for word in ("flags", "aggregates", "prefixes")))
-        for name in axes
+        for name in scanned
     }
-    names = (fresh("tickets"), fresh("ticket"), fresh("tile"))
-    return Tiles(axis, hardware.grid[axis], *names, states)
+    names = (fresh("tickets"), fresh("ticket"), fresh("tile"), fresh("row"))
+    across = tuple(other for other in hardware.used_axes("g") if other != axis)
+    return Tiles(axis, across, hardware.grid, *names, states)

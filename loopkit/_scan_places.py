@@ -15,6 +15,7 @@ from loopkit._collectives import (
     TOGETHER,
     ThreadScan,
     adds_to,
+    combined_axes,
     reduced_inames,
     scanned_blocks,
     scans_of,
@@ -23,6 +24,8 @@ from loopkit._collectives import (
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
+from loopkit._promotion import COMPLEXES, components_of
+from loopkit._tags import LocalAxis
 from loopkit._tree import Entry, build, entries_of, path_inames
 
 
@@ -122,16 +125,45 @@ class _Place:
 
     def check_blocks(self) -> None:
         """Refuse what blocks that look back cannot make: all of them come by, once."""
-        loops = path_inames(self.scan.path)
+        kernel, loops = self.kernel, path_inames(self.scan.path)
         if not self.is_one:
             raise self.refused("there are several scans, of which one goes on from another")
         if loops:
             raise self.refused(
                 f"it is inside the loop over '{loops[-1]}', and blocks that look back at each "
-                "other make one pass"
+                "other make one pass: what one has published stays, and the next iteration would "
+                "find it",
+                f"'{loops[-1]}' another thread axis of the same scan, where the scan runs along "
+                "it; where it tells rows apart, another block axis, along which each row is "
+                "scanned for itself",
             )
-        if any(not variable_names(p) <= self.kernel.integers for p in self.start.predicates):
+        if any(not variable_names(p) <= kernel.integers for p in self.start.predicates):
             raise self.refused("data decide whether a block comes to it, and later ones would wait")
+        scanned = {(a, t.name) for t in kernel.temporaries for a in scanned_blocks(kernel, t.name)}
+        axes = sorted({axis for axis, _ in scanned})
+        if len(axes) > 1:
+            raise self.refused(
+                "blocks that look back come one after another, and here they are along "
+                + ", ".join(f"g.{axis}" for axis in axes),
+                "one block axis of the scan; join_inames makes one iname of two",
+            )
+        own = combined_axes(kernel)[self.name]
+        used = frozenset().union(*(s.inames for s in kernel.statements))
+        for iname, tag in kernel.tags:
+            if isinstance(tag, LocalAxis) and tag.axis not in own and iname in used:
+                lower, upper = kernel.range_around(iname)
+                if lower is None or lower != upper:
+                    raise self.refused(
+                        f"a block has several of them, along {tag} ('{iname}'), and looks back "
+                        "for one",
+                        f"'{iname}' a block axis, along which each row is scanned for itself",
+                    )
+        dtype = kernel.temporary_by_name[self.name].dtype
+        if any(kind in COMPLEXES for kind in components_of(dtype).values()):
+            raise self.refused(
+                "the lanes of a warp do not exchange it, which holds complex numbers beside others",
+                "the real and the imaginary part accumulators of their own",
+            )
 
     def check_order(self, entries: list[Entry], places: dict[str, int], last: int) -> None:
         """In an iteration of the loops around, all updates come before what reads them."""
@@ -150,12 +182,13 @@ class _Place:
                     f"'{reader}' reads it {inner or 'before the last of them has been added'}"
                 )
 
-    def refused(self, why: str) -> IllegalTransformError:
+    def refused(self, why: str, instead: str = "") -> IllegalTransformError:
         threads = ", ".join(f"'{i}'" for i in self.scan.inames)
         update = to_text(self.inside[0].lhs)
         return IllegalTransformError(
             f"threads along {threads} cannot make the running results of '{update}' together: "
             f"{why}",
-            instead="one accumulator, which all of a thread's terms are added to before it is "
+            instead=instead
+            or "one accumulator, which all of a thread's terms are added to before it is "
             "read; or the thread axis a sequential loop",
         )

@@ -25,6 +25,7 @@ class Target:
     registers: int
     block_index: tuple[str, str, str]
     thread_index: tuple[str, str, str]
+    grid_size: tuple[str, str, str]
     block_barrier: str
     warp_barrier: str
 
@@ -43,6 +44,7 @@ CUDA = Target(
     registers=65536,
     block_index=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     thread_index=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
+    grid_size=("gridDim.x", "gridDim.y", "gridDim.z"),
     block_barrier="__syncthreads",
     warp_barrier="__syncwarp",
 )

@@ -265,11 +265,103 @@ def test_refused(step, says):
         step()
 
 
-def test_rows_are_one_axis():
-    domains = ["{ [r, i]: 0 <= r < m and 0 <= i < n }", "{ [j]: 0 <= j <= i }"]
-    rows = lk.make_kernel(domains, "y[r, i] = sum(j, x[r, j])", dtypes={"x, y": "float32"})
-    with pytest.raises(lk.IllegalTransformError, match=r"g\.0, g\.1"):
-        by_blocks(rows.tag_inames("r: g.1"), 32).cuda()
+ROWS = ["{ [r, i]: 0 <= r < m and 0 <= i < n }", "{ [j]: 0 <= j <= i }"]
+
+
+def rows(domains=None, text="y[r, i] = sum(j, x[r, j])", types=None, **more):
+    types = types or {"x, y": "float32"}
+    return lk.make_kernel(domains or ROWS, text, dtypes=types, **more)
+
+
+@pytest.mark.parametrize("length", [1, 5, 32, 113])
+def test_rows(length):
+    """Each row is scanned for itself, by blocks along an axis of its own."""
+    knl = by_blocks(rows().tag_inames("r: g.1"), length)
+    for m, n in ((0, 7), (1, 1), (3, 0), (5, length), (7, 3 * length + 2)):
+        x = numbers(m * n).reshape(m, n)
+        agrees(knl, {"x": x}, x.cumsum(1))
+
+
+def test_rows_in_any_order_of_axes_and_steps():
+    x = numbers(5 * 200).reshape(5, 200)
+    turned = rows().split_iname("i", 32, inner_tag="l.0").tag_inames("r: g.0")
+    turned = turned.realize_reduction(force_scan=True, by="lookback")
+    turned = turned.tag_inames("i_outer: g.1")
+    assert "tickets[blockIdx.x]" in turned.cuda()
+    agrees(turned, {"x": x}, x.cumsum(1))
+    with pytest.raises(lk.IllegalTransformError, match="another block axis, along which each row"):
+        by_blocks(rows(), 32)
+
+
+def test_rows_along_two_axes(golden):
+    domains = ["{ [q, r, i]: 0 <= q < l and 0 <= r < m and 0 <= i < n }", "{ [j]: 0 <= j <= i }"]
+    knl = rows(domains, "y[q, r, i] = sum(j, x[q, r, j])").tag_inames("q: g.2, r: g.0")
+    knl = knl.realize_reduction(force_scan=True, by="lookback")
+    knl = knl.split_iname("i", 32, outer_tag="g.1", inner_tag="l.0")
+    golden("lookback_rows.txt", f"{knl}\n{knl.cuda()}")
+    for shape in ((1, 1, 1), (3, 4, 100), (2, 5, 33)):
+        x = numbers(int(np.prod(shape))).reshape(shape)
+        agrees(knl, {"x": x}, x.cumsum(2))
+
+
+def test_rows_of_different_lengths():
+    """Some rows have blocks that scan nothing, and guards keep whole rows away."""
+    domains = [
+        "{ [r, i]: 0 <= r < m and 0 <= i <= r }",
+        "{ [j]: 0 <= j <= i }",
+        "{ [k]: 0 <= k < l }",
+    ]
+    text = """
+    if r >= 2
+        y[r, i] = sum(j, x[r, j]) {id=y}
+    end
+    z[k] = 2 * k
+    """
+    knl = rows(domains, text, {"x, y": "float32", "z": "int32"}, assumptions="m >= 1 and l >= 1")
+    knl = knl.tag_inames("r: g.1, k: g.1")
+    knl = by_blocks(knl, 16)
+    assert knl.prove().ok
+    for m, l in ((1, 9), (50, 3)):
+        x = numbers(m * m).reshape(m, m)
+        due = np.tril(x.cumsum(1))
+        due[:2] = 0
+        for order in ORDERS:
+            run = knl.executor("host", order=order)
+            y, z = run(x=x, y=np.zeros_like(x), l=l)
+            np.testing.assert_array_equal(y, due)
+            np.testing.assert_array_equal(z, 2 * np.arange(l))
+
+
+def test_rows_called_again_and_bound():
+    knl = by_blocks(rows().tag_inames("r: g.1"), 32)
+    run = knl.executor("host")
+    x = numbers(600).reshape(4, 150)
+    bound = run.bind(x=x, y=np.zeros_like(x))
+    for _ in range(3):
+        np.testing.assert_array_equal(run(x=x), x.cumsum(1))
+        np.testing.assert_array_equal(bound(), x.cumsum(1))
+
+
+@pytest.mark.parametrize(
+    ("knl", "says"),
+    [
+        (lambda: rows(["{ [r, i]: 0 <= r < 4 and 0 <= i < n }", ROWS[1]]).tag_inames("r: l.1"),
+         "a block has several of them, along l.1 .'r'"),
+        (lambda: rows().split_iname("r", 4, outer_tag="g.1", inner_tag="l.1"),
+         "a block has several of them, along l.1 .'r_inner'"),
+    ],
+)  # fmt: skip
+def test_rows_of_threads(knl, says):
+    """A block looks back for one row."""
+    with pytest.raises(lk.IllegalTransformError, match=says):
+        by_blocks(knl(), 32)
+
+
+def test_pieces_along_one_axis():
+    knl = scan().realize_reduction(force_scan=True, by="lookback")
+    knl = knl.split_iname("i", 128).split_iname("i_inner", 32, inner_tag="l.0")
+    with pytest.raises(lk.IllegalTransformError, match=r"along g\.0, g\.1"):
+        knl.tag_inames("i_outer: g.1, i_inner_outer: g.0")
 
 
 SPOILED = {
@@ -297,6 +389,28 @@ SPOILED = {
     "never left": ("                if (acc_ready != 0u)\n                    break;\n", ""),
     "a fence less above": ("ld.acquire.gpu", "ld.relaxed.gpu"),
 }  # fmt: skip
+
+
+OF_ROWS = {
+    "one counter for all rows": ("&tickets[blockIdx.y]", "&tickets[0]"),
+    "the counter of another row": ("&tickets[blockIdx.y]", "&tickets[blockIdx.x]"),
+    "rows that overlap": ("(long long)gridDim.x * blockIdx.y", "(long long)gridDim.y * blockIdx.y"),
+    "places in 32 bits": ("(long long)gridDim.x * blockIdx.y", "gridDim.x * blockIdx.y"),
+    "one row for all": ("(long long)gridDim.x * blockIdx.y", "(long long)gridDim.x * blockIdx.x"),
+    "a flag of the first row": ("lk_await(&acc_flags[row + acc_at]", "lk_await(&acc_flags[acc_at]"),
+    "a result of the first row": ("acc_prefixes[row + tile] =", "acc_prefixes[tile] ="),
+    "the row is a row's place": ("int const r = blockIdx.y;", "int const r = row;"),
+    "the grid is a row": ("int const r = blockIdx.y;", "int const r = gridDim.y;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_spoiled_rows(name):
+    knl = by_blocks(rows().tag_inames("r: g.1"), 64)
+    old, new = OF_ROWS[name]
+    source = knl.cuda()
+    assert source.count(old) >= 1
+    assert not prove_source(knl, source.replace(old, new)).ok
 
 
 @pytest.mark.parametrize("name", SPOILED)
@@ -341,6 +455,21 @@ def test_many_blocks_on_the_gpu(length):
             y.zero_()
             bound()
             assert torch.equal(y, due)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("tags", ["r: g.1", "r: g.0"])
+def test_many_rows_on_the_gpu(tags):
+    """More blocks than run at a time, in rows that go on at their own pace."""
+    torch = pytest.importorskip("torch")
+    knl = rows(types={"x": "int32", "y": "int64"}).tag_inames(tags)
+    knl = knl.realize_reduction(force_scan=True, by="lookback")
+    axis = "g.0" if tags == "r: g.1" else "g.1"
+    run = knl.split_iname("i", 128, outer_tag=axis, inner_tag="l.0").executor("cuda")
+    for m, n in ((1, 100_003), (513, 1_001), (3_000, 1)):
+        x = torch.randint(-9, 9, (m, n), dtype=torch.int32, device="cuda")
+        for _ in range(20):
+            assert torch.equal(run(x=x), x.cumsum(1))
 
 
 @pytest.mark.gpu

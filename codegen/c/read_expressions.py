@@ -166,7 +166,7 @@ class ExpressionReader:
                 self.expect("]")
             elif self.accept("."):
                 member = self.word()
-                if isinstance(expr, c.Name) and expr.name in ("threadIdx", "blockIdx"):
+                if isinstance(expr, c.Name) and expr.name in ("threadIdx", "blockIdx", "gridDim"):
                     expr = c.Name(f"{expr.name}.{member}")
                 else:
                     expr = c.Member(expr, member)

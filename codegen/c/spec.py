@@ -26,7 +26,7 @@ def needs_of(function: c.Function) -> Mapping[str, int]:
 
     Raises :class:`ReadError` for what C++ rejects.
     """
-    checker = Checker({word: Variable(dt.UINT32) for word in c.HARDWARE}, own=function.own)
+    checker = Checker({word: Variable(dt.UINT32) for word in c.HARDWARE + c.GRID}, own=function.own)
     try:
         checker.function(function)
     except UnreadableError as error:

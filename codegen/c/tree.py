@@ -141,6 +141,8 @@ def postorder(
 
 HARDWARE = CUDA.block_index + CUDA.thread_index
 """The names that every function has: the indices of blocks and threads."""
+GRID = CUDA.grid_size
+"""The names of how many blocks there are along each axis."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -38,7 +38,7 @@ from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Term
-from loopkit.codegen.proof.tickets import scanned_word
+from loopkit.codegen.proof.tickets import rows_of, scanned_word
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_functions import Value
@@ -272,15 +272,19 @@ class CombinationCheck(Check):
         return LookBack(*given, meaning.joins, meaning.is_neutral, is_ordered, word), word
 
     def comes_by(self, name: str, leaf: Leaf, word: str) -> None:
-        """All blocks come to the lines, and once: others wait for what they publish."""
+        """All blocks of a row come to the lines, and once: others wait for what they publish."""
         if leaf.scope.loops:
             self.wrong(f"blocks look back for '{name}' in a loop", leaf)
         parent: Group | None = leaf.parent
-        sizes = self.subject.shared_names
+        # What rows are told apart by is the same in all blocks of one.
+        same = {*self.subject.shared_names, *rows_of(self.subject.program, word)}
+        for let in leaf.scope.lets:
+            if self.subject.names.used(let.value) <= same:
+                same.add(let.name)
         while parent is not None:
             if isinstance(parent.node, c.If):
                 used = self.subject.names.used(parent.node.condition)
-                if not used <= sizes:
+                if not used <= same:
                     self.wrong(f"some blocks may not come to where they publish '{name}'", leaf)
             parent = parent.parent
 

@@ -25,6 +25,7 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import PUBLISH
 from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums, WrongError
 from loopkit.codegen.proof.names import Names
+from loopkit.codegen.proof.tickets import tiles_in
 
 Joins = Callable[[c.Assign, list[c.CExpression]], bool]
 Neutral = Callable[[c.CExpression], bool]
@@ -150,8 +151,8 @@ class LookBack(Lockstep):
         self.check_arrays(program, read, line)
 
     def check_arrays(self, program: Program, read: _Read, line: int) -> None:
-        """Flags are cleared before each launch, and all arrays have a cell for each tile."""
-        count = program.grid[CUDA.block_index.index(self.tile.name)]
+        """Flags are cleared before each launch, and arrays have a cell for each tile of a row."""
+        count = tiles_in(program, self.tile.name)
         given = {p.name: p for p in program.params if isinstance(p, ArrayParam)}
         for name in (read.flags, read.prefixes, read.aggregates):
             param = given.get(name)

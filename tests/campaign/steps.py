@@ -748,7 +748,8 @@ def _scanned(r: random.Random, knl: Kernel) -> Arguments:
         return None
     split = {"split_iname": r.choice(plain), "inner_length": _length(r), "inner_tag": "l.0"}
     looks_back = any(t.combined_by == "lookback" for t in knl.temporaries)
-    return split | ({"outer_tag": "g.0"} if looks_back else {})
+    rows = {str(tag) for tag in knl.iname_tags.values()}
+    return split | ({"outer_tag": "g.1" if "g.0" in rows else "g.0"} if looks_back else {})
 
 
 def _shared(r: random.Random, knl: Kernel) -> Arguments:

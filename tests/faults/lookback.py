@@ -13,6 +13,7 @@ from typing import Any
 from refusals.case import do
 
 from faults.collectives import Nodes, number
+from faults.kernels import make
 from faults.planting import Patch, fault
 from faults.thread_scans import every, made, prefix
 from loopkit.codegen.c import tree as c
@@ -179,4 +180,70 @@ for name, (target, change_, shows) in {
         chain=CHAIN,
         sizes={"n": 600},
         evidence=shows,
+    )
+
+
+def rows() -> Any:
+    """The running sums of rows."""
+    return make(
+        ["{ [r, i]: 0 <= r < m and 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "y[r, i] = sum(j, x[r, j])",
+        "x, y",
+        assumptions="n >= 1 and m >= 1",
+    )
+
+
+def first_row(original: Any) -> Any:
+    return lambda self: number(0)
+
+
+def transposed(original: Any) -> Any:
+    def first_of(self: Any, row: Any) -> Any:
+        (let,) = original(self, row)
+        count = c.Cast("long long", c.Name("gridDim.y"))
+        return (dataclasses.replace(let, value=c.Binary("*", count, row)),)
+
+    return first_of
+
+
+def without_row(original: Any) -> Any:
+    def cell(self: Any, array: str, tile: Any) -> Any:
+        return c.Element(array, (tile,))
+
+    return cell
+
+
+def of_one_row(original: Any) -> Any:
+    def parameters(self: Any, kernel: Any) -> Any:
+        return original(dataclasses.replace(self, across=()), kernel)
+
+    return parameters
+
+
+def places(kernel: Any) -> str | None:
+    """Where rows leave what, and how much room there is."""
+    source, program = kernel.cuda(), kernel.program()
+    found = (
+        "&tickets[blockIdx.y]" in source,
+        "row = (long long)gridDim.x * blockIdx.y;" in source,
+        source.count("[row + tile]") == 4 and source.count("[row + acc_at]") == 3,
+        (1,) not in {p.shape for p in program.params if getattr(p, "is_state", False)},
+    )
+    return None if all(found) else "rows find what other rows have left"
+
+
+for name, (target, change_) in {
+    "rows draw tickets from one counter": ("row_number", first_row),
+    "rows leave results in each other's places": ("first_of", transposed),
+    "all rows leave results where the first one does": ("cell", without_row),
+    "there is a place for one row": ("parameters", of_one_row),
+}.items():
+    fault(
+        f"lookback: {name}",
+        rows,
+        None,
+        Patch(f"codegen.lookback:Tiles.{target}", change_),
+        chain=(do("tag_inames", "r: g.1"), *CHAIN),
+        sizes={"n": 600, "m": 3},
+        evidence=places,
     )

@@ -36,6 +36,8 @@ class Change:
     sizes or data.  Each of ``wishes`` makes more of the new kernel, one after the
     other, and is granted where that can be proven.  ``arguments``, where it is given, says what
     each argument is called now, in their order; those that are missing are gone.
+    With ``is_text`` the new kernel, once it is proven, is what later steps are compared with: it
+    makes some values in statements of its own that are those of several statements of the text.
     """
 
     kernel: Kernel
@@ -45,6 +47,7 @@ class Change:
     assumes: bool = False
     wishes: tuple[Callable[[Kernel], Kernel], ...] = ()
     arguments: Mapping[str, str] | None = None
+    is_text: bool = False
 
     @property
     def merges(self) -> bool:

@@ -132,6 +132,14 @@ def names_outside_accesses(expr: Expression) -> frozenset[str]:
     return frozenset(node.name for node in nodes if isinstance(node, prim.Variable))
 
 
+def unbound_names(expr: Expression) -> frozenset[str]:
+    """The names in ``expr``, without the inames that its reductions run over."""
+    nodes = list(nodes_of(expr, into=lambda node: not isinstance(node, Reduction)))
+    inner = [node for node in nodes if isinstance(node, Reduction)]
+    outer = names_among(node for node in nodes if not isinstance(node, Reduction))
+    return outer.union(*(unbound_names(r.operand).difference(r.inames) for r in inner))
+
+
 @remembered(1 << 12)
 def called_names(expr: Expression) -> frozenset[str]:
     """Names of all functions that ``expr`` calls, and of all variables."""

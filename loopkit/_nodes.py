@@ -41,8 +41,8 @@ class Reduction(Node):
 
     ``dtype`` is the type that it accumulates in, None where that follows from the operand.
     That of a segmented one is a record: its terms, and where it starts anew (:func:`segmented`).
-    Only kernels under construction hold these: creation turns them into loops
-    with an accumulator.
+    Only rules hold these, and kernels under construction: creation turns those of statements into
+    loops with an accumulator.
     """
 
     mapper_method = "map_reduction"

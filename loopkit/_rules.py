@@ -1,9 +1,13 @@
-"""Substitution rules, expanded in place."""
+"""Substitution rules, expanded in place.
+
+A rule may hold reductions.  These are loops with accumulators of the statement that uses the rule,
+and a use says behind its arguments what holds them: ``f(i, acc)`` of ``f(x) := sum(k, a[x, k])``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pymbolic.primitives as prim
 
@@ -11,7 +15,7 @@ from loopkit import _budget
 from loopkit._errors import ParseError, counted
 from loopkit._expression import ExpressionMapper, is_constant, nodes_of, substitute, without_tags
 from loopkit._kernel import Kernel, SubstitutionRule
-from loopkit._nodes import Expression, tagged_like
+from loopkit._nodes import Expression, Reduction, tagged_like
 from loopkit._same import remembered
 
 Rules = Mapping[str, SubstitutionRule]
@@ -19,6 +23,36 @@ Count = Counter[str]
 """How often each name stands in an expression; under OTHERS, how many nodes are no names."""
 
 OTHERS = ""
+
+
+class _Results(ExpressionMapper):
+    """Puts what ``new`` makes of them in the place of reductions that are in no other one."""
+
+    def __init__(self, new: Callable[[Reduction], Expression]) -> None:
+        super().__init__()
+        self.new = new
+
+    def map_reduction(self, expr: Reduction) -> Expression:
+        return self.new(expr)
+
+
+def results_of(expr: Expression) -> tuple[Reduction, ...]:
+    """The reductions of an expression that are in no other one, in the order of their results."""
+    found: list[Reduction] = []
+    if any(isinstance(node, Reduction) for node in nodes_of(expr)):
+
+        def noted(one: Reduction) -> Expression:
+            found.append(one)
+            return one
+
+        _Results(noted)(expr)
+    return tuple(found)
+
+
+def with_results(expr: Expression, values: Iterable[Expression]) -> Expression:
+    """``expr`` with a value in the place of each of its :func:`results_of`."""
+    waiting = iter(values)
+    return _Results(lambda _: next(waiting))(expr)
 
 
 class _Expander(ExpressionMapper):
@@ -31,7 +65,10 @@ class _Expander(ExpressionMapper):
         rule = self.rules[name]
         if name not in self.bodies:
             self.bodies[name] = self.rec(rule.expression)
-        return substitute(self.bodies[name], dict(zip(rule.arguments, arguments, strict=True)))
+        count = len(rule.arguments)
+        values = dict(zip(rule.arguments, arguments[:count], strict=True))
+        body = substitute(self.bodies[name], values)
+        return with_results(body, arguments[count:]) if arguments[count:] else body
 
     def map_call(self, expr: prim.Call) -> Expression:
         arguments = tuple(self.rec(p) for p in expr.parameters)
@@ -75,17 +112,23 @@ class _Counter:
 
     def of_rule(self, rule: SubstitutionRule, arguments: tuple[Count, ...]) -> Count:
         """What one use of a rule stands for."""
-        if len(arguments) != len(rule.arguments):
+        results = arguments[len(rule.arguments) :]
+        if len(arguments) < len(rule.arguments) or len(results) not in (
+            0,
+            len(results_of(rule.expression)),
+        ):
             raise ParseError(
                 f"'{rule.name}' takes {counted(len(rule.arguments), 'argument')}, "
                 f"but is used with {len(arguments)}"
             )
         body = self.of_body(rule)
         total: Count = Counter(body)
-        for name, argument in zip(rule.arguments, arguments, strict=True):
+        for name, argument in zip(rule.arguments, arguments, strict=False):
             for used, number in argument.items():
                 total[used] += number * body[name]
             total[name] -= body[name]
+        for result in results:
+            total.update(result)
         if total.total() > _budget.RULE_NODES:
             raise ParseError(
                 f"the substitution rule '{rule.name}' stands for an expression of more than "

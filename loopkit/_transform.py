@@ -94,6 +94,8 @@ def transform(function: Makes[P]) -> Transform[P]:
         lineage = None if unchecked else _proven(kernel, change, step)
         if change.wishes and lineage is not None:
             change, lineage = _with_wishes(kernel, change, lineage)
+        if change.is_text:
+            lineage = None
         # Copies, so that a history keeps none of what its kernels remember.
         kernels = replace(kernel), replace(change.kernel, history=kernel.history, lineage=lineage)
         step = replace(step, seconds=time.perf_counter() - start, kernels=kernels)

@@ -76,14 +76,15 @@ def test_one_iname_reduced_by_two_statements() -> None:
     assert outline(kernel) == textwrap.dedent(expected).strip()
 
 
-def test_reductions_in_rules_are_expanded_and_others_stay() -> None:
+def test_rules_with_reductions_stay_and_their_uses_name_the_accumulators() -> None:
     kernel = make_kernel(
         DOMAIN,
         "f(x) := sum(k, g(k)*x)\ng(x) := 2*a[x]\nc[i] = f(i) + f(3)",
         dtypes={"a": "float32"},
     )
-    assert [r.name for r in kernel.substitutions] == ["g"]
+    assert [r.name for r in kernel.substitutions] == ["f", "g"]
     assert outline(kernel).count("sum= g(k)") == 2
+    assert str(kernel.statement_by_id["insn"].rhs).count("acc") == 2
 
 
 def test_the_reduction_has_the_conditions_of_its_statement() -> None:

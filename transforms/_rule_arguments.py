@@ -22,7 +22,7 @@ def with_free_inames(
     Before: f(x) := a[i, x], used as f(j)      After: f(x, i) := a[i, x], used as f(j, i)
     """
     body = expand_in(rule.expression, kernel.rule_by_name)
-    free = _expression.variable_names(body) - {*rule.arguments}
+    free = _expression.unbound_names(body) - {*rule.arguments}
     added = tuple(i for i in kernel.all_inames if i in free and i in wanted)
     if not added:
         return kernel, rule
@@ -71,7 +71,7 @@ def _function(rule: SubstitutionRule) -> prim.Variable:
     return prim.Variable(rule.name)
 
 
-class _Uses(_expression.ExpressionMapper):
+class Uses(_expression.ExpressionMapper):
     """Replaces the uses of a rule by what ``new`` makes of their arguments."""
 
     def __init__(self, name: str, new: Callable[[tuple[Expression, ...]], Expression]) -> None:
@@ -96,7 +96,7 @@ def _with_uses(
     ids: Collection[str] | None = None,
 ) -> Kernel:
     """The kernel with other uses of a rule: everywhere, or in the statements ``ids`` alone."""
-    uses = _Uses(name, new)
+    uses = Uses(name, new)
 
     def rewritten(expr: Expression) -> Expression:
         return uses(expr) if name in _expression.called_names(expr) else expr

@@ -11,7 +11,7 @@ from loopkit import _expression
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._match import rules_of, rules_used
 from loopkit._nodes import Expression, renamed
-from loopkit._rules import expand_in
+from loopkit._rules import expand_in, results_of
 
 Values = Mapping[str, Expression]
 Indices = tuple[Expression, ...]
@@ -157,7 +157,8 @@ def rewritten_rules(
     result = {}
     for name in touched:
         rule = kernel.rule_by_name[name]
-        free = {n: e for n, e in values.items() if n not in rule.arguments}
+        own = {*rule.arguments, *(i for r in results_of(rule.expression) for i in r.inames)}
+        free = {n: e for n, e in values.items() if n not in own}
         expression = rename_functions(_expression.substitute(rule.expression, free), names)
         result[name] = replace(rule, name=names[name], expression=expression)
     return result
@@ -167,5 +168,5 @@ def _mentions(kernel: Kernel, name: str, values: Values) -> bool:
     """Whether a rule, or one that it uses, mentions an iname of ``values``."""
     rules = kernel.rule_by_name
     below = [rules[n] for n in {name} | rules_used(kernel, [rules[name].expression])]
-    free = (_expression.variable_names(rule.expression) - set(rule.arguments) for rule in below)
+    free = (_expression.unbound_names(rule.expression) - set(rule.arguments) for rule in below)
     return any(names & values.keys() for names in free)

@@ -25,7 +25,7 @@ from loopkit._nodes import Expression
 from loopkit._places import space_of
 from loopkit._poly import in_bounds
 from loopkit._relations import grouped
-from loopkit._rules import expand_in
+from loopkit._rules import expand_in, results_of
 from loopkit._simplify import simplify_indices
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Entry, Path, build, entries_of
@@ -386,12 +386,17 @@ def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Se
     """
     integers = kernel.integers.union(*map(variable_names, cells))
     result = _sets.universe()
+    bound = {i for r in results_of(value) for i in r.inames}
+    terms = kernel.domain_of(bound) if bound else None
     for name, indices, guards in guarded_accesses(value):
         array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
         if indices and isinstance(array, (ArrayArg, TemporaryVariable)):
             inside = inside_array(array.shape, indices)
             if guards:
                 inside = inside | where_all_hold(guards, integers).complement()
+            if terms is not None and not bound.isdisjoint(_sets.names_of(inside)):
+                outside = _sets.project_out(terms & inside.complement(), sorted(bound))
+                inside = outside.complement()
             result = result & inside
     return result
 

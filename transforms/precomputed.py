@@ -12,12 +12,19 @@ from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError, counted
-from loopkit._expression import called_names, replace_accesses, substitute, to_text, variable_names
+from loopkit._expression import (
+    called_names,
+    replace_accesses,
+    substitute,
+    to_text,
+    unbound_names,
+    variable_names,
+)
 from loopkit._footprint import Axis, Use
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching, rules_of
 from loopkit._nodes import Expression
-from loopkit._rules import expand_in
+from loopkit._rules import expand_in, results_of
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._types import concrete
@@ -25,6 +32,7 @@ from loopkit.transforms import _staging
 from loopkit.transforms._common import inames_in, known_dtype, map_reads, new_name, then
 from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_arguments import with_free_inames, without_data
+from loopkit.transforms._rule_results import made_anew, names_of_bounds, taken_apart
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._spanning import Given, footprint
 from loopkit.transforms._staging import Indices, Staging, element
@@ -100,16 +108,24 @@ def precompute(
     text, chosen = kernel, uses_of_rule(kernel, given)
     start = kernel = chosen.kernel
     rule = kernel.rule_by_name[chosen.name]
+    apart = taken_apart(kernel, rule, selected) if results_of(rule.expression) else None
+    if apart is not None:
+        start = kernel = apart.kernel
     axes = {*swept, *(axis for axis in storage_axes or () if isinstance(axis, str))}
     expanded, uses = _all_uses(kernel, rule, selected)
     bound, rule = without_data(expanded, rule, uses)
     if bound is not expanded:
+        if apart is not None and spanning is not None:
+            raise IllegalTransformError(
+                f"data decide which values of '{name}' are used, and it holds reductions",
+                instead=f"precompute('{given}', ...) without an invocation; `within` selects uses",
+            )
         kernel = bound
     kernel, rule = with_free_inames(kernel, rule, axes)
     if kernel is not start:
         expanded, uses = _all_uses(kernel, rule, selected)
     if not uses:
-        others = [s.id for s in kernel.statements if rule.name in rules_of(kernel, s)]
+        others = [s.id for s in text.statements if name in rules_of(text, s)]
         raise IllegalTransformError(
             f"precompute would replace nothing: no selected statement uses '{given}'",
             instead=f"it is used by {', '.join(others)}" if others else "it is not used anywhere",
@@ -139,8 +155,12 @@ def precompute(
     copy = new_name(kernel, temporary_name, f"{rule.name}_{suffix}")
     statement = new_name(kernel, compute_insn_id, f"compute_{rule.name}", [copy])
     body = expand_in(rule.expression, kernel.rule_by_name)
-    free = variable_names(body) - frozenset(rule.arguments)
-    inferred = None if dtype is not None else known_dtype(kernel, body)
+    free = unbound_names(body) - frozenset(rule.arguments)
+    held = body
+    if apart is not None:
+        free |= names_of_bounds(kernel, rule)
+        held = apart.value(body)
+    inferred = None if dtype is not None else known_dtype(kernel, held)
     staging = Staging(
         made_by=f"precompute('{given if chosen.tag else rule.name}')",
         what=what,
@@ -167,10 +187,12 @@ def precompute(
     change = _staging.stage(expanded, staging, uses, value, statement, "user", kernel)
     if spanning is not None:
         change = replace(change, kernel=_with_calls(change.kernel, rule))
+    if apart is not None:
+        change = made_anew(apart, change, statement)
     for unused in dict.fromkeys((rule.name, chosen.name)):
         change = replace(change, kernel=_without_unused(change.kernel, unused))
     change = replace(change, kernel=_without_unused(chosen.restored(change.kernel), name))
-    return then(text, order, change)
+    return replace(then(text, order, change), is_text=apart is not None)
 
 
 def _all_uses(

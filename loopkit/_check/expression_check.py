@@ -15,6 +15,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
+from loopkit._check import made_anew
 from loopkit._check.compare_statements import Untouched, couples, is_integer, with_rest
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
@@ -273,6 +274,11 @@ class ExpressionCheck:
         if self.order.concerns(mine):
             self.order.read(event, mine, its)
             return
+        if made_anew.is_made_anew(self.check, mine[0], its[0]):
+            other = made_anew.compare(self.check, mine[0], its[0], event, self.same)
+            if other is not None:
+                self.different(other, f"'{its[0]}' adds up other terms than '{mine[0]}'")
+            return
         if its[0] in self.new.kernel.temporary_by_name and self.check.is_copy(its[0]):
             self.follow(old, mine, its, event)
             return
@@ -409,6 +415,10 @@ class ExpressionCheck:
 
     def inline(self, mine: Access, new: Expression, event: ReadEvent) -> None:
         """The text reads what a statement wrote that the schedule no longer has."""
+        its = self.access(new, self.new.data)
+        if its is not None and made_anew.is_result(self.root, mine[0]):
+            self.read(event, mine, its)
+            return
         if event.depth > DEPTH:
             self.different(event, f"what '{mine[0]}' holds is not computed in place")
             return

@@ -228,9 +228,8 @@ class Maker:
         )
         self.items = with_sums_of_bits(self.items, self.domains.domains, known.set)
         book = self._rules(rules)
-        components = with_segmented({n: o.components for n, o in self.operations.items()})
         taken = self._taken(book)
-        drafting = Drafting(self.inames, book, taken, components)
+        drafting = Drafting(self.inames, book, taken, book.components)
         drafts = drafting.drafts(with_flags(self.items, taken))
         check_names(drafts, self.inames)
         temporaries = self._temporaries([d for d in drafts if isinstance(d, Draft)], book)
@@ -318,7 +317,8 @@ class Maker:
                     instead="give the rule another name",
                 )
         check_rules(rules)
-        return RuleBook(rules, self.operations.keys())
+        components = with_segmented({n: o.components for n, o in self.operations.items()})
+        return RuleBook(rules, components, self.inames)
 
     def _taken(self, book: RuleBook) -> set[str]:
         """All names that something has."""

@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
 from loopkit._errors import ParseError, SourcePosition, UnknownNameError
-from loopkit._expression import accesses, to_text, variable_names
+from loopkit._expression import accesses, to_text, unbound_names, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._make import free_names
@@ -221,14 +221,12 @@ class Drafting:
         """Find the draft's reductions and the names that it uses."""
         book, operations = self.book, self.operations
         parts = [draft.lhs, draft.rhs, *draft.predicates]
-        if book.rules:
-            parts = [book.without_reductions(p) for p in parts]
-        if any(free_names.could_reduce(p, operations) for p in parts):
+        raw = [book.without_reductions(p) for p in parts] if book.rules else parts
+        if any(free_names.could_reduce(p, operations) for p in raw):
             # The inames that the statement is inside of, whatever its reductions are.
-            uses = [
-                free_names.names_outside_reductions(book.expanded(p), operations) for p in parts
-            ]
+            uses = [free_names.names_outside_reductions(book.expanded(p), operations) for p in raw]
             outside = draft.given_inames.union(*uses)
+            parts = [book.with_reductions(p, outside) for p in parts] if book.reducing else raw
 
             def is_iname(name: str) -> bool:
                 return name in self.inames and name not in outside
@@ -238,10 +236,12 @@ class Drafting:
                 for p in parts
             ]
             draft.reductions = tuple(r for p in parts for r in free_names.reductions_in(p))
+        else:
+            parts = raw
         self._check_results(draft, parts)
         draft.lhs, draft.rhs, *predicates = parts
         draft.predicates = tuple(predicates)
-        names = free_names.free_names if draft.reductions else variable_names
+        names = unbound_names if draft.reductions else variable_names
         draft.names = frozenset().union(*(names(book.expanded(p)) for p in parts))
         return draft
 

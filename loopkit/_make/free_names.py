@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 
 import pymbolic.primitives as prim
 
 from loopkit import _expression
+from loopkit._errors import ParseError
 from loopkit._kernel import Statement, SubstitutionRule
-from loopkit._nodes import Expression, Reduction
+from loopkit._nodes import Expression, Reduction, tagged_like
 from loopkit._relations import grouped, reachable
-from loopkit._rules import expand_in
+from loopkit._rules import expand_in, results_of
 from loopkit._spelling import candidates
+from loopkit._syntax.reduction_calls import Components, resolve_reductions
 
 Rules = Mapping[str, SubstitutionRule]
 
@@ -60,14 +63,6 @@ def could_reduce(expr: Expression, operations: Collection[str]) -> bool:
     return any(_could_be_one(node, operations) for node in _expression.nodes_of(expr))
 
 
-def free_names(expr: Expression) -> frozenset[str]:
-    """The names in ``expr``, without the inames that its reductions run over."""
-    nodes = list(_expression.nodes_of(expr, into=lambda node: not isinstance(node, Reduction)))
-    inner = [node for node in nodes if isinstance(node, Reduction)]
-    outer = _expression.names_among(node for node in nodes if not isinstance(node, Reduction))
-    return outer.union(*(free_names(r.operand).difference(r.inames) for r in inner))
-
-
 def names_outside_reductions(expr: Expression, operations: Collection[str]) -> frozenset[str]:
     """The names that stand outside of every call that could be a reduction."""
     return _expression.names_among(
@@ -84,29 +79,116 @@ def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> fro
 class RuleBook:
     """Substitution rules, with those that hold reductions told apart.
 
-    A rule that reduces cannot stay a rule: its loops belong to the statement
-    that uses it, so it is expanded when the statement is made.
+    The loops of a reduction belong to the statement that uses the rule.  So a use names the
+    reductions behind its arguments, ``f(i, sum(k, a[i, k]))``, and their results when these are
+    statements.  Rules of which a use decides what they reduce are expanded where they are used.
     """
 
-    def __init__(self, rules: Rules, operations: Collection[str]) -> None:
+    def __init__(self, rules: Rules, components: Components, inames: Collection[str]) -> None:
         self.rules = rules
-        holders = {n for n, r in rules.items() if could_reduce(r.expression, operations)}
+        self.components = components
+        holders = {n for n, r in rules.items() if could_reduce(r.expression, components)}
         uses = {n: _expression.called_names(r.expression) for n, r in rules.items()}
         reducing = closure(holders, uses)
         self.reducing: Rules = {n: rules[n] for n in rules if n in reducing}
+        resolved = {n: self._resolved(rule, inames) for n, rule in self.reducing.items()}
+        self.resolved: Rules = {n: rule for n, rule in resolved.items() if rule is not None}
+
+    def _resolved(self, rule: SubstitutionRule, inames: Collection[str]) -> SubstitutionRule | None:
+        """A rule with its reductions, where these are the same for all uses."""
+        body = self.without_reductions(rule.expression)
+        outside = names_outside_reductions(_expanded(body, self.rules), self.components)
+        outside = outside.union(rule.arguments)
+        try:
+            body = resolve_reductions(
+                body, lambda n: n in inames and n not in outside, reductions=self.components
+            )
+        except ParseError:
+            return None  # the use says what is wrong
+        found = reductions_in(body)
+        one_by_one = len(found) == len(results_of(body)) > 0
+        is_plain = not any(self.components[r.operation] for r in found)
+        return replace(rule, expression=body) if one_by_one and is_plain else None
 
     @property
     def kept(self) -> tuple[SubstitutionRule, ...]:
         """The rules that stay rules."""
-        return tuple(r for n, r in self.rules.items() if n not in self.reducing)
+        known = {**self.rules, **self.resolved}
+        gone = self.reducing.keys() - self.resolved.keys()
+        return tuple(r for n, r in known.items() if n not in gone)
 
     def without_reductions(self, expr: Expression) -> Expression:
         """``expr`` with the uses of reducing rules expanded."""
         return _expanded(expr, self.reducing)
 
+    def with_reductions(self, expr: Expression, outside: frozenset[str]) -> Expression:
+        """``expr`` with the reductions of the rules behind the arguments of their uses.
+
+        Rules that reduce over inames that the statement is in, ``outside`` of its reductions, are
+        expanded, and so are those of which an argument holds a reduction.
+        """
+        fit = {
+            n: rule
+            for n, rule in self.resolved.items()
+            if all(outside.isdisjoint(r.inames) for r in results_of(rule.expression))
+        }
+        rest = {n: rule for n, rule in self.reducing.items() if n not in fit}
+        return _WithReductions(fit, self)(_expanded(expr, rest))
+
     def expanded(self, expr: Expression) -> Expression:
         """``expr`` with all rules expanded."""
-        return _expanded(expr, self.rules)
+        return _expanded(expr, {**self.rules, **self.resolved})
+
+
+class _WithReductions(_expression.ExpressionMapper):
+    """Puts the reductions of some rules behind the arguments of their uses."""
+
+    def __init__(self, rules: Rules, book: RuleBook) -> None:
+        super().__init__()
+        self.rules = rules
+        self.book = book
+        self.inside: frozenset[str] = frozenset()
+
+    def use(self, name: str, use: Expression, arguments: tuple[Expression, ...]) -> Expression:
+        rule = self.rules[name]
+        found = results_of(rule.expression)
+        whole = self.book.without_reductions(use)  # which counts the arguments
+        if any(self.inside.intersection(r.inames) for r in found) or any(
+            could_reduce(self.book.without_reductions(a), self.book.components) for a in arguments
+        ):
+            return whole
+        values = dict(zip(rule.arguments, arguments, strict=True))
+        results = (_expression.substitute(r, values) for r in found)
+        return tagged_like(use, prim.Call(prim.Variable(name), (*arguments, *results)))
+
+    def map_variable(self, expr: prim.Variable) -> Expression:
+        return self.use(expr.name, expr, ()) if expr.name in self.rules else expr
+
+    def map_call(self, expr: prim.Call) -> Expression:
+        if expr.function.name in self.rules:
+            return self.use(expr.function.name, expr, expr.parameters)
+        return self.within(expr, expr.parameters, super().map_call)
+
+    def map_max(self, expr: prim.Max) -> Expression:
+        return self.within(expr, expr.children, super().map_max)
+
+    def map_min(self, expr: prim.Min) -> Expression:
+        return self.within(expr, expr.children, super().map_min)
+
+    def within(
+        self,
+        expr: Expression,
+        parts: tuple[Expression, ...],
+        rebuild: Callable[[Expression], Expression],
+    ) -> Expression:
+        """What ``rebuild`` makes of an expression, which may be a reduction."""
+        outside = self.inside
+        if parts and _could_be_one(expr, self.book.components):
+            self.inside = outside.union(_expression.variable_names(parts[0]))
+        try:
+            return rebuild(expr)
+        finally:
+            self.inside = outside
 
 
 def _expanded(expr: Expression, rules: Rules) -> Expression:

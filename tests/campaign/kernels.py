@@ -511,9 +511,12 @@ class _Drawing:
 
     def kernel(self) -> Drawn:
         nodes: list[Node] = []
+        more: tuple[str, ...] = ()
         if self.chance(0.08):
             self.ranks |= {"a": 1, "b": 1}
-            meaning = self.r.choice(["2*a[x]", "a[x] - b[x + 1]", "a[x + 1] + x"])
+            reduced = self.r.choice(["sum(r9, a[x + r9])", "2*max(r9, a[x + r9]*b[r9])"])
+            meaning = self.r.choice(["2*a[x]", "a[x] - b[x + 1]", "a[x + 1] + x", reduced])
+            more = ("{ [r9]: 0 <= r9 < 3 }",) if meaning == reduced else ()
             nodes.append(Line(f"rule1(x) := {meaning}"))
             self.rules.append("rule1")
         if self.special < 0.04:
@@ -524,7 +527,7 @@ class _Drawing:
         types = tuple((n, self.type_of(n)) for n in sorted(self.ranks))
         assumed = self.r.choice([None, 1, 1, 1, 2])
         drawn = Drawn(
-            self.domains(),
+            (*self.domains(), *more),
             tuple(nodes),
             types,
             tuple(sorted(self.shapes.items())),

@@ -9,6 +9,7 @@ PARTS = (
     "loops",
     "staging",
     "buffering",
+    "reduced",
     "storage",
     "anywhere",
     "claims",

@@ -309,6 +309,19 @@ def ruled_row() -> lk.Kernel:
     )
 
 
+def ruled_sums() -> lk.Kernel:
+    """A rule that sums up rows, with a halo."""
+    return make(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < 4 and 0 <= k < m }",
+        """
+        f(x) := 2*sum(k, a[x, k]*c[k])
+        b[i, j] = f(i + j) + f(i + j + 1) {id=s}
+        """,
+        "a, b, c",
+        assumptions="n, m >= 1",
+    )
+
+
 def beside_a_triangle() -> lk.Kernel:
     """Sums that have no iteration for the last ``k``, and a statement that has one."""
     return make(

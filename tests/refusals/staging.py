@@ -87,6 +87,15 @@ CASES = (
         ({"n": 1}, {"n": 9}, {"n": 16}),
     ),
     Case(
+        "sums computed before their terms change",
+        k.ruled_sums,
+        do("precompute", "f", default_tag=None),
+        IllegalTransformError,
+        message("'again_update' (i=0, k=0) would read a[0, 0] before 'change' (i=0, j=0)", "n = 1"),
+        (do("precompute", "f", default_tag=None, within="id:use"),),
+        ({"n": 1}, {"n": 9}),
+    ),
+    Case(
         "values computed once for all rows",
         k.ruled_rows,
         do("precompute", "f", "j", default_tag=None, precompute_outer_inames=()),

@@ -248,6 +248,26 @@ def ruled() -> lk.Kernel:
 
 
 @cache
+def ruled_sums() -> lk.Kernel:
+    """Sums of rows by a rule that holds them, before and after the rows change."""
+    return make(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j, k < 8 }",
+        """
+        f(x) := sum(k, a[x, k])
+        for i
+            b[i] = f(i) {id=use}
+            for j
+                a[i, j] = 2*x[j] {id=change}
+            end
+            c[i] = f(i) {id=again}
+        end
+        """,
+        "n >= 1",
+        "a, b, c, x",
+    )
+
+
+@cache
 def ruled_rows() -> lk.Kernel:
     """A rule whose values differ from row to row."""
     return make(

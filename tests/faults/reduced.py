@@ -1,0 +1,117 @@
+"""Faults in reductions that precompute makes anew, from rules that hold them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+from refusals.case import do
+
+from faults import kernels
+from faults.making import var
+from faults.planting import Patch, fault
+from loopkit import _sets
+from loopkit._expression import substitute
+from loopkit._kernel import Domain
+from loopkit._tree import build, entries_of
+
+Edit = Callable[[Any, Any], Any]
+"""A kernel and its update that is made anew: the faulty kernel."""
+
+
+def anew(edit: Edit) -> Patch:
+    """What is made anew is another thing."""
+
+    def make(original: Any) -> Any:
+        def made(*given: Any) -> Any:
+            change = original(*given)
+            update = change.kernel.statement_by_id["compute_f_update"]
+            return dataclasses.replace(change, kernel=edit(change.kernel, update))
+
+        return made
+
+    return Patch("transforms.precomputed:made_anew", make)
+
+
+def changed(kernel: Any, old: Any, **fields: Any) -> Any:
+    """The kernel where a statement is another one."""
+    new = dataclasses.replace(old, **fields)
+    return kernel.with_(statements=tuple(new if s is old else s for s in kernel.statements))
+
+
+def term(kernel: Any, update: Any) -> Any:
+    return changed(kernel, update, rhs=update.rhs.children[0])
+
+
+def other_row(kernel: Any, update: Any) -> Any:
+    return changed(kernel, update, rhs=substitute(update.rhs, {"i": 0}))
+
+
+def next_term(kernel: Any, update: Any) -> Any:
+    later = prim.Remainder(prim.Sum((var("k"), 1)), var("m"))
+    return changed(
+        kernel,
+        update,
+        rhs=substitute(update.rhs, {"k": later}).children[0] * update.rhs.children[1],
+    )
+
+
+def operation(kernel: Any, update: Any) -> Any:
+    return changed(kernel, update, operation="max")
+
+
+def condition(kernel: Any, update: Any) -> Any:
+    predicates = (*update.predicates, prim.Comparison(var("k"), ">", 0))
+    return changed(kernel, update, predicates=predicates)
+
+
+def start(kernel: Any, update: Any) -> Any:
+    return changed(kernel, kernel.statement_by_id["compute_f_init"], rhs=np.float32(1))
+
+
+def fewer(kernel: Any, update: Any) -> Any:
+    less = _sets.condition_set(prim.Comparison(var("k"), "<", prim.Sum((var("m"), -1))))
+    return kernel.with_(
+        domains=tuple(
+            Domain(d.inames, d.set & less) if "k" in d.inames else d for d in kernel.domains
+        )
+    )
+
+
+def late_start(kernel: Any, update: Any) -> Any:
+    entries = entries_of(kernel.tree)
+    place = [leaf for leaf, _ in entries].index("compute_f_init")
+    entries[place : place + 2] = entries[place + 1], entries[place]
+    return kernel.with_(tree=build(entries))
+
+
+def start_within(kernel: Any, update: Any) -> Any:
+    paths = {**kernel.paths, "compute_f_init": kernel.paths[update.id]}
+    entries = [(leaf, paths[leaf]) for leaf, _ in entries_of(kernel.tree)]
+    first = kernel.statement_by_id["compute_f_init"]
+    return changed(kernel, first, inames=update.inames).with_(tree=build(entries))
+
+
+EDITS: dict[str, Edit] = {
+    "a factor is missing": term,
+    "the sum of another row": other_row,
+    "another term for a factor": next_term,
+    "a maximum": operation,
+    "not the first term": condition,
+    "it starts at one": start,
+    "not the last term": fewer,
+    "it starts behind its terms": late_start,
+    "each term starts it": start_within,
+}
+
+for name, edit in EDITS.items():
+    fault(
+        f"precompute: made anew, {name}",
+        kernels.ruled_sums,
+        do("precompute", "f", "j", default_tag=None),
+        anew(edit),
+        sizes={"n": 3, "m": 4},
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import loopkit as lk
 from loopkit._costs.devices import CAPABILITIES, DEVICES
 from loopkit._costs.occupancy import Tail, blocks_at_once
-from loopkit._errors import ResourceError
+from loopkit._errors import ResourceError, counted
 
 #: Threads a block, registers a thread, bytes of shared memory a block, and the blocks at once that
 #: `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13.0 answers; 0 where none fits.
@@ -187,6 +188,27 @@ def test_the_last_wave(blocks: int, multiprocessors: int, each: int) -> None:
     lost = sum(rounds - b for b in busy) / (rounds * multiprocessors) if rounds else 0
     assert found.time_lost == pytest.approx(lost)
     assert str(found)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((0, 1, 0), "threads must be at least 1"),
+        ((64, -1, 0), "registers must be at least 0"),
+        ((64, 32, "much"), "shared must be an integer"),
+        ((64, 32, 1 << 20), "no room for 1048576 bytes of shared memory a block"),
+    ],
+)
+def test_numbers_that_no_block_has(numbers: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(lk.LoopkitError, match=said):
+        lk.Device.named("H100").occupancy(*numbers)
+
+
+def test_one_is_singular() -> None:
+    h100 = lk.Device.named("H100")
+    assert str(h100.occupancy(1024, 64)).startswith("1 block a multiprocessor")
+    assert counted(1, "axis", "axes") == "1 axis" and counted("n", "axis", "axes") == "n axes"
+    assert counted(0, "block") == "0 blocks" and counted(1024, "block") == "1,024 blocks"
 
 
 def test_it_says_what_limits() -> None:

@@ -64,6 +64,9 @@ def test_an_order_that_is_turned_around() -> None:
     assert turns(picture, "scheduled") == ranked({(i, j): (j, i) for i, j in points})
     html = error._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
     assert html.count("<svg") == 1 and "has written it" in html.partition("<svg")[0]
+    alone = error.witness._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
+    assert alone.count("<svg") == 1 and "<table" in alone
+    assert error.witness.picture().figure().grids == picture.figure().grids
     first, second = (tuple(inames.values()) for inames in pair)
     text, schedule, cell = picture.figure().grids
     (have,), (get,) = text.arrows, schedule.arrows
@@ -136,6 +139,10 @@ def test_an_error_without_a_case_has_no_picture() -> None:
     made = lk.IllegalTransformError("because")
     with pytest.raises(lk.InvalidArgumentError, match="no two instances"):
         made.picture()
+    found = lk.Witness("race", "a", (0,))
+    with pytest.raises(lk.InvalidArgumentError, match="no two instances"):
+        found.picture()
+    assert "<svg" not in found._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
 
 
 def test_a_refusal_can_be_sent_elsewhere() -> None:

@@ -73,9 +73,11 @@ def scene_of(figure: Figure) -> Scene:
         front.append(mark)
         y = max(y, mark.y + LINE / 2 if isinstance(mark, Label) else y)
     y += 4
-    for line in _wrapped(figure.notes if figure.has_words else (), SMALL + 1):
-        y += LINE - 2
-        front.append(Label(x=MARGIN, y=y, text=line, size=SMALL + 1, colour="comment"))
+    for note in figure.notes if figure.has_words else ():
+        for number, line in enumerate(_wrapped(note, SMALL + 1, MARGIN)):
+            y += LINE - 2
+            x = MARGIN * (1 + (number > 0))
+            front.append(Label(x=x, y=y, text=line, size=SMALL + 1, colour="comment"))
     widest = max([widest, *(m.box[2] + MARGIN for m in front if isinstance(m, Label))])
     return Scene(
         round(widest, 2),
@@ -90,18 +92,17 @@ def scene_of(figure: Figure) -> Scene:
 def _head(figure: Figure) -> Iterator[Label]:
     """The title, and what stands below it."""
     y = MARGIN + 8
-    for line in _wrapped((figure.title,), HEAD):
+    for line in _wrapped(figure.title, HEAD):
         yield Label(x=MARGIN, y=y, text=line, size=HEAD, bold=True)
         y += LINE + 2
-    for line in _wrapped((figure.subtitle,) if figure.subtitle else (), TEXT):
+    for line in _wrapped(figure.subtitle, TEXT) if figure.subtitle else ():
         yield Label(x=MARGIN, y=y - 2, text=line, colour="comment")
         y += LINE
 
 
-def _wrapped(texts: Sequence[str], size: float) -> Iterator[str]:
-    """The lines of words of a size."""
-    for text in texts:
-        yield from textwrap.wrap(text, int((WORDS - 2 * MARGIN) / (size * WIDE))) or [""]
+def _wrapped(text: str, size: float, indent: float = 0.0) -> list[str]:
+    """The lines of words of a size; all but the first may be indented."""
+    return textwrap.wrap(text, int((WORDS - 2 * MARGIN - indent) / (size * WIDE))) or [""]
 
 
 def _panel(grid: Grid) -> Panel:

@@ -161,3 +161,29 @@ def test_kernels_of_such_rules_are_fused():
         knl = knl.precompute(rule, "i_inner", default_tag=None)
     assert names_of(knl) == []
     assert knl.prove().ok
+
+
+@pytest.mark.host
+def test_what_rules_read_becomes_a_rule():
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j, k < 8 }",
+        """
+        f(x) := 2*t[x]
+        g(x) := sum(k, t[k])*t[x]
+        for i
+            for j
+                <> t[j] = a[i, j]*2
+            end
+            y[i] = f(3) + t[2] + g(2)
+        end
+        """,
+        dtypes={"a, y": "float32"},
+        assumptions="n >= 1",
+    )
+    inlined = knl.assignment_to_subst("t")
+    assert "t" not in inlined.temporary_by_name
+    assert {"f", "g"} <= {*names_of(inlined)}
+    a = np.random.default_rng(0).random((11, 8), np.float32)
+    got = inlined.executor("host")(a=a)
+    np.testing.assert_allclose(got, knl.executor("reference")(a=a), rtol=1e-5)
+    assert inlined.prove().ok

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -14,13 +14,14 @@ from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import matching, rules_of
+from loopkit._match import matching, read_names, rules_of
 from loopkit._nodes import Expression, TaggedVariable, TypeCast
 from loopkit._rules import expand_in
 from loopkit._same import same
 from loopkit._transform import transform
 from loopkit._tree import build, entries_of
 from loopkit.transforms import _common
+from loopkit.transforms._rule_uses import replaced_within_rules
 
 
 @transform
@@ -203,7 +204,8 @@ def assignment_to_subst(
     definition = _definition(kernel, lhs_name)
     extra = kind.names_in(extra_arguments)
     rule = _rule_from(kernel, array, definition, extra)
-    ids = matching(kernel, within) & {s.id for s in kernel.readers.get(lhs_name, ())}
+    readers = {s.id for s in kernel.statements if lhs_name in read_names(kernel, s)}
+    ids = matching(kernel, within) & readers
     if not ids:
         raise IllegalTransformError(f"no such statement reads '{lhs_name}'")
     for id_ in sorted(ids):
@@ -213,12 +215,19 @@ def assignment_to_subst(
         more = map(prim.Variable, extra)
         return _use(rule.name, (*indices, *more)) if name == lhs_name else None
 
-    statements = [
-        s.map_expressions(lambda e: _expression.replace_accesses(e, access)) if s.id in ids else s
-        for s in kernel.statements
-    ]
+    changed = replaced_within_rules(kernel, lhs_name, ids, lambda i, _: access(lhs_name, i))
+    if changed is None:
+        changed = kernel.with_(
+            statements=tuple(
+                s.map_expressions(lambda e: _expression.replace_accesses(e, access))
+                if s.id in ids
+                else s
+                for s in kernel.statements
+            )
+        )
+    statements: Iterable[Statement] = changed.statements
     tree, temporaries = kernel.tree, kernel.temporaries
-    if isinstance(array, TemporaryVariable) and ids == {s.id for s in kernel.readers[lhs_name]}:
+    if isinstance(array, TemporaryVariable) and ids == readers:
         tree = build([entry for entry in entries_of(tree) if entry[0] != definition.id])
         statements = [
             replace(s, depends_on=(s.depends_on - {definition.id}) | definition.depends_on)
@@ -228,7 +237,7 @@ def assignment_to_subst(
             if s.id != definition.id
         ]
         temporaries = tuple(t for t in temporaries if t.name != lhs_name)
-    rules = (*kernel.substitutions, rule)
+    rules = (*changed.substitutions, rule)
     new = kernel.with_(
         statements=tuple(statements), tree=tree, temporaries=temporaries, substitutions=rules
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
@@ -118,6 +119,50 @@ def test_loops_with_loaded_bounds_take_milliseconds(name: str) -> None:
         assert knl.history[-1].verdict == "proven"
     assert sorted(times)[len(times) // 2] < 0.2
     assert knl.prove().ok
+
+
+PEELED: dict[str, Callable[[lk.Kernel], lk.Kernel]] = {
+    "the first": lambda k: k.peel_iname("r", first=1, last=0),
+    "the last": lambda k: k.peel_iname("r", first=0, last=1),
+    "two and one": lambda k: k.peel_iname("r", first=2, last=1),
+    "a first slab": lambda k: k.split_iname("r", 4, slabs=(1, 0)),
+    "both slabs": lambda k: k.split_iname("r", 4, slabs=(1, 1)),
+    "a first slab of tiles": lambda k: k.split_iname("r", 4).split_iname(
+        "r_outer", 4, slabs=(1, 0)
+    ),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("how", PEELED)
+def test_iterations_of_a_loop_whose_bounds_are_loaded_stand_apart(how: str) -> None:
+    """Both parts run from the bound that was loaded for the row, so one comes after the other."""
+    text = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        """
+        for i
+            <> lo = ptr[i]
+            for r
+                v[i] = 2*v[i] + g[r]
+            end
+        end
+        """,
+        [lk.GlobalArg("g", "float64", shape="hi"), ...],
+        dtypes={"v": "float64", "ptr": "int32"},
+        assumptions="n >= 1 and hi >= 1",
+    )
+    knl = PEELED[how](text)
+    assert knl.history[-1].verdict == "proven"
+    assert knl.prove().ok
+    ptr, g = np.array([0, 3, 7, 20, 21, 22], np.int32), np.arange(21.0)
+    want = np.zeros(6)
+    for row, low in enumerate(ptr):
+        for r in range(low, 21):
+            want[row] = 2 * want[row] + g[r]
+    for order in ("ascending", "descending", "random"):
+        v = np.zeros(6)
+        knl.executor("host", order=order)(g=g, ptr=ptr, v=v, hi=21)
+        assert (v == want).all()
 
 
 def test_a_sparse_product_is_right() -> None:

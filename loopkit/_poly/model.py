@@ -260,7 +260,8 @@ class Model(ParallelAxes):
 
     def loads(self, at: Instance) -> list[tuple[Expression, Expression]]:
         """The loaded bounds around an instance, each with what it was loaded from."""
-        assert at.statement is not None
+        if at.statement is None or not self._may_load_bounds:
+            return []
         statement = self.statement[at.statement]
         found = []
         for name in self.bounds_from_data(at.statement):
@@ -290,15 +291,17 @@ class Model(ParallelAxes):
         instance out.
         """
         pieces = self.unordered(a, b, array)
+        facts = self.facts(a, b)
         if itself:
             same = self.order.together(a, b)
             for scan in scans_of(self.kernel, array):
                 if same is not None and a.statement in scan.statements:  # threads have an order
                     same = same & equal_inames(scan.inames, a.label, b.label)
             if same is not None:
-                facts = self.facts(a, b)
                 pieces.append(("together", same if facts is None else same & facts))
-        return pieces + [("after", p) for p in self.order.before(b, a)]
+        for after in self.order.before(b, a):
+            pieces.append(("after", after if facts is None else after & facts))
+        return pieces
 
     @cached_property
     def has_loaded_bounds(self) -> bool:

@@ -178,6 +178,7 @@ text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(-
 .lk.lk.lk tr[data-lk-s]>td>.lk-plain{{display:inline-block;min-width:min(24em,50vw)}}
 .lk.lk.lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
 overflow-wrap:anywhere}}
+.lk.lk.lk td>div{{min-width:min(16em,40vw)}}
 .lk .lk-title{{display:flex;flex-wrap:wrap;gap:0 1em;margin-bottom:.2em}}
 .lk.lk.lk .lk-title code,.lk.lk.lk .lk-wrapped{{white-space:pre-wrap;word-break:normal;
 overflow-wrap:anywhere}}

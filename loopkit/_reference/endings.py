@@ -42,7 +42,7 @@ class Ending:
     @property
     def goes_on(self) -> bool:
         """Whether the flag is set for any thread."""
-        return bool((self.flag.data & self.flag.written).any())
+        return self.flag.holds_true
 
 
 def endings_of(

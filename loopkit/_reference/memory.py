@@ -37,6 +37,11 @@ class Memory:
         shape: tuple[int, ...] = self.data.shape
         return shape
 
+    @property
+    def holds_true(self) -> bool:
+        """Whether a cell of a temporary has been set to true."""
+        return bool((self.data & self.written).any())
+
     def loader(self) -> Callable[..., Any]:
         """A function that gives the value of one cell, made for the number of indices."""
         watch = ["if not written[{i}]:", "    raise unwritten(({i},))"] if self.watched else []

@@ -169,7 +169,8 @@ class Interpreter(KernelAtSizes):
     """One kernel, ready to be run at one choice of sizes.
 
     ``work`` counts the cells that a run reads and writes; there are no more than ``most``.
-    It is a guess with ``loads_bounds``, where data decide how often statements run.
+    It is a guess where data decide how often statements run: by the bounds of loops
+    (``loads_bounds``), or by when these end. Both run in the order of the tree (``is_walked``).
     """
 
     def __init__(self, model: Model, sizes: Sizes, most: int) -> None:
@@ -199,10 +200,12 @@ class Interpreter(KernelAtSizes):
         own = (t.name for t in kernel.temporaries if not model.is_global(t.name))
         self.fleeting = () if is_one_launch(model.kernel) else tuple(own)
         self.loads_bounds = any(one.loaded for one in compiled)
+        self.is_walked = self.loads_bounds or bool(self.walker.endings)
         largest = max((*self.sizes.values(), 1))
         self.work = 0
         for one in compiled:
-            instances = largest ** len(one.columns) if one.loaded else len(one.rows)
+            is_open = one.loaded or one.least >= 0
+            instances = largest ** len(one.columns) if is_open else len(one.rows)
             self.work += instances * (1 + len(one.statement.reads))
         if self.work > most:
             raise UnsupportedError("too many instances")
@@ -210,7 +213,7 @@ class Interpreter(KernelAtSizes):
     @property
     def orders(self) -> Sequence[Order]:
         """The orders in which the kernel is run."""
-        return ORDERS if self.axes and not self.loads_bounds else (TREE,)
+        return ORDERS if self.axes and not self.is_walked else (TREE,)
 
     def run(self, data: ExampleData, order: Order) -> Cells:
         """The cells that are written at the end, by array and place.
@@ -222,7 +225,7 @@ class Interpreter(KernelAtSizes):
             memory.cells.clear()
         try:
             with np.errstate(all="ignore"):
-                if self.loads_bounds:
+                if self.is_walked:
                     self.walker.run()
                 else:
                     last: Any = None
@@ -280,6 +283,10 @@ class _Cells(Memory):
         super().__init__(name, None, None, len(self.copies))
         self.machine = machine
         self.cells: dict[Place, TracedValue] = {}
+
+    @property
+    def holds_true(self) -> bool:
+        return any(entry.value == 1 for entry in self.cells.values())
 
     def loader(self) -> Callable[..., Any]:
         def load(*place: int) -> Any:

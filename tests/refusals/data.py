@@ -39,7 +39,42 @@ def even(sizes: Sizes) -> Mapping[str, Any]:
     return {"start": np.arange(sizes["n"] + 1, dtype=np.int32) * 2}
 
 
+def ones(sizes: Sizes) -> Mapping[str, Any]:
+    """Numbers that end a loop after some iterations, and not after the first."""
+    return {"x": np.ones(sizes["n"], np.int32)}
+
+
 CASES = (
+    Case(
+        "a loop that data end, its iterations on threads",
+        k.counted_down,
+        do("tag_inames", "t: l.0"),
+        IllegalTransformError,
+        message("'stop' (i=0, t=0) writes t_goes_on", "n = 1"),
+        (BLOCKS,),
+        N,
+        worst=ones,
+    ),
+    Case(
+        "a loop that data end, from behind",
+        k.counted_down,
+        do("affine_map_inames", "t", "u", "u = 7 - t"),
+        IllegalTransformError,
+        message("'less' (i=0, t=1) would read t_goes_on before 'stop' (i=0, t=0) has written it"),
+        (do("affine_map_inames", "t", "u", "u = t + 7"), BLOCKS),
+        N,
+        worst=ones,
+    ),
+    Case(
+        "a loop that data end, cut behind where it ends",
+        k.counted_down,
+        do("fission", "t", "id:keep"),
+        IllegalTransformError,
+        message("'stop' (i=0, t=1) would overwrite t_goes_on before 'keep' (i=0, t=0)"),
+        (do("split_iname", "t", 3), BLOCKS),
+        N,
+        worst=ones,
+    ),
     Case(
         "a histogram over threads",
         k.histogram,

@@ -1,6 +1,7 @@
 """The kernels that cases share, small and well known."""
 
 from refusals.kernels.data import (
+    counted_down,
     gather,
     gather_in_place,
     gather_rows,
@@ -118,6 +119,7 @@ __all__ = [
     "columns",
     "copied_shift",
     "corner",
+    "counted_down",
     "doubling",
     "even_from_odd",
     "every_other",

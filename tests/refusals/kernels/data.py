@@ -155,3 +155,24 @@ def spare_iname() -> lk.Kernel:
         "n >= 1",
         "a, b",
     )
+
+
+@cache
+def counted_down() -> lk.Kernel:
+    """Numbers that are counted down until they are negative: data end the loop."""
+    return make(
+        "{ [i, t]: 0 <= i < n and 0 <= t < 8 }",
+        """
+        for i
+            <> r = 4*x[i]
+            for t
+                r = r - 1 {id=less}
+                break if r < 0 {id=stop}
+                b[i, t] = r {id=keep}
+            end
+            c[i] = r {id=left}
+        end
+        """,
+        "n >= 1",
+        "b, c, x",
+    )

@@ -92,6 +92,7 @@ class Methods:
         reduction_arg_to_subst_rule = transforms.reduction_arg_to_subst_rule
         realize_reduction = transforms.realize_reduction
         remove_barrier = transforms.remove_barrier
+        remove_inames_from_insn = transforms.remove_inames_from_insn
         remove_instructions = transforms.remove_instructions
         remove_unused_arguments = transforms.remove_unused_arguments
         remove_unused_inames = transforms.remove_unused_inames

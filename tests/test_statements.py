@@ -61,6 +61,17 @@ SCHEDULES = {
         .add_inames_for_unused_hw_axes("id:scale or id:shift")
     ),
     "threads, one by one": lambda: threads().add_inames_to_insn("j", "id:row"),
+    "out of the loop": lambda: (
+        lean()
+        .add_inames_to_insn("i", "id:scale or id:shift")
+        .remove_inames_from_insn("i", "id:scale")
+    ),
+    "out of both": lambda: (
+        lean()
+        .add_inames_to_insn("i, j", "not id:out")
+        .remove_inames_from_insn("i, j", "id:scale or id:shift")
+        .remove_inames_from_insn("j", "id:row")
+    ),
     "behind": lambda: lean().add_inames_to_insn("i", "id:shift").add_dependency("shift", "row"),
 }
 
@@ -199,6 +210,9 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda k: k.add_dependency("out", "row").add_dependency("out", "row"), "already"),
     (lambda k: k.add_inames_to_insn("i", "id:out"), "is inside of 'i' already"),
     (lambda k: k.add_inames_to_insn("", "id:out"), "names no iname"),
+    (lambda k: k.remove_inames_from_insn("j", "id:row"), "'row' is not inside of 'j'"),
+    (lambda k: k.remove_inames_from_insn("i", "id:row"), "'row' uses 'i', and computes something"),
+    (lambda k: k.remove_inames_from_insn("", "id:row"), "names no iname"),
     (lambda k: k.add_inames_for_unused_hw_axes(), "no statement that sets a temporary lacks"),
 ]
 
@@ -234,6 +248,59 @@ def test_bounds_need_their_parents() -> None:
     )
     with pytest.raises(lk.IllegalTransformError, match="which bounds the loop over 'j'"):
         bounded.remove_instructions("m")
+
+
+def test_what_a_loop_may_not_run_is_not_run_beside_it() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "for i\nz[0] = 2*x[0] {id=z}\ny[i] = z[0]*a[i] {id=y}\nend",
+        dtypes={"a, x, y, z": "float32"},
+        assumptions="n >= 0",
+    )
+    new = knl.remove_inames_from_insn("i", "id:z")
+    assert "if n >= 1" in str(new)
+    for n in (0, 1, 5):
+        given = {"a": np.ones(n, np.float32), "x": np.full(1, 3, np.float32), "n": n}
+        want = knl.executor("reference")(**given, z=np.full(1, 7, np.float32))
+        found = new.executor("host")(**given, z=np.full(1, 7, np.float32))
+        assert [w.tolist() for w in want] == [f.tolist() for f in found]
+    assert new.prove().ok
+    assert "if n >= 1" not in str(knl.assume("n >= 1").remove_inames_from_insn("i", "id:z"))
+
+
+@pytest.mark.parametrize("update", ["z[0] = z[0] + x[0]", "z[0] = z[0] + x[0] {atomic}"])
+def test_updates_run_for_each_value(update: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"for i\n{update}\ny[i] = a[i]\nend",
+        dtypes={"a, x, y, z": "float32"},
+        assumptions="n >= 1",
+    )
+    with pytest.raises(lk.LoopkitError) as refused:
+        knl.remove_inames_from_insn("i", "writes:z")
+    assert refused.value.witness.parameters == {"n": 2}
+    total = lk.make_kernel(
+        "{ [i, k]: 0 <= i, k < n }", "y[i] = sum(k, a[i])", dtypes={"a, y": "float32"}
+    ).assume("n >= 1")
+    with pytest.raises(lk.IllegalTransformError, match="would be one update, and be added once"):
+        total.remove_inames_from_insn("k", "id:insn_update")
+
+
+def test_bounds_that_need_what_is_left() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j <= i }",
+        "for i, j\nz[j] = x[j] {id=z}\ny[i, j] = z[j]\nend",
+        dtypes={"x, y, z": "float32"},
+        assumptions="n >= 1",
+    )
+    new = knl.remove_inames_from_insn("i", "id:z")
+    assert new.prove().ok
+    given = [
+        {"x": np.arange(5, dtype=np.float32), "y": np.zeros((5, 5), np.float32)} for _ in range(2)
+    ]
+    found = new.executor("host")(**given[0])
+    for one, two in zip(found, knl.executor("reference")(**given[1]), strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
         add_inames_for_unused_hw_axes as add_inames_for_unused_hw_axes,
     )
     from loopkit.transforms.more_inames import add_inames_to_insn as add_inames_to_insn
+    from loopkit.transforms.more_inames import remove_inames_from_insn as remove_inames_from_insn
     from loopkit.transforms.precomputed import precompute as precompute
     from loopkit.transforms.prefetch import add_prefetch as add_prefetch
     from loopkit.transforms.privatize import (
@@ -102,7 +103,7 @@ _FAMILIES = {
     "duplicate": "duplicate_inames",
     "fusion": "fission fuse_loops",
     "affine_maps": "affine_map_inames join_inames map_domain",
-    "more_inames": "add_inames_for_unused_hw_axes add_inames_to_insn",
+    "more_inames": "add_inames_for_unused_hw_axes add_inames_to_insn remove_inames_from_insn",
     "precomputed": "precompute",
     "prefetch": "add_prefetch",
     "privatize": "privatize_temporaries_with_inames unprivatize_temporaries_with_inames",

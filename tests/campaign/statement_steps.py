@@ -50,6 +50,15 @@ def add_inames_to_insn(r: random.Random, knl: Kernel) -> Arguments:
     return {"inames": [r.choice(others)], "insn_match": f"id:{statement.id}"}
 
 
+def remove_inames_from_insn(r: random.Random, knl: Kernel) -> Arguments:
+    some = [s for s in knl.statements if s.inames - s.names]
+    statement = r.choice(some if some and r.random() < 0.8 else knl.statements)
+    inames = sorted(statement.inames - statement.names or statement.inames)
+    if not inames:
+        return None
+    return {"inames": [r.choice(inames)], "insn_match": f"id:{statement.id}"}
+
+
 def add_inames_for_unused_hw_axes(r: random.Random, knl: Kernel) -> Arguments:
     if not any(tag.is_parallel for tag in knl.iname_tags.values()):
         return None

@@ -859,3 +859,19 @@ def gathered_rows() -> lk.Kernel:
     )
     knl = knl.tag_inames("h: l.0, j: l.0, k: l.0")
     return knl.set_temporary_address_space("s", "private")
+
+
+def repeated_in_a_loop() -> lk.Kernel:
+    """Values that each iteration of a loop, which may have none, makes again."""
+    return make(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            b[0] = 2*a[0] {id=first}
+            <> t = a[1] + 1 {id=second}
+            c[i] = t*b[0] {id=out}
+        end
+        """,
+        "a, b, c",
+        assumptions="n >= 0",
+    )

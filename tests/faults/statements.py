@@ -113,3 +113,19 @@ fault(
     do("add_inames_for_unused_hw_axes"),
     Patch("transforms.more_inames:_inside", _updates_too),
 )
+
+
+fault(
+    "remove_inames_from_insn: the statement stands behind the loop that needs it",
+    kernels.repeated_in_a_loop,
+    do("remove_inames_from_insn", "i", "id:second"),
+    Patch("transforms.more_inames:_stands_behind", lambda _: lambda *_: True),
+    sizes={"n": 2},
+)
+fault(
+    "remove_inames_from_insn: it runs where the loop has no iteration",
+    kernels.repeated_in_a_loop,
+    do("remove_inames_from_insn", "i", "id:first"),
+    Patch("transforms.more_inames:conjuncts", lambda _: lambda _: ()),
+    sizes={"n": 0},
+)

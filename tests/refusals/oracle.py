@@ -119,11 +119,16 @@ def _images(old: Machine, new: Machine, change: Change) -> dict[Any, list[Event]
             continue
         env = {**new.sizes, **event.point}
         values = dict(step.values) if step else {}
+        every = step.every if step else frozenset()
         image = {
             i: value(values[i], env, {}) if i in values else event.point[i]
-            for i in statements[name].inames
+            for i in statements[name].inames - every
         }
-        images.setdefault((name, _key(image)), []).append(event)
+        # One that stands for several stands for all that agree in the rest.
+        all_of = [e.point for e in old.events if e.statement.id == name] if every else [image]
+        for point in all_of:
+            if image.items() <= point.items():
+                images.setdefault((name, _key(point)), []).append(event)
     return images
 
 

@@ -83,4 +83,13 @@ CASES = (
         ({"n": 1, "m": 1}, {"n": 5, "m": 3}),
         is_wrong=False,
     ),
+    Case(
+        "a copy of what changes in a loop, made behind it",
+        k.last_value,
+        do("remove_inames_from_insn", "i", "id:use"),
+        IllegalTransformError,
+        pair("b", (0,), "use[i=0]", "tell[i=1]", n=2),
+        (do("remove_inames_from_insn", "i", "id:other"),),
+        N,
+    ),
 )

@@ -337,6 +337,24 @@ def idle() -> lk.Kernel:
 
 
 @cache
+def last_value() -> lk.Kernel:
+    """A cell that each iteration copies, after what was there has been read."""
+    return make(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            d[i] = b[0] {id=tell}
+            c[0] = a[i] {id=make}
+            b[0] = c[0] {id=use}
+            e[0] = a[0] {id=other}
+        end
+        """,
+        "n >= 1",
+        "a, b, c, d, e",
+    )
+
+
+@cache
 def two_rows() -> lk.Kernel:
     """Two rows of values, one read backwards, the other at once."""
     return make(

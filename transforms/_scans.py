@@ -273,7 +273,12 @@ class _Scan:
             inside = inside & _sets.equality(iname, value)
         each = self.part(name, _sets.project_out(inside, values).gist(around), values)
         if not each.names:
-            each = replace(each, predicates=(*self.by_data, *_conditions(each.where)))
+            conditions = _conditions(each.where)
+            if any(decided(c, self.kernel.integers) is None for c in conditions):
+                # A loaded bound stays one: its loop has one iteration, or none.
+                each = self.part(name, inside.gist(around), {})
+            else:
+                each = replace(each, predicates=(*self.by_data, *conditions))
         front = (new - inside).coalesce()
         if front.is_empty():
             return [each]

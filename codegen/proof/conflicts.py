@@ -197,6 +197,8 @@ class ConflictCheck(Check):
         if key not in self._bases:
             both = self.side(space, first.scope, 0) & self.side(space, second.scope, 1)
             both = both & self.one_cell(space, first, second)
+            if not both.is_empty():
+                both = both & self.data.loaded(space, first, second)
             found = []
             if not both.is_empty():
                 for apart in self.apart(same_block, first, second):
@@ -209,7 +211,8 @@ class ConflictCheck(Check):
     def _key(self, touch: Touch) -> tuple[object, ...]:
         cell = touch.cell if touch.cell is not None else touch.origin and key_of(touch.origin)
         # What data decides may have changed from one statement to the next.
-        own = touch.leaf.statement if self.data.decides(touch.cell) else None
+        is_open = self.data.decides(touch.cell) or self.data.names_of(touch.leaf)
+        own = touch.leaf.statement if is_open else None
         return (touch.array, id(touch.scope), cell, touch.offset, own)
 
     @memoised

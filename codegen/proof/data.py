@@ -49,7 +49,7 @@ class DataFacts:
         result = space.everything
         if not self.kernel.assertions:
             return result
-        for name in sorted(self._data_names(leaf)):
+        for name in sorted(self.names_of(leaf)):
             source = self.followed(leaf, prim.Variable(name))
             if isinstance(source, prim.Variable):
                 continue
@@ -57,7 +57,10 @@ class DataFacts:
             result = result & space.aligned(known)
         return result
 
-    def _data_names(self, leaf: Leaf) -> frozenset[str]:
+    def names_of(self, leaf: Leaf) -> frozenset[str]:
+        """The private integers that decide whether a line runs, and what it touches."""
+        if not self.subject.data_names:
+            return frozenset()
         names = frozenset().union(*(conditions.names_in(c) for c in leaf.scope.all_conditions))
         for touch in leaf.touches:
             names = names.union(*(i.names for i in touch.indices))
@@ -70,7 +73,7 @@ class DataFacts:
         if statement is not None and touch.scope.unknown:
             for predicate in statement.predicates:
                 found.update((n, None) for n, _ in accesses(predicate) if self.kernel.is_array(n))
-        for name in sorted(self._data_names(touch.leaf)):
+        for name in sorted(self.names_of(touch.leaf)):
             source = self.followed(touch.leaf, prim.Variable(name))
             found.update((n, None) for n, _ in accesses(source) if self.kernel.is_array(n))
         return list(found)
@@ -78,23 +81,46 @@ class DataFacts:
     def names_around(self, touch: Touch) -> str:
         """The data that decides whether and where a line runs, for people."""
         found = dict.fromkeys(shown(u) for u in touch.scope.unknown)
-        found.update(dict.fromkeys(sorted(self._data_names(touch.leaf))))
+        found.update(dict.fromkeys(sorted(self.names_of(touch.leaf))))
         return ", ".join(found)
 
     def decides(self, cell: tuple[Form, ...] | None) -> bool:
         """Whether a cell hangs on data: on elements of arrays, or on integers that were loaded."""
         return is_open(cell) or any(form.names & self.subject.data_names for form in cell or ())
 
+    def loaded(self, space: Space, first: Touch, second: Touch) -> isl.Set:
+        """What is asserted of the private integers that two accesses depend on."""
+        copies = self._copies(space)
+        names: dict[str, str] = {}  # what data changes has no value of its own: those here have
+        values: list[Expression] = []
+        sides: list[tuple[Touch, dict[str, prim.Variable]]] = [(first, {}), (second, copies)]
+        for touch, renamed in sides if self.kernel.assertions else ():
+            for name in sorted(self.names_of(touch.leaf)):
+                source = self.followed(touch.leaf, prim.Variable(name))
+                if not isinstance(source, prim.Variable):
+                    own = renamed.get(name, prim.Variable(name)).name
+                    names[copy_of(own, 2)] = own
+                    values.append(substitute(source, renamed))
+        if not names:
+            return space.everything
+        named = tuple(map(prim.Variable, names))
+        found = equal_cells(self.kernel.assertions, named, values, data_of(self.kernel))
+        return space.aligned(_sets.rename(found, names))
+
+    def _copies(self, space: Space) -> dict[str, prim.Variable]:
+        """What a second access calls names that it has for itself."""
+        return {
+            n: prim.Variable(copy_of(n, 1))
+            for n in self.subject.space.names
+            if copy_of(n, 1) in space.position
+        }
+
     def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses may be one cell; the second has names of its own."""
         one, two = first.origin, second.origin
         if not self.kernel.assertions or one is None or two is None:
             return space.everything
-        copies = {
-            n: prim.Variable(copy_of(n, 1))
-            for n in self.subject.space.names
-            if copy_of(n, 1) in space.position
-        }
+        copies = self._copies(space)
         left = [self.followed(first.leaf, i) for i in one]
         right = [substitute(self.followed(second.leaf, i), copies) for i in two]
         found = equal_cells(self.kernel.assertions, left, right, data_of(self.kernel))

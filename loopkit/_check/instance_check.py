@@ -12,7 +12,7 @@ from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, WRITER, variable
 from loopkit._poly.dataflow import is_update
-from loopkit._poly.pairs import Instance, parts_in, without
+from loopkit._poly.pairs import Instance, Undecided, parts_in, without
 
 
 def check_instances(check: Check, origin: str) -> None:
@@ -62,6 +62,9 @@ def check_stands(check: Check, image: Image) -> None:
     is_harmless = own.written in new.kernel.temporary_by_name and not is_update(own)
     if not check.lineage.every(image) or (is_harmless and not new.data & dict(own.reads).keys()):
         return
+    bounds = check.root.bounds_from_data(image.origin)
+    if len(check.bounds_from_data(image)) < len(bounds):
+        raise Undecided(f"data decide how many instances of '{image.origin}' are one now")
     at = Instance(own.id, ONE)
     idle = new.domain(at) - without(check.instances(image, ONE, WRITER), WRITER)
     idle = idle & check.lineage.sizes

@@ -24,7 +24,7 @@ from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Sources, dataflow_of, is_update
 from loopkit._poly.equal_values import Computed, equal_values_of
 from loopkit._poly.model import Cell, Model
-from loopkit._poly.pairs import Instance, Undecided, equal, intersection, without
+from loopkit._poly.pairs import Instance, equal, intersection, without
 from loopkit._poly.parallel_axes import Axis
 from loopkit._same import key_of
 
@@ -214,9 +214,20 @@ class Check:
         A superset where the image stands for several: see :meth:`instances`.
         """
         pairs = [(variable(i, root_label), self.new.named(e, label)) for i, e in image.values]
-        bounds = self.root.bounds_from_data(image.origin)
+        bounds = self.bounds_from_data(image)
         pairs += [(variable(name, root_label), variable(name, label)) for name in bounds]
         return intersection(equal(origin, value) for origin, value in pairs)
+
+    def bounds_from_data(self, image: Image) -> list[str]:
+        """The loaded bounds of what an image stands for that are bounds of the image, too.
+
+        What lasts through a loop stands in front of it, and is there whatever its bounds.
+        """
+        mine = self.root.bounds_from_data(image.origin)
+        if not self.lineage.every(image):
+            return [*mine]
+        its = self.new.bounds_from_data(image.statement)
+        return [name for name in mine if name in its]
 
     @memoised
     def instances(self, image: Image, label: str, root_label: str) -> isl.Set:
@@ -231,8 +242,6 @@ class Check:
         relation = self.image_relation(image, label, root_label)
         if not self.lineage.every(image):
             return relation
-        if self.root.bounds_from_data(image.origin):
-            raise Undecided(f"data decide how many instances of '{image.origin}' are one now")
         return relation & self.root.domain(Instance(image.origin, root_label))
 
     def cell(self, event: ReadEvent, access: Access) -> Cell:

@@ -76,7 +76,7 @@ class StatementCheck(ExpressionCheck):
             return
         for a, b in zip(mine, its, strict=True):
             self.same(a, b, event)
-        for name in self.root.bounds_from_data(image.origin):
+        for name in self.check.bounds_from_data(image):
             self.read(event, (name, ()), (name, ()))
         carried = self.check.partial.carried(image, old.written)
         if carried:

@@ -213,6 +213,14 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda k: k.remove_inames_from_insn("j", "id:row"), "'row' is not inside of 'j'"),
     (lambda k: k.remove_inames_from_insn("i", "id:row"), "'row' uses 'i', and computes something"),
     (lambda k: k.remove_inames_from_insn("", "id:row"), "names no iname"),
+    (
+        lambda k: (
+            k.duplicate_inames("j", "id:out", new_inames="k")
+            .tag_inames("j: l.0, k: l.0")
+            .add_inames_to_insn("j, k", "id:row", unchecked=True)
+        ),
+        "cannot both be tagged l.0: statement 'row' is inside both",
+    ),
     (lambda k: k.add_inames_for_unused_hw_axes(), "no statement that sets a temporary lacks"),
 ]
 

@@ -22,6 +22,7 @@ from loopkit.transforms._common import inames_in, with_statements
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import settled_tree
 from loopkit.transforms.fusion import fused_where_legal
+from loopkit.transforms.tag import check_clashes
 
 
 @transform
@@ -38,8 +39,8 @@ def add_inames_to_insn(
 
     :arg inames: inames that exist, with those that their bounds depend on.
     :arg insn_match: a match string.
-    :raises IllegalTransformError: where the statements are inside of them already, or what they
-        do more often could be seen.
+    :raises IllegalTransformError: where the statements are inside of them already, or of others on
+        the same axis, or what they do more often could be seen.
     """
     wanted = inames_in(kernel, inames)
     if not wanted:
@@ -49,7 +50,12 @@ def add_inames_to_insn(
     if not any(added.values()):
         shown = ", ".join(f"'{i}'" for i in wanted)
         raise IllegalTransformError(f"what matches '{insn_match}' is inside of {shown} already")
-    return _inside(kernel, {id_: more for id_, more in added.items() if more})
+    change = _inside(kernel, {id_: more for id_, more in added.items() if more})
+    for iname in wanted:
+        tag = kernel.iname_tags.get(iname)
+        if isinstance(tag, (GroupAxis, LocalAxis)):
+            check_clashes(change.kernel, iname, tag, [i for i, t in kernel.tags if t == tag])
+    return change
 
 
 @transform

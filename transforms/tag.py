@@ -180,7 +180,7 @@ def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
         tag = kernel.iname_tags[iname]
         if tag.is_parallel:
             _check_axis_bounds(kernel, iname, tag)
-            _check_clashes(kernel, iname, tag, alike[tag])
+            check_clashes(kernel, iname, tag, alike[tag])
         elif isinstance(tag, (Unroll, InstructionParallel)):
             _check_constant_length(kernel, iname, tag)
         if isinstance(tag, InstructionParallel):
@@ -210,7 +210,7 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
     )
 
 
-def _check_clashes(kernel: Kernel, iname: str, tag: Tag, same: Sequence[str]) -> None:
+def check_clashes(kernel: Kernel, iname: str, tag: Tag, same: Sequence[str]) -> None:
     """Refuse an iname that cannot share its axis with the others that are tagged the ``same``."""
     if len(same) == 1:
         return

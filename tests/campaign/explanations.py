@@ -17,8 +17,10 @@ _BUDGET = "the budget of isl operations is spent"
 _LOST = "the values that race are equal, or overwritten before anybody reads them"
 _HIDDEN = """the value that would change is overwritten before it reaches an output, or data seldom
 let it matter, or it is the same by arithmetic (a sum in another order)"""
+_ONCE = "what an argument holds is stored once for each instance, also where the values are equal"
 
 _KNOWN = (
+    (r"IllegalTransformError.*executed more than once", _ONCE),
     (r"UndecidedError.*data decide", _COPY),
     (r"UndecidedError.*(might|may)", _DATA),
     (r"UndecidedError.*moves? to another array", _COPY),

@@ -21,7 +21,15 @@ import pymbolic.primitives as prim
 from loopkit import _words
 from loopkit._errors import InvalidArgumentError
 from loopkit._hidden import is_hidden
-from loopkit._nodes import Component, Expression, Record, Reduction, TaggedVariable, TypeCast
+from loopkit._nodes import (
+    Component,
+    Expression,
+    Record,
+    Reduction,
+    TaggedVariable,
+    TypeCast,
+    TypeName,
+)
 
 LONGEST = 200
 """Characters that a name may have."""
@@ -176,7 +184,7 @@ _NODES = (
     *(prim.FloorDiv, prim.Remainder, prim.Power, prim.Comparison, prim.LogicalAnd),
     *(prim.LogicalOr, prim.LogicalNot, prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor),
     *(prim.BitwiseNot, prim.LeftShift, prim.RightShift, prim.If, prim.Min, prim.Max),
-    *(Reduction, TypeCast, Record, Component),
+    *(Reduction, TypeCast, TypeName, Record, Component),
 )
 _CONSTANTS = (int, float, complex, bool, np.number, np.bool_)
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
@@ -217,6 +225,8 @@ def _check_tree(expr: Expression) -> None:
             continue
         if isinstance(node, prim.Comparison) and node.operator not in _COMPARISONS:
             raise InvalidArgumentError(f"{shown(node.operator)} compares nothing")
+        if isinstance(node, TypeName):
+            continue
         if isinstance(node, Reduction):
             check_identifier(node.operation, "a reduction")
             for iname in _items(node.inames, "an iname"):

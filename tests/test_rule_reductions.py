@@ -187,3 +187,38 @@ def test_what_rules_read_becomes_a_rule():
     got = inlined.executor("host")(a=a)
     np.testing.assert_allclose(got, knl.executor("reference")(a=a), rtol=1e-5)
     assert inlined.prove().ok
+
+
+def test_rules_of_another_kernel():
+    rule = rows().substitutions[0]
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < m }",
+        "y[i] = f(i)",
+        dtypes={"a, b, y": "float32"},
+        assumptions="n, m >= 1",
+        substitutions=[rule],
+    )
+    assert names_of(knl) == ["f"]
+    assert [s.kind for s in knl.statements] == ["init", "update", "user"]
+
+
+def test_a_type_to_sum_up_in():
+    knl = rows("y[i] = f(i) + f(i + 1)", "f(x) := sum(k, a[x, k]*b[k], dtype=float64)")
+    knl = knl.split_iname("i", 8).precompute("f", "i_inner", default_tag=None)
+    assert {str(t.dtype) for t in knl.temporaries} == {"float64"}
+    assert knl.prove().ok
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("y[i] = f", "'f' is a substitution rule, and is used without arguments"),
+        ("y[i] = f[i]", "'f' is a substitution rule, and is used without arguments"),
+        ("y[i] = f(i, i)", "'f' takes 1 argument, but is used with 2"),
+        ("y[i] = f(i, i, i)", "'f' takes 1 argument, but is used with 3"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["f(x) := sum(k, a[x, k])", "f(x) := a[x, 0]"])
+def test_uses_with_other_arguments(text, message, rule):
+    with pytest.raises(lk.ParseError, match=message):
+        rows(text, rule)

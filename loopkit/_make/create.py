@@ -250,6 +250,7 @@ class Maker:
         )
         expanded = expand_rules(kernel)
         names = inames.order.keys()
+        self._check_uses(expanded, book)
         check_sense(expanded.statements, names)
         uses = infer_arguments.find_uses(expanded.statements, names)
         args = infer_arguments.ArgumentMaker(
@@ -319,6 +320,18 @@ class Maker:
         check_rules(rules)
         components = with_segmented({n: o.components for n, o in self.operations.items()})
         return RuleBook(rules, components, self.inames)
+
+    def _check_uses(self, kernel: Kernel, book: RuleBook) -> None:
+        """No rule that takes arguments is used without; ``kernel`` has its rules expanded."""
+        due = {name: r.arguments for name, r in book.rules.items() if r.arguments}
+        for statement in kernel.statements if due else ():
+            for name in sorted(due.keys() & statement.names):
+                raise ParseError(
+                    f"'{name}' is a substitution rule, and is used without arguments",
+                    position=statement.position,
+                    instead=f"{name}({', '.join(due[name])}) is a use; what else is called "
+                    f"'{name}' needs another name",
+                )
 
     def _taken(self, book: RuleBook) -> set[str]:
         """All names that something has."""

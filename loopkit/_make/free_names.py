@@ -21,6 +21,8 @@ Rules = Mapping[str, SubstitutionRule]
 
 def _could_be_one(node: Expression, operations: Collection[str]) -> bool:
     """Whether a node of a text could be a reduction: ``sum(k, x)``, ``max(k, x)``."""
+    if isinstance(node, Reduction):
+        return True  # in a rule that another kernel had
     if isinstance(node, prim.Call):
         over_tuple = bool(node.parameters) and isinstance(node.parameters[0], tuple)
         return over_tuple or node.function.name in operations
@@ -65,9 +67,8 @@ def could_reduce(expr: Expression, operations: Collection[str]) -> bool:
 
 def names_outside_reductions(expr: Expression, operations: Collection[str]) -> frozenset[str]:
     """The names that stand outside of every call that could be a reduction."""
-    return _expression.names_among(
-        _expression.nodes_of(expr, into=lambda node: not _could_be_one(node, operations))
-    )
+    nodes = _expression.nodes_of(expr, into=lambda node: not _could_be_one(node, operations))
+    return _expression.names_among(n for n in nodes if not isinstance(n, Reduction))
 
 
 def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> frozenset[str]:
@@ -174,6 +175,13 @@ class _WithReductions(_expression.ExpressionMapper):
 
     def map_min(self, expr: prim.Min) -> Expression:
         return self.within(expr, expr.children, super().map_min)
+
+    def map_reduction(self, expr: Reduction) -> Expression:
+        outside, self.inside = self.inside, self.inside.union(expr.inames)
+        try:
+            return super().map_reduction(expr)
+        finally:
+            self.inside = outside
 
     def within(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -84,7 +86,12 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     again.  Raises :class:`UnboundedError`.
     """
     basic = single_basic_set(domain)
-    simplified = basic.to_set().gist(_sets.project_out(context, [name])).coalesce()
+    around = _sets.project_out(context, [name])
+    # Names stand in the order of the context, here as in what is simplified by it.
+    value = _value_in(basic.align_params(around.get_space()), name)
+    if value is not None:
+        return one_value(name, value)
+    simplified = basic.to_set().gist(around).coalesce()
     pieces = simplified.compute_divs().get_basic_sets()
     if len(pieces) == 1:
         basic = pieces[0].remove_redundancies().remove_unknown_divs()
@@ -99,6 +106,14 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
         return _bounds(domain, name, loose)
     except UnboundedError:
         return _union_bounds(domain, name, context)
+
+
+def _value_in(basic: isl.BasicSet, name: str) -> Expression | None:
+    """The one value of ``name``, where constraints of ``basic`` leave no other."""
+    with suppress(UnboundedError):
+        found = _limits(basic, name)
+        return _determined(found.lowers, found.uppers)
+    return None
 
 
 def _of_common_names(domain: isl.Set) -> isl.Set:

@@ -93,6 +93,11 @@ class _Side:
     domain: isl.Set
     names: Mapping[str, Expression]
 
+    @memoised
+    def called(self, cell: Cell) -> Cell:
+        """A cell that the statement names, in the names of this side."""
+        return tuple(substitute(index, self.names) for index in cell)
+
 
 class Conflicts:
     """The accesses of all statements to shared and global arrays that the kernel writes.
@@ -200,21 +205,20 @@ class Conflicts:
             p for p in rest if variable_names(p) <= self.kernel.integers and _sets.is_condition(p)
         )
 
-    def is_plain_access(self, *accesses: Access) -> bool:
-        """Whether sets hold exactly the instances and the cells of accesses."""
+    @memoised
+    def is_plain_access(self, access: Access) -> bool:
+        """Whether sets hold exactly the instances and the cells of an access (memoised)."""
         integers = self.kernel.integers
-        for access in accesses:
-            statement = self.kernel.statement_by_id[access.statement]
-            _, rest = split_predicates(self.kernel, statement)
-            names = _sets.involved_names(self.instances.of[access.statement])
-            if len(self.conditions(statement)) < len(rest) or not names <= integers:
-                return False
-            if any(decided(guard, integers) is None for guard in access.guards):
-                return False
-            if not all(self.is_plain(index) for cell in access.cells for index in cell):
-                return False
-        return True
+        statement = self.kernel.statement_by_id[access.statement]
+        _, rest = split_predicates(self.kernel, statement)
+        names = _sets.involved_names(self.instances.of[access.statement])
+        if len(self.conditions(statement)) < len(rest) or not names <= integers:
+            return False
+        if any(decided(guard, integers) is None for guard in access.guards):
+            return False
+        return all(self.is_plain(index) for cell in access.cells for index in cell)
 
+    @memoised
     def is_plain(self, index: Expression) -> bool:
         """Whether an index is affine in inames and sizes."""
         return variable_names(index) <= self.kernel.integers and _sets.is_pw_affine(index)
@@ -258,8 +262,7 @@ class Conflicts:
 
     def _same_cell(self, one: _Side, first: Cell, two: _Side, second: Cell) -> isl.Set:
         """Where two cells are one; where data decide, where they may be."""
-        mine = tuple(substitute(index, one.names) for index in first)
-        its = tuple(substitute(index, two.names) for index in second)
+        mine, its = one.called(first), two.called(second)
         if not all(map(self.is_plain, (*first, *second))):
             possible = equal_cells(self.kernel.assertions, mine, its, data_of(self.kernel))
             return possible
@@ -369,7 +372,7 @@ class Conflicts:
         if not self.is_plain_access(access):
             return None
         side = self.side(access, ONE, frozenset(), blocks=False)
-        cells = tuple(tuple(substitute(i, side.names) for i in cell) for cell in access.cells)
+        cells = tuple(map(side.called, access.cells))
         words = {
             thread_word("l", axis, ONE, False): prod(self.hardware.block[:axis])
             for axis in self.hardware.used_axes("l")

@@ -19,6 +19,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._relations import grouped
+from loopkit._same import remembered
 from loopkit._sets import UnboundedError
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
 from loopkit._target import CUDA
@@ -194,8 +195,10 @@ def _coordinate(
     kernel: Kernel, iname: str, tag: GroupAxis | LocalAxis, context: isl.Set
 ) -> Coordinate:
     kind = "g" if isinstance(tag, GroupAxis) else "l"
-    reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
     lower, upper = kernel.range_around(iname)
+    if lower is not None and upper is not None and kind == "l":
+        return Coordinate(iname, kind, tag.axis, lower, upper - lower + 1)
+    reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
     if lower is None and reach.is_empty():
         return Coordinate(iname, kind, tag.axis, 0, 0 if kind == "g" else 1)
     if lower is None:
@@ -203,8 +206,6 @@ def _coordinate(
             f"iname '{iname}' is tagged {tag}, but has no constant lower bound",
             instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
         )
-    if upper is not None and kind == "l":
-        return Coordinate(iname, kind, tag.axis, lower, upper - lower + 1)
     # A grid follows the sizes, also where assumptions bound them.
     end = _end(reach, iname, context)
     if end is None or kind == "l":
@@ -223,12 +224,22 @@ def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
     conditions say without their quotients: more blocks than needed, which guards stop.
     """
 
-    def exact() -> Expression:
-        return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
-
     try:
         with suppress(SpentError):
-            return within(_budget.GRID, exact)
+            return _exact_end(reach, iname, context)
         return loose_end(reach, iname)
     except UnboundedError:
         return None
+
+
+@remembered(1 << 10)
+def _exact_end(reach: isl.Set, iname: str, context: isl.Set) -> Expression:
+    """One more than the largest value; remembered, as launches of one kernel mostly ask the same.
+
+    Raises :class:`SpentError` where that takes isl too long.
+    """
+
+    def find() -> Expression:
+        return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
+
+    return within(_budget.GRID, find)

@@ -252,7 +252,7 @@ class _Parting:
         inames = reachable(frozenset().union(*(s.inames for s in statements)), kernel.parents_of)
         homes = {kernel.home_domain[i] for i in inames}
         domains = tuple(
-            Domain(own, domain.set)
+            domain if own == domain.inames else Domain(own, domain.set)
             for number, domain in enumerate(kernel.domains)
             if number in homes and (own := tuple(i for i in domain.inames if i not in outer))
         )

@@ -76,7 +76,7 @@ def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, ki
     """
 
     def meet(one: Access, two: Access) -> bool:
-        if one.array != two.array or not conflicts.is_plain_access(one, two):
+        if one.array != two.array or not all(map(conflicts.is_plain_access, (one, two))):
             return False
         if one.commutes(two):
             return False

@@ -222,3 +222,8 @@ def test_a_type_to_sum_up_in():
 def test_uses_with_other_arguments(text, message, rule):
     with pytest.raises(lk.ParseError, match=message):
         rows(text, rule)
+
+
+def test_no_threads_yet():
+    with pytest.raises(lk.IllegalTransformError, match="there are no threads yet"):
+        rows().split_iname("i", 8).precompute("f", "i_inner")

@@ -22,6 +22,7 @@ from loopkit._make.reduction_operations import operations_of
 from loopkit._match import rules_of
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import results_of, with_results
+from loopkit._tags import LocalAuto
 from loopkit._tree import Path, build, entries_of
 from loopkit.transforms._loop_nests import ancestors_of, fresh_number
 from loopkit.transforms._rule_arguments import Uses
@@ -176,6 +177,12 @@ def with_loops(
     """
     made: set[str] = set()
     statement = kernel.statement_by_id[id_]
+    for iname in sorted(statement.inames):
+        if isinstance(kernel.iname_tags.get(iname), LocalAuto):
+            raise IllegalTransformError(
+                f"'{id_}' holds reductions, and there are no threads yet to share them",
+                instead="tag threads first, or default_tag=None",
+            )
     results: list[Expression] = []
     for reduction, dtype in zip(results_of(statement.rhs), dtypes, strict=True):
         kernel, parts, name = _with_reduction(kernel, statement, reduction, dtype, taken)

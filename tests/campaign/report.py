@@ -63,12 +63,14 @@ def _summary(tally: Tally, seconds: float) -> Table:
 
 def _steps(tally: Tally) -> Table:
     table = Table("transform", "accepted", "refused", "undecided", "median ms", "p99", "max")
-    names = {key.rsplit("/", 1)[0] for key in tally.steps} | tally.seconds.keys()
-    for name in sorted(names):
-        times = quantiles(tally.seconds.get(name, []))
+    transforms = {key.rsplit("/", 1)[0] for key in tally.steps} - {"proof"}
+    rows = {name: (name,) for name in sorted(transforms | tally.seconds.keys())}
+    for title, names in (rows | {"all steps": tuple(transforms)}).items():
+        times = quantiles([s for name in names for s in tally.seconds.get(name, [])])
         shown = [f"{times.get(q, 0.0):.1f}" for q in ("median", "p99", "max")]
-        counts = [tally.steps[f"{name}/{v}"] for v in ("accepted", "refused", "undecided")]
-        table.add_row(name, *map(str, counts), *shown)
+        verdicts = ("accepted", "refused", "undecided")
+        counts = [sum(tally.steps[f"{name}/{v}"] for name in names) for v in verdicts]
+        table.add_row(title, *map(str, counts), *shown)
     return table
 
 

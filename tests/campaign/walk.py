@@ -78,7 +78,7 @@ def attempt(found: Walk, call: Call, note: Note | None = None) -> None:
     """Try one more step."""
     if note is not None:
         note((*found.calls, call))
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         kernel = call.apply(found.kernel)
     except lk.LoopkitError as error:
@@ -90,7 +90,7 @@ def attempt(found: Walk, call: Call, note: Note | None = None) -> None:
         found.calls = (*found.calls, call)
         if call.transform == "fix_parameters":
             found.fixed |= call.arguments
-    found.seconds.append((call.transform, time.perf_counter() - start))
+    found.seconds.append((call.transform, time.process_time() - start))
 
 
 def fixed_by(calls: Sequence[Call]) -> dict[str, int]:

@@ -135,8 +135,8 @@ def test_on_the_gpu():
     knl = along_threads(inner_tag="unr", slabs=(1, 1))
     rng = np.random.default_rng(5)
     for n, m in ((1, 3), (13, 9), (40, 33)):
-        given = {name: rng.integers(-9, 9, 2 * m, "int32") for name in "ab"}
-        start = {name: np.zeros(2 * m, "int32") for name in "wxyz"}
+        given = {"a": rng.integers(-9, 9, 2 * m - 1, "int32"), "b": rng.integers(-9, 9, m, "int32")}
+        start = {name: np.zeros(m, "int32") for name in "wxyz"}
         due = knl.executor("reference")(n=n, m=m, **given, **start)
         found = knl.executor("cuda")(n=n, m=m, **given, **{k: v.copy() for k, v in start.items()})
         for mine, its in zip(due, found, strict=True):

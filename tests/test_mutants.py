@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from campaign import mutant_judge
 from campaign.children import DeadError, told
+from campaign.data import Truth
 from campaign.mutant_crew import Count
 from campaign.mutant_edits import EDITS, mutant
 from campaign.mutant_judge import Mutant, judged, mutants
@@ -52,8 +53,10 @@ def test_every_edit_changes_something(programs: list[Subject]) -> None:
 def test_what_a_proof_misses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof that says yes to everything proves harmful texts, and some that do not compile."""
     monkeypatch.setattr(mutant_judge, "prove_program", lambda *_: Proof("yes", (), ()))
-    # Where data decide, what is written far outside of an array shows nowhere.
-    subject = next(s for s in subjects(11) if ": " in s.name and not s.kernel.assertions)
+    kernel = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = 2*a[i]", dtypes={"a": "int32"})
+    scheduled = kernel.split_iname("i", 8, outer_tag="g.0", inner_tag="l.0")
+    case = Truth(kernel, 7).cases(scheduled, 1, {})
+    subject = Subject("doubled", scheduled, scheduled.program(), tuple(case))
     source = subject.program.source
     wrong = source.replace(" < ", " <= ")
     changed = [

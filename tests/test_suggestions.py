@@ -48,8 +48,8 @@ def test_accepted(case: Case) -> None:
         applied(before, line)
 
 
-# What is told about the data in the message already.
-TOLD = {"a scatter backwards"}
+# What data decide, as the message tells already; and no cut is right behind where a loop may end.
+TOLD = {"a scatter backwards", "a loop that data end, cut behind where it ends"}
 
 
 def test_catalogue(golden: Callable[[str, str], None]) -> None:

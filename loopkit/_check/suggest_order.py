@@ -55,6 +55,8 @@ _MAP = re.compile(r"\s*\{\s*\[([^\]]*)\]\s*->\s*\[([^\]]*)\]\s*:(.*)\}\s*")
 
 def by_maps(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """The new loops of a map in another order, other loops in it, or another skew."""
+    if refusal.step.transform == "affine_map_inames":
+        yield from _forwards(refusal)
     text = refusal.given.get("transform_map")
     found = _MAP.fullmatch(text) if isinstance(text, str) else None
     if found is None or not refusal.violations:
@@ -62,6 +64,16 @@ def by_maps(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     old, new, body = names_in(found[1]), names_in(found[2]), found[3].strip()
     for what, other in _other_maps(old, new, body):
         yield Suggestion(what, (suggest_calls.with_arguments(refusal.step, transform_map=other),))
+
+
+def _forwards(refusal: Refusal) -> Iterator[Suggestion]:
+    """A loop that was to run backwards, moved as far without being turned around."""
+    (old, *others), equations = refusal.names("old_inames"), refusal.given.get("equations")
+    if others or not isinstance(equations, str):
+        return
+    other = re.sub(rf"-\s*{re.escape(old)}\b", f"+ {old}", equations)
+    if other != equations:
+        yield Suggestion("forwards", (suggest_calls.with_arguments(refusal.step, equations=other),))
 
 
 def _other_maps(old: Sequence[str], new: tuple[str, ...], body: str) -> Iterator[tuple[str, str]]:

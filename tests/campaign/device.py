@@ -95,11 +95,16 @@ def difference(picked: Picked, executor: str) -> str:
 
 
 def _laid_out(kernel: lk.Kernel, name: str, values: np.ndarray) -> np.ndarray:
-    """The array with its axes in the order that the kernel asks for."""
+    """The array with its axes in the order that the kernel asks for, or with gaps it may have."""
     tags = kernel.array(name).dim_tags
     if tags is None:
         return values
-    levels = [tag.level for tag in tags if isinstance(tag, Nested)]  # no others are picked
+    levels = [tag.level for tag in tags if isinstance(tag, Nested)]
+    if len(levels) < values.ndim:  # all strides are those that are passed
+        spread = np.zeros([2 * extent for extent in values.shape], values.dtype)
+        spread = spread[(slice(None, None, 2),) * values.ndim]
+        spread[...] = values
+        return spread
     order = sorted(range(values.ndim), key=lambda axis: -levels[axis])
     inner = np.ascontiguousarray(values.transpose(order))
     return inner.transpose(np.argsort(order))

@@ -85,7 +85,7 @@ def difference(picked: Picked, executor: str) -> str:
     for case in picked.cases:
         if any(0 in values.shape for values in case.given.values()):
             continue  # nothing to see, and an extent may even be negative
-        arrays = {name: values.copy() for name, values in case.given.items()}
+        arrays = {name: np.array(values) for name, values in case.given.items()}
         given = {n: _laid_out(kernel, n, v) for n, v in arrays.items()}
         run(**given, **{n: v for n, v in case.sizes.items() if n in names})
         for name, expected in case.expected.items():

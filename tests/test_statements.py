@@ -328,3 +328,31 @@ def test_an_accumulator_is_not_set_again_between_its_updates(reduction: str, res
     assert more.executor("host")(x=x).tolist() == [result] * 5
     with pytest.raises(lk.IllegalTransformError):
         more.fuse_loops("k")
+
+
+def test_what_data_may_leave_out_stays_outside() -> None:
+    """A loop with loaded bounds may be empty: what must happen does not happen in it."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: first <= j < last }"],
+        """
+        for i
+            <> first = start[i]
+            <> last = start[i + 1]
+            <> w = x[i] {id=w}
+            c[i] = max(j, w*x[j]) {id=keep}
+        end
+        """,
+        [lk.GlobalArg("start", "int32", shape="n + 1"), lk.GlobalArg("x", "int32", "n"), ...],
+        dtypes={"c": "int32"},
+        assumptions="n >= 1",
+    ).assume_within("start", 0, "n + 1")
+    for some in (knl, knl.assume_increasing("start")):
+        for name in ("keep_init", "keep", "w"):
+            with pytest.raises(lk.IllegalTransformError, match=f"'{name}' .i=0. would not be exec"):
+                some.add_inames_to_insn("j", f"id:{name}")
+    full = knl.assume_increasing("start", strictly=True)
+    start, x = np.arange(6, dtype=np.int32), np.array([3, -1, 4, 1, -5], np.int32)
+    for name in ("keep_init", "w"):
+        inside = full.add_inames_to_insn("j", f"id:{name}").tag_inames("i: l.0")
+        found = inside.fix_parameters(n=5).executor("host")(start=start, x=x)
+        np.testing.assert_array_equal(found, x * x)

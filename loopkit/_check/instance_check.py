@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
-from loopkit._hidden import ONE, TWO, WRITER, variable
+from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
 from loopkit._poly.dataflow import is_update
 from loopkit._poly.pairs import Instance, Undecided, parts_in, without
 
@@ -43,13 +44,34 @@ def check_instances(check: Check, origin: str) -> None:
         check.report(Violation("extra", extra, side, text=root))
     for image in images:
         check_stands(check, image)
-    for instances in run:
-        wanted = wanted - without(instances, ONE)
+    for image, instances in zip(images, run, strict=True):
+        wanted = _left(check, image, instances, wanted)
         if wanted.is_empty():
             break
     if not wanted.is_empty():
         check.report(Violation("dropped", wanted, side, text=root))
     check_once(check, images)
+
+
+def _left(check: Check, image: Image, instances: isl.Set, wanted: isl.Set) -> isl.Set:
+    """Those of the instances ``wanted`` that an image does not execute, or not for all data.
+
+    A loop that the text has not around the statement is entered if its loaded bounds allow it.
+    """
+    free = {*check.new.bounds_from_data(image.statement)} - {*check.bounds_from_data(image)}
+    if not free:
+        return wanted - without(instances, ONE)
+    at = Instance(image.statement, ONE)
+    marked = {variable(name, ONE).name for name in free}
+
+    def of_data(relation: isl.Set) -> isl.Set:
+        gone = [n for n in labelled(_sets.names_of(relation), ONE) if n not in marked]
+        return _sets.project_out(relation, gone)
+
+    possible = wanted & check.image_relation(image, ONE, WRITER)
+    facts = check.new.facts(at)
+    possible = possible if facts is None else possible & facts
+    return without(of_data(possible) - of_data(instances), ONE)
 
 
 def check_stands(check: Check, image: Image) -> None:

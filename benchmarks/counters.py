@@ -300,6 +300,8 @@ def why(costs: Any, key: str, made: Any, seen: Counters) -> str:
 
     *made* is that of the key, as `executed` tells it, or the reason why it is not told.
     """
+    if told := of_looking_back(costs, key, seen):
+        return told
     if isinstance(made, str):
         mine = [a for a in costs.accesses if kind_of(a) == key]
         most = counted(costs)[key]["pieces"]
@@ -340,6 +342,25 @@ def why(costs: Any, key: str, made: Any, seen: Counters) -> str:
             " go word by word"
         )
     return "; ".join(found)
+
+
+def of_looking_back(costs: Any, key: str, seen: Counters) -> str:
+    """What blocks do that look back at those before them, beside what the text says."""
+    found = [one.times for one in costs.combinations if one.each.published]
+    if not found:
+        return ""
+    blocks, more = found[0], (seen["pieces"] or 0) - (counted(costs)[key]["pieces"] or 0)
+    if key == "sectors updated" and more == blocks:
+        return f"each of {blocks:,} blocks takes a ticket"
+    if key == "sectors stored" and more == 4 * sum(found):
+        return f"each of {blocks:,} blocks publishes two sums, each with a flag"
+    if key == "wavefronts stored" and more == blocks:
+        return f"each of {blocks:,} blocks keeps its ticket"
+    if key == "wavefronts loaded" and more > 0:
+        return f"each warp of {blocks:,} blocks reads its ticket, and loads before it knows it must"
+    if key == "sectors loaded" and more > 0:
+        return f"how far {blocks:,} blocks look back depends on when those before them are done"
+    return ""
 
 
 def collisions(costs: Any, key: str) -> int:

@@ -110,6 +110,23 @@ def test_updates_of_one_cell_take_turns() -> None:
     assert "not explained" in counters.why(costs, "sectors updated", made, more)
 
 
+def test_what_blocks_that_look_back_do_besides_is_told() -> None:
+    """Tickets, what is published and flags stand in no access of the text (an H100's counters)."""
+    costs = counters.kernels("scan_vector")["look-back"].costs(n=10001)
+    measured = {
+        "sectors loaded": (1274, "how far 5 blocks look back depends on"),
+        "sectors stored": (1271, "each of 5 blocks publishes two sums, each with a flag"),
+        "sectors updated": (5, "each of 5 blocks takes a ticket"),
+        "wavefronts loaded": (1033, "each warp of 5 blocks reads its ticket"),
+        "wavefronts stored": (668, "each of 5 blocks keeps its ticket"),
+    }
+    for key, (pieces, text) in measured.items():
+        seen = {"pieces": pieces, "requests": None}
+        assert counters.why(costs, key, "data decide", seen).startswith(text)
+    seen = {"pieces": 1272, "requests": None}
+    assert "not explained" in counters.why(costs, "sectors stored", "data decide", seen)
+
+
 def batches(values: list[int]) -> list[list[int]]:
     """What each warp has."""
     return [values[at : at + 32] for at in range(0, len(values), 32)]

@@ -304,14 +304,28 @@ class Walk:
         if self.box is not None:
             self.order = self._order(list(first), last)
 
-    def _order(self, known: list[int], last: int | None) -> list[int]:
-        """Names with few values first, what others say of them considered."""
-        left = [n for n in range(self.constraints.shape[1] - 1) if n not in (*known, last)]
+    def _order(self, first: list[int], last: int | None) -> list[int]:
+        """Names with few values first, or, where that leads far, those that decide many others."""
+        found, points = self._ordered(first, last, lambda width, _: width)
+        if points > _budget.POINTS // 100:
+            other, fewer = self._ordered(first, last, lambda width, most: -most if width > 1 else 0)
+            found = other if fewer < points else found
+        return found if last is None else [*found, last]
+
+    def _ordered(
+        self, first: list[int], last: int | None, rank: Callable[[int, int], int]
+    ) -> tuple[list[int], int]:
+        """Names by how many values they have, given those before, and in all; about all points."""
+        low, high = self.box or ([], [])
+        known, points = [*first], 1
+        left = [n for n in range(len(low)) if n not in (*known, last)]
         while left:
-            name = min(left, key=lambda n: (self._width(n, known), n))
+            widths = {n: self._width(n, known) for n in left}
+            name = min(left, key=lambda n: (rank(widths[n], high[n] - low[n] + 1), n))
+            points *= widths[name]
             known.append(name)
             left.remove(name)
-        return known if last is None else [*known, last]
+        return known, points
 
     def _width(self, name: int, known: list[int]) -> int:
         """About how many values a name has where those of ``known`` ones are given."""
@@ -319,11 +333,17 @@ class Walk:
         width = high[name] - low[name] + 1
         others = [n for n in range(len(low)) if n != name and n not in known]
         rows = self.constraints[self.constraints[:, name] != 0]
-        near = rows[~rows[:, others].any(axis=1)]
-        for one in near[near[:, name] > 0]:
-            for two in near[near[:, name] < 0]:
-                if one[name] == -two[name] and not (one[:-1] + two[:-1]).any():
-                    width = min(width, max(int(one[-1] + two[-1]) // int(one[name]) + 1, 0))
+        for one in rows[rows[:, name] > 0]:
+            for two in rows[rows[:, name] < 0]:
+                both = one + two
+                if both[name] or both[known].any():
+                    continue
+                # Of the others, each constraint says as much as their own bounds leave of it.
+                most = int(both[-1])
+                for n in others:
+                    a, b = int(one[n]), int(two[n])
+                    most += max(a * low[n], a * high[n]) + max(b * low[n], b * high[n])
+                width = min(width, max(most // int(one[name]) + 1, 0))
         return width
 
     def bounds(self, rows: Rows, known: Sequence[int], name: int) -> tuple[Rows, Rows]:

@@ -202,8 +202,8 @@ PROMISED = 0.1
 def test_showing_a_kernel_is_quick(example: str) -> None:
     for name, kernel in gallery(example).items():
         stored = pickle.dumps(kernel)
-        fresh = iter([pickle.loads(stored) for _ in range(8)])
-        best = seconds(lambda fresh=fresh: next(fresh)._repr_mimebundle_(), 8, PROMISED)
+        fresh = iter([pickle.loads(stored) for _ in range(20)])
+        best = seconds(lambda fresh=fresh: next(fresh)._repr_mimebundle_(), 20, PROMISED)
         assert best < PROMISED, f"{name}: {best * 1e3:.0f} ms"
 
 

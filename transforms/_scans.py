@@ -79,7 +79,7 @@ class _Scan:
 
     def refused(self, why: str, instead: str = "") -> IllegalTransformError:
         over = ", ".join(f"'{i}'" for i in self.reduced)
-        what = f"'{self.name}', a {self.operation} over {over or 'nothing'},"
+        what = f"'{self.name}', the {self.operation} over {over or 'nothing'},"
         return IllegalTransformError(f"{what} cannot run along a loop: {why}", instead=instead)
 
     @cached_property

@@ -48,12 +48,19 @@ html_show_sourcelink = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
-_OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)\s]+)\)")
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./[^)\s]+)\)")
 
 
 def _without_links_outside(app: Sphinx, name: str, source: list[str]) -> None:
     """Pages lead to files of the repository that are no part of the site: these are named."""
-    source[0] = _OUTSIDE.sub(r"\1 (`\2`)", source[0])
+
+    def named(found: re.Match[str]) -> str:
+        aim = (HERE / name).parent.joinpath(found[2].partition("#")[0]).resolve()
+        if aim.is_relative_to(HERE):
+            return found[0]
+        return f"{found[1]} (`{aim.relative_to(HERE.parent).as_posix()}`)"
+
+    source[0] = _OUTSIDE.sub(named, source[0])
 
 
 def setup(app: Sphinx) -> None:

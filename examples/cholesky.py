@@ -1,7 +1,6 @@
 """A symmetric matrix as a triangle times its transpose, in place: in blocks of 16 columns.
 
-4 2     2 0   2 1
-2 5  =  1 2   0 2
+``[[4, 2], [2, 5]]`` is ``[[2, 0], [1, 2]]`` times ``[[2, 1], [0, 2]]``.
 """
 
 from __future__ import annotations

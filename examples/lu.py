@@ -1,7 +1,6 @@
 """A matrix as a product of two triangles, in place: elimination in blocks of 16 columns.
 
-4 3     1 0   4 3
-6 3  =  1.5 1 0 -1.5
+``[[4, 3], [6, 3]]`` is ``[[1, 0], [1.5, 1]]`` times ``[[4, 3], [0, -1.5]]``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What sources nearby do to each point, by a `__device__` function of one's own.
+"""What sources nearby do to each point, by a ``__device__`` function of one's own.
 
 Two sources at the distances 1 and 3: the first gives 0.016, the second lies beyond the cutoff.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from printed_pages import build_pages
 
 PAGES = ("index", "transforms/storage", "coming_from_loopy", "gallery/index", "gallery/transpose")
-WITHOUT_OUTPUTS = ("coming_from_loopy", "gallery/index")
+PAGES += ("gallery/batched_4x4", "transforms/index")
+WITHOUT_OUTPUTS = ("coming_from_loopy", "gallery/index", "transforms/index")
 LARGEST = 500_000
 """Bytes of a page: more is slow to open."""
 
@@ -43,8 +45,23 @@ def test_pages_follow_the_theme_and_the_window(browser: Any, site: Path, page: s
     for width in (1400, 1100, 700, 380):
         tab.set_viewport_size({"width": width, "height": 900})
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tables = "[...document.querySelectorAll('.table-wrapper')]"
+    assert tab.evaluate(f"{tables}.every(e => e.scrollWidth <= e.clientWidth)")
     tab.close()
     assert said == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_left_of_what_pages_are_written_in(browser: Any, site: Path, page: str) -> None:
+    """Roles, backquotes and the names of files that links between pages lead to."""
+    tab = browser.new_page()
+    tab.goto((site / f"{page}.html").as_uri())
+    tab.evaluate("document.querySelectorAll('pre, .lk').forEach(one => one.remove())")
+    text = tab.locator("article").inner_text()
+    tab.close()
+    assert len(text) > 200
+    assert not re.search(r"``|:\w+:`|\.md\b", text)
 
 
 @pytest.mark.browser

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -48,7 +49,7 @@ class Gallery(Directive):
         words = self.options.get("sizes", "").split()
         sizes = {key: int(value) for key, _, value in (word.partition("=") for word in words)}
         made: list[nodes.Node] = [
-            _paragraph((module.__doc__ or "").strip()),
+            *map(_paragraph, (module.__doc__ or "").strip().split("\n\n")),
             _folded(f"examples/{name}.py", _code(path.read_text(encoding="utf-8"), "python")),
         ]
         kernels = module.make()
@@ -62,7 +63,7 @@ class Gallery(Directive):
 
 
 def _paragraph(text: str) -> nodes.Node:
-    """A docstring, in which double backquotes are code."""
+    """A paragraph of a docstring, in which double backquotes are code."""
     parts = enumerate(text.split("``"))
     kinds = (nodes.Text, lambda code: nodes.literal(text=code))
     return nodes.paragraph("", "", *(kinds[n % 2](part) for n, part in parts))
@@ -131,10 +132,13 @@ class Measured(Directive):
         rows = [row for row in data["rows"] if row["case"] == self.arguments[0]]
         if not rows:
             raise self.error(f"no row of {path.name} is of {self.arguments[0]!r}")
-        where = f"{', '.join(data['machine']['gpus'])}, {data['date']}, commit {data['commit']}"
-        said = nodes.paragraph(text="Measured by ", classes=["lk-caption"])
+        gpus = [gpu.replace(", ", ", driver ") for gpu in data["machine"]["gpus"]]
+        where = f"{', '.join(gpus)}, {data['date']}, commit {data['commit']}"
+        sizes = sorted({row["size"] for row in rows})
+        said = nodes.paragraph(text=f"Size {', '.join(sizes)}, measured by ")
+        said["classes"].append("lk-caption")
         said += [nodes.literal(text="python benchmarks/gpu.py"), nodes.Text(f" on {where}.")]
-        return [_table(rows), said]
+        return [_table(rows, ("size",) * (len(sizes) > 1) + COLUMNS), said]
 
 
 class Examples(Directive):
@@ -158,16 +162,16 @@ class Examples(Directive):
         return section.children
 
 
-COLUMNS = ("size", "who", "ms", "rate", "of", "ratio")
+COLUMNS = ("who", "ms", "rate", "share")
 
 
-def _table(rows: list[dict[str, Any]]) -> nodes.table:
+def _table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> nodes.table:
     """Who took how long, its rate, and that rate as a share of what the case compares with."""
-    columns = [c for c in COLUMNS if any(_cell(row, c) for row in rows)]
+    columns = [name for name in names if any(_cell(row, name) for row in rows)]
     made = nodes.tgroup(cols=len(columns))
     for _ in columns:
         made += nodes.colspec(colwidth=1)
-    made += nodes.thead("", _row("beside" if c == "of" else c for c in columns))
+    made += nodes.thead("", _row(columns))
     made += nodes.tbody("", *(_row([_cell(row, column) for column in columns]) for row in rows))
     return nodes.table("", made)
 
@@ -176,6 +180,8 @@ def _cell(row: dict[str, Any], column: str) -> str:
     value = row.get(column)
     if column == "rate":
         return f"{value:.3g} {row['unit']}"
+    if column == "share":
+        return f"{row['ratio']:.3g} of {re.split('[:,]', row['of'])[0]}" if row["ratio"] else ""
     return f"{value:.3g}" if isinstance(value, float) else str(value or "")
 
 

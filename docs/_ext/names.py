@@ -84,7 +84,7 @@ class TransformsTable(Directive):
     def run(self) -> list[nodes.Node]:
         """A table."""
         folder = Path(self.state.document.current_source or "").parent
-        lines = ["| | |", "|---|---|"]
+        lines = ["| transform | what it does |", "|---|---|"]
         for page in PAGES:
             text = (folder / f"{page}.md").read_text(encoding="utf-8")
             (_, title), *names = HEADING.findall(text)
@@ -106,7 +106,7 @@ PAGES = (
 
 def _in_a_line(name: str) -> str:
     first = (inspect.getdoc(getattr(loopkit, name)) or "").split("\n\n")[0]
-    return first.replace("\n", " ").replace("``", "`")
+    return re.sub(r":\w+:(?=`)", "", first.replace("\n", " ").replace("``", "`"))
 
 
 def _plain_signature(
@@ -143,13 +143,17 @@ def _before_and_after(
         lines.insert(0, "")  # or a colon in the first line would end a type
     text = re.sub(
         r"^Before: ((?:.+\n)+)$",
-        lambda found: "| Before: {}\n| After{}\n".format(
-            *(" ".join(part.split()) for part in found[1].partition("After")[::2])
-        ),
+        lambda found: in_two_lines(found[1]),
         "\n".join(lines) + "\n",
         flags=re.MULTILINE,
     )
     lines[:] = text.splitlines()
+
+
+def in_two_lines(paragraph: str) -> str:
+    """``A   After (x): B`` as two lines, with the blank that marks of code ask for."""
+    before, after = (" ".join(part.split()) for part in paragraph.partition("After")[::2])
+    return f"| Before: {before}\n| After{'' if after.startswith(':') else ' '}{after}\n"
 
 
 def _is_static(name: str) -> bool:

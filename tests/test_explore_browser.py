@@ -215,6 +215,16 @@ def test_a_slider_is_moved(opened: Opened) -> None:
     rows = opened.tab("all so far")
     assert rows.count("steps and source proven") == 2 and "IllegalTransformError" in rows
 
+    # A narrow window shows every title whole, and what is wide scrolls in a box of its own.
+    opened.page.set_viewport_size({"width": 480, "height": 1300})
+    opened.page.evaluate("() => { window.jupyterapp.shell.collapseLeft() }")
+    opened.page.wait_for_function("() => document.querySelector('.widget-tab').clientWidth > 300")
+    fits = "e => e.scrollWidth <= e.clientWidth + 1"
+    titles = opened.box.locator(".lm-TabBar-tabLabel").all()
+    assert len(titles) == 6 and all(title.evaluate(fits) for title in titles)
+    assert opened.box.locator(".widget-tab-contents").evaluate(fits)
+    opened.page.set_viewport_size({"width": 1500, "height": 1300})
+
     # What is shown when the pointer moves fast is what was chosen last.
     opened.box.locator("select").select_option("rows")
     handle.focus()

@@ -188,7 +188,7 @@ def test_every_pane_fills(opened: Opened, kernel: lk.Kernel, listing: Listing) -
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 800, 1600])
+@pytest.mark.parametrize("width", [390, 800, 1280, 1600])
 def test_panes_have_room_at_any_width(browser: Any, written: Path, width: int, scheme: Any) -> None:
     """Nothing is wider than the page; heads are whole; panes stand side by side where they fit."""
     opened = Opened(browser, written, color_scheme=scheme)
@@ -198,8 +198,13 @@ def test_panes_have_room_at_any_width(browser: Any, written: Path, width: int, s
     boxes = [columns.nth(n).bounding_box() for n in range(columns.count())]
     heads = [one.bounding_box()["height"] for one in columns.locator("h2").all()]
     assert len(boxes) == 4 and min(heads) >= 18
-    assert all(box["width"] >= (300 if width < 1600 else 200) for box in boxes)
-    assert len({box["y"] for box in boxes}) == {390: 4, 800: 2, 1600: 1}[width]
+    assert all(box["width"] >= (300 if width < 1280 else 200) for box in boxes)
+    assert len({box["y"] for box in boxes}) == {390: 4, 800: 2, 1280: 1, 1600: 1}[width]
+    if width >= 1280:
+        first = opened.rows("source").filter(has_text='extern "C"').first
+        words = first.locator(":scope > span").last.bounding_box()
+        letter = words["width"] / len('extern "C" __global__ void __launch_bounds__(128)')
+        assert boxes[1]["x"] + boxes[1]["width"] - words["x"] >= 40 * letter
     opened.close()
 
 
@@ -289,7 +294,7 @@ def test_borders_move_by_keyboard(opened: Opened, kernel: lk.Kernel) -> None:
     first = widths(opened)
     border = page.get_by_role("separator", name="between source and ptx")
     assert border.get_attribute("aria-orientation") == "vertical"
-    assert border.get_attribute("aria-valuenow") == "60"  # 33 of 33 + 22
+    assert border.get_attribute("aria-valuenow") == "70"  # 38 of 38 + 16
     keys.press("3")
     keys.press("Shift+Tab")
     assert border.evaluate("one => one === document.activeElement")
@@ -298,7 +303,7 @@ def test_borders_move_by_keyboard(opened: Opened, kernel: lk.Kernel) -> None:
     wider = widths(opened)
     assert wider["source"] > first["source"] + 50 and wider["ptx"] < first["ptx"] - 50
     assert abs(wider["nest"] - first["nest"]) < 1 and abs(wider["sass"] - first["sass"]) < 1
-    assert border.get_attribute("aria-valuenow") == "71"  # 39 of 55
+    assert border.get_attribute("aria-valuenow") == "81"  # 44 of 54
     assert page.locator('[aria-current="step"]').inner_text().startswith(str(len(kernel.history)))
     keys.press("[")
     assert widths(opened) == wider

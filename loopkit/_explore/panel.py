@@ -42,6 +42,12 @@ _DRAWN_AFTER = {
 }
 """The parts that change with each stage, beside the status and the table."""
 
+_SHEET = (
+    "<style>.lk-explorer .lm-TabBar-tab{flex:0 1 auto!important;min-width:0!important;"
+    "padding:0 .5em!important}</style>"
+)
+"""Titles of tabs are as wide as their words: all of them are read on a telephone, too."""
+
 
 class Panel:
     """The widgets of an explorer; ``box`` holds them all."""
@@ -64,7 +70,9 @@ class Panel:
         row = ipywidgets.Box(
             self.controls, layout=ipywidgets.Layout(flex_flow="row wrap", overflow="visible")
         )
-        self.box = ipywidgets.VBox([row, self.status, self.note, self.main, tab])
+        sheet = ipywidgets.HTML(_SHEET, layout=ipywidgets.Layout(display="none"))
+        self.box = ipywidgets.VBox([row, self.status, self.note, self.main, tab, sheet])
+        self.box.add_class("lk-explorer")
 
     def forms(self) -> dict[str, Any]:
         """What the front end shows."""
@@ -145,7 +153,7 @@ class Panel:
         for title, make in shown.items():
             if title in titles:
                 _put(self.main if title == "main" else self.tabs[title], make())
-        _put(self.tabs["all so far"], self.explorer.table().output())
+        _put(self.tabs["all so far"], panes.tried(self.explorer.table()))
 
     @contextmanager
     def _told(self) -> Iterator[None]:

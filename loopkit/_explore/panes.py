@@ -19,7 +19,7 @@ from loopkit._display.style import ROLES
 from loopkit._errors import LoopkitError
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
-from loopkit._explore.table import figures, verdict
+from loopkit._explore.table import Tried, figures, verdict
 from loopkit._kernel import Kernel
 
 BUSY = {
@@ -174,6 +174,11 @@ def _roofline(found: AnyCosts) -> Part:
         return found.plot_roofline().element()
     except LoopkitError as error:
         return inline("comment", error.why)
+
+
+def tried(found: Tried) -> Element:
+    """All outcomes so far, in a box that is as wide as there is room."""
+    return _pile(found.output())
 
 
 def _pile(*outputs: Element) -> Element:

@@ -127,7 +127,7 @@
 
   // Between two panes that stand side by side lies a grip, which takes width from one of them for
   // the other. Widths are shares, one to the panes of a name: each step shows them alike.
-  const usual = { nest: 22, source: 33, ptx: 22, sass: 22 };
+  const usual = { nest: 24, source: 38, ptx: 16, sass: 22 };
   const share = { ...usual };
   const least = 5;
   const grips = [];

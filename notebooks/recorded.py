@@ -15,7 +15,8 @@ def recorded(case: str) -> str:
     rows = [row for row in data["rows"] if row["case"] == case]
     names = [re.sub(r" \(.*?\)", "", row["who"]) for row in rows]
     width = max(map(len, names))
-    where = f"{', '.join(data['machine']['gpus'])}, {data['date']}"
+    gpus = [gpu.replace(", ", ", driver ") for gpu in data["machine"]["gpus"]]
+    where = f"{', '.join(gpus)}, {data['date']}"
     lines = [f"{case}, {rows[0]['size']}; recorded by `python benchmarks/gpu.py` on {where}:"]
     for name, row in zip(names, rows, strict=True):
         share = f"  {row['ratio']:.2f} of {re.split('[:,]', row['of'])[0]}" if row["ratio"] else ""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopkit as lk
+from loopkit._pictures.scene import Label
 
 
 def copy(dtype: str, row: str, column: str, block: tuple[int, int], pad: int = 0) -> lk.Kernel:
@@ -214,3 +215,20 @@ def test_what_has_no_such_picture_says_so() -> None:
     )
     with pytest.raises(lk.InvalidArgumentError, match="data decide"):
         gather.plot_access("a", n=4)
+
+
+def test_a_name_and_its_value_stand_in_one_line() -> None:
+    """However long a name is, a line of the picture ends behind a value."""
+    for letters in range(18, 30):
+        size = "n" * letters
+        knl = lk.make_kernel(
+            f"{{ [row, column]: 0 <= row < height and 0 <= column < {size} }}",
+            "turned[column, row] = a[row, column]",
+            dtypes={"a": "float32"},
+        )
+        cut = knl.split_iname("row", 8, outer_tag="g.1", inner_tag="l.1")
+        cut = cut.split_iname("column", 32, outer_tag="g.0", inner_tag="l.0")
+        marks = cut.plot_access("a", **{"height": 64, size: 64}).scene().marks
+        said = [mark.text for mark in marks if isinstance(mark, Label)]
+        first = next(n for n, text in enumerate(said) if text.startswith("height = "))
+        assert said[first].endswith(",") and said[first + 1].endswith(" = 0")

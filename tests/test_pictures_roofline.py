@@ -104,3 +104,12 @@ def test_bad_input_is_refused() -> None:
         knl.plot_roofline(n=64, device="H100", measured=0.0)
     with pytest.raises(lk.InvalidArgumentError, match="needs the sizes n"):
         knl.plot_roofline(device="H100")
+
+
+def test_dashes_are_explained_where_there_are_any() -> None:
+    one_roof = product_of().plot_roofline(n=64, device="H100")
+    more = product_of("sum(k, a[i, k] / b[k, j])").plot_roofline(n=64, device="H100")
+    for picture, is_explained in ((one_roof, False), (more, True)):
+        assert (len({speed for _, speed in picture.roofs}) > 1) == is_explained
+        texts = [mark.text for mark in picture.scene().marks if isinstance(mark, Label)]
+        assert any(text.startswith("Dashed: ") for text in texts) == is_explained

@@ -165,7 +165,7 @@ color:var(--lk-comment)}}
 .lk .lk-row>:first-child{{white-space:pre-wrap;overflow-wrap:anywhere;padding-left:2em;
 text-indent:-2em}}
 .lk .lk-row>:not(:first-child){{margin-left:auto;padding-left:4em;text-align:right;
-white-space:pre-wrap}}
+white-space:pre-wrap;text-wrap:balance}}
 .lk .lk-nest>:not(:first-child){{padding-left:1.1em}}
 .lk .lk-nest details>div{{margin-left:.35em;padding-left:1.75em;
 border-left:1px solid var(--lk-line)}}

@@ -101,8 +101,10 @@ def _head(figure: Figure) -> Iterator[Label]:
 
 
 def _wrapped(text: str, size: float, indent: float = 0.0) -> list[str]:
-    """The lines of words of a size; all but the first may be indented."""
-    return textwrap.wrap(text, int((WORDS - 2 * MARGIN - indent) / (size * WIDE))) or [""]
+    """The lines of words of a size, in which ``n = 4`` stays whole; all but the first indented."""
+    width = int((WORDS - 2 * MARGIN - indent) / (size * WIDE))
+    lines = textwrap.wrap(text.replace(" = ", "\xa0=\xa0"), width)
+    return [line.replace("\xa0=\xa0", " = ") for line in lines] or [""]
 
 
 def _panel(grid: Grid) -> Panel:

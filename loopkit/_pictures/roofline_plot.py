@@ -97,17 +97,20 @@ class RooflinePicture(Picture):
             Label(x=MARGIN, y=MARGIN + 26, text=self._subtitle(), colour="comment"),
         ]
         y = MARGIN + 58
+        notes = [*self._notes()]
         if self.roofline.intensity and self.roofs:
+            if len({speed for _, speed in self.roofs}) > 1:
+                notes.append("Dashed: what one limit alone would allow, in the colour of its bar.")
             marks += self._plane(MARGIN + 62, y)
             y += HEIGHT + 56
         marks += self._bars(y)
         y += LINE * len(self.roofline.terms) + 12
-        for note in self._notes():
+        for note in notes:
             marks.append(Label(x=MARGIN, y=y, text=note, size=11, colour="comment"))
             y += 15
         width = max(m.box[2] for m in marks if isinstance(m, Label))
         width = max(width, MARGIN + 62 + WIDTH) + MARGIN
-        words = " ".join((*self._notes(), *(f"{_name(t)}: {_amount(t)}." for t in self._terms())))
+        words = " ".join((*notes, *(f"{_name(t)}: {_amount(t)}." for t in self._terms())))
         return Scene(round(width, 2), y + 4, tuple(marks), self.title, words)
 
     def _bars(self, y: float) -> Iterator[Mark]:

@@ -6,11 +6,15 @@ them for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import pymbolic.primitives as prim
+
+from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel, Statement
+from loopkit._nodes import Expression
 from loopkit._simplify import simplify_indices
 from loopkit._tags import LocalAuto
 from loopkit._thread_layout import dealt_domain, thread_inames, thread_layout
@@ -23,21 +27,28 @@ def deal_out(kernel: Kernel) -> Kernel:
     Before: a_s[p, q] = a[p, q] for all p, q        After: cell 256*round + thread of the box
 
     Without threads they are loops, and so they are where several statements share one, or one is
-    on threads already.
+    on threads already.  Raises :class:`~loopkit.IllegalTransformError` where these would hand on
+    what each thread has for itself.
     """
+    return dealt(kernel)[0]
+
+
+def dealt(kernel: Kernel) -> tuple[Kernel, Mapping[str, Mapping[str, Expression]]]:
+    """The same, and for statements that were dealt out what the inames are that are gone."""
     waiting = [iname for iname, tag in kernel.tags if isinstance(tag, LocalAuto)]
+    forms: dict[str, Mapping[str, Expression]] = {}
     if not waiting:
-        return kernel
+        return kernel, forms
     threads = {iname for iname, _ in thread_inames(kernel)}
     for statement in kernel.statements:
         mine = [iname for iname in waiting if iname in statement.inames]
         is_free = threads and not statement.inames & threads
         if mine and is_free and _is_box(kernel, statement, mine):
-            kernel = _dealt(kernel, statement, mine)
+            kernel, forms[statement.id] = _laid_out(kernel, statement, mine)
             waiting = [iname for iname in waiting if iname not in mine]
     for iname in waiting:
         kernel = _in_loops(kernel, iname)
-    return kernel
+    return kernel, forms
 
 
 def _is_box(kernel: Kernel, statement: Statement, inames: list[str]) -> bool:
@@ -52,7 +63,9 @@ def _is_box(kernel: Kernel, statement: Statement, inames: list[str]) -> bool:
     )
 
 
-def _dealt(kernel: Kernel, statement: Statement, inames: list[str]) -> Kernel:
+def _laid_out(
+    kernel: Kernel, statement: Statement, inames: list[str]
+) -> tuple[Kernel, Mapping[str, Expression]]:
     home = kernel.home_domain[inames[0]]
     extents = [(kernel.range_of(iname)[1] or 0) + 1 for iname in inames]
     layout = thread_layout(kernel, extents, inames, statement.id, inames)
@@ -74,19 +87,36 @@ def _dealt(kernel: Kernel, statement: Statement, inames: list[str]) -> Kernel:
     kept = tuple((i, t) for i, t in kernel.tags if i not in inames)
     domains = list(kernel.domains)
     domains[home] = Domain(new, domain)
-    return kernel.with_(
+    new_kernel = kernel.with_(
         statements=tuple(changed if s is statement else s for s in kernel.statements),
         domains=tuple(domains),
         tags=(*kept, *tags),
         tree=_inside(kernel, {statement.id}, (*loops, *layout.given)),
     )
+    return new_kernel, values
 
 
 def _in_loops(kernel: Kernel, iname: str) -> Kernel:
-    """The kernel with an iname as the innermost loop of all that is inside of it."""
+    """The kernel with an iname as the innermost loop of each statement that is inside of it."""
     inside = {s.id for s in kernel.statements if iname in s.inames}
+    for temporary in kernel.temporaries:
+        users = kernel.users(temporary.name)
+        mine = [s.id for s in users if s.id in inside]
+        is_written = any(s.written == temporary.name for s in users if s.id in inside)
+        if is_written and len(mine) > 1 and not _has_place(kernel, temporary.name, iname):
+            raise IllegalTransformError(
+                f"'{iname}' (l.auto) cannot be dealt out to threads: '{mine[0]}' and '{mine[1]}' "
+                f"share it, would have a loop each, and '{temporary.name}' keeps one value",
+                instead=f"leave the tag out: untag_inames('{iname}')",
+            )
     tags = tuple((i, t) for i, t in kernel.tags if i != iname)
     return kernel.with_(tags=tags, tree=_inside(kernel, inside, (iname,)))
+
+
+def _has_place(kernel: Kernel, name: str, iname: str) -> bool:
+    """Whether each write of a temporary has an own cell for each value of an iname, at sight."""
+    writers = kernel.writers.get(name, ())
+    return all(prim.Variable(iname) in s.write[1] for s in writers if iname in s.inames)
 
 
 def _inside(kernel: Kernel, statements: set[str], loops: Iterable[str]) -> Tree:

@@ -227,3 +227,16 @@ def test_uses_with_other_arguments(text, message, rule):
 def test_no_threads_yet():
     with pytest.raises(lk.IllegalTransformError, match="there are no threads yet"):
         rows().split_iname("i", 8).precompute("f", "i_inner")
+
+
+def test_what_cannot_be_dealt_out_is_neither_run_nor_proven(monkeypatch):
+    """Statements that share a loop which waits for threads do not get a loop each."""
+    monkeypatch.setattr("loopkit.transforms._rule_results.LocalAuto", type("Never", (), {}))
+    knl = rows().split_iname("i", 8).precompute("f", "i_inner")
+    with pytest.raises(lk.IllegalTransformError, match="'acc_2' keeps one value"):
+        knl.cuda()
+    monkeypatch.setattr("loopkit._deal_out._has_place", lambda *_: True)
+    again = rows().split_iname("i", 8).precompute("f", "i_inner")
+    for text in (False, True):
+        (found,) = again.prove(text=text).findings
+        assert "dealt out wrongly" in found.what and "would read from acc_2" in found.what

@@ -34,6 +34,7 @@ from loopkit.codegen.proof.combinations import CombinationCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
+from loopkit.codegen.proof.dealing import check_dealing
 from loopkit.codegen.proof.declared import check_declarations
 from loopkit.codegen.proof.divergence import DivergenceCheck
 from loopkit.codegen.proof.exits import with_flags
@@ -101,6 +102,7 @@ def prove_program(
     start = time.perf_counter()
     kernel = settled(kernel)
     recorder = Recorder(operations)
+    check_dealing(kernel, recorder)
     if is_one_launch(kernel) and not program.launches:
         _check(kernel, program, recorder, text=text)
     else:

@@ -142,6 +142,19 @@ fault(
     sizes={"n": 10},
 )
 
+fault(
+    "add_prefetch: threads that are tagged later stop one round too early",
+    kernels.stencil,
+    None,
+    Patch("_deal_out:thread_layout", _fewer_rounds),
+    chain=(
+        do("split_iname", "i", 4),
+        do("add_prefetch", "a", "i_inner"),
+        do("tag_inames", "i_inner: l.0"),
+    ),
+    sizes={"n": 10},
+)
+
 
 # }}}
 

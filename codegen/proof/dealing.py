@@ -1,0 +1,29 @@
+"""Whether fetches that waited for threads are dealt out to them as the schedule was proven."""
+
+from __future__ import annotations
+
+from loopkit._change import Change, InstanceMap
+from loopkit._check.checker import check_change
+from loopkit._check.instance_maps import lineage_of
+from loopkit._deal_out import dealt
+from loopkit._errors import LoopkitError, UndecidedError
+from loopkit._kernel import Kernel
+from loopkit._rules import expand_rules
+from loopkit._tags import LocalAuto
+from loopkit.codegen.proof.recorder import Recorder
+
+
+def check_dealing(kernel: Kernel, recorder: Recorder) -> None:
+    """Prove the kernel whose fetches are dealt out, which is what the source is compared with."""
+    if not any(isinstance(tag, LocalAuto) for _, tag in kernel.tags):
+        return
+    kernel = expand_rules(kernel)
+    images = lineage_of(kernel).image_of
+    new, forms = dealt(kernel)
+    maps = tuple(InstanceMap(i, i, values) for i, values in forms.items() if i in images)
+    try:
+        check_change(kernel, Change(new, maps, moves=frozenset(forms.keys() - images.keys())))
+    except UndecidedError as error:
+        recorder.open("order", f"whether what waited for threads is dealt out rightly: {error}")
+    except LoopkitError as error:
+        recorder.wrong("order", f"what waited for threads is dealt out wrongly: {error}", 1)

@@ -1064,3 +1064,32 @@ def test_blocks_store_the_same_though_each_has_a_copy(term: str) -> None:
     for order in ("ascending", "descending", "random"):
         made = knl.executor("host", order=order)(c=c, m=5)
         np.testing.assert_array_equal(made, 2 * c)
+
+
+def test_a_loop_that_one_thread_alone_leaves() -> None:
+    """What begins before the loop is the same for each thread, whoever goes through it."""
+    plain = lk.make_kernel(
+        "{ [i, h, p]: 0 <= i < n and 0 <= h, p < 3 }",
+        """
+        for i
+            x[i, 2 - h] = h - b[i]
+            <> t = b[i]
+            for p
+                t = t + c[i, p]
+                break if b[i] > p
+            end
+            u[i] = t
+        end
+        """,
+        dtypes={"b, c, u, x": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = plain.split_iname("p", 64).tag_inames("i: g.0, p_outer: l.0, h: l.0")
+    assert "if (p_outer == 0)" in knl.cuda()
+    for text in (False, True):
+        assert knl.prove(text=text).ok
+    b, c = np.array([0, 1, 2, 3, -1], np.int32), np.arange(15, dtype=np.int32).reshape(5, 3)
+    for order in ("ascending", "descending", "random"):
+        made = knl.executor("host", order=order)(b=b, c=c)
+        for mine, its in zip(made, plain.executor("reference")(b=b, c=c), strict=True):
+            np.testing.assert_array_equal(mine, its)

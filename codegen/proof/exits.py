@@ -64,7 +64,7 @@ class _Writer:
                 inside = list(self.body(node.body, loops))
                 starts = list(takewhile(self.is_start, inside))
                 late = bool(starts and found and self.is_late(found[-1], starts[0]))
-                if starts and (late or self.is_of_sizes(node)):
+                if starts and (late or self.is_of_others(node, starts[0])):
                     del inside[: len(starts)]
                     self.insert(found, starts)
                 found.append(replace(node, body=tuple(inside)))
@@ -88,11 +88,15 @@ class _Writer:
             at -= 1
         found[at:at] = starts
 
-    def is_of_sizes(self, node: c.If | c.Block) -> bool:
-        """Whether part of a guard asks for sizes alone, as what sets a flag does not."""
+    def is_of_others(self, node: c.If | c.Block, start: c.Node) -> bool:
+        """Whether part of a guard asks for sizes alone, or what a flag is not set for each of."""
+        start = _within(start)
+        assert isinstance(start, c.Assign)
+        own = self.kernel.statement_by_id[start.statement or ""].inames
+        others = {*self.kernel.all_inames} - own
         parts = and_parts(node.condition) if isinstance(node, c.If) else ()
         names = [{n.name for n in c.walk(part) if isinstance(n, c.Name)} for part in parts]
-        return any(found <= {*self.kernel.sizes} for found in names)
+        return any(found <= {*self.kernel.sizes} or found & others for found in names)
 
     def is_start(self, node: c.Node) -> bool:
         """Whether a node sets a flag."""

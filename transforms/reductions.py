@@ -15,6 +15,7 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._make.atomic_updates import OPERATIONS
 from loopkit._match import matching
 from loopkit._transform import transform
 from loopkit._tree import Entry, build, common_prefix, entries_of
@@ -86,6 +87,8 @@ def realize_reduction(
             )
         return _across(kernel, inames_in(kernel, inames), touched)
     chosen = [t for t in kernel.temporaries if t.accumulates is not None and t.name in touched]
+    if by == "atomic":
+        _check_atomic(chosen)
     temporaries = tuple(
         replace(t, combined_by=by) if t in chosen else t for t in kernel.temporaries
     )
@@ -104,6 +107,17 @@ def realize_reduction(
     if outer is not None:
         kernel.check_iname(outer)
     return with_running(new, names, outer, if_any=insn_id_filter is None and outer is None)
+
+
+def _check_atomic(accumulators: Sequence[TemporaryVariable]) -> None:
+    """Raise where no atomic update is the operation of an accumulator, whatever its type."""
+    for accumulator in accumulators:
+        if accumulator.accumulates not in OPERATIONS.values():
+            raise IllegalTransformError(
+                f"'{accumulator.name}' is combined by {accumulator.accumulates}, of which there is "
+                "no atomic update",
+                instead="by='shared', or insn_id_filter for other statements",
+            )
 
 
 @transform

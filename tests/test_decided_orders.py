@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 
+import block_kernels as block
+import lane_kernels as lanes
 import pytest
+import test_atomics_partial as partial_sums
 from gallery import load
 from pace import timed
 
@@ -51,10 +55,27 @@ def keys(array: str) -> Step:
     return lambda k: k.add_prefetch(footprint, default_tag="l.auto")
 
 
+def in_a_block(knl: lk.Kernel) -> list[Step]:
+    """A block for each row, and a thread for each of its elements: a step for each iname."""
+    inames = sorted({*knl.all_inames} - {"level"})
+    return [tag(f"{i}: {'g.0' if i == 'b' else 'l.0'}") for i in inames]
+
+
+def in_launches(knl: lk.Kernel) -> list[Step]:
+    """Blocks of threads for each stage, which is a launch of its own."""
+    return [split(t, 64, "g.0", "l.0") for t in sorted(knl.all_inames)]
+
+
 IN_SHARED: Step = lambda k: k.set_temporary_address_space("ur, us, f", "shared")  # noqa: E731
 
-#: A kernel, and steps of which each may come before each other.
-FREE: dict[str, tuple[Callable[[], lk.Kernel], list[Step]]] = {
+BLOCKS = [split("i", 128), tag("i_outer: g.0"), tag("i_inner: l.0")]
+LANES = [tag("lane: l.0"), tag("warp: l.1")]
+
+Steps = list[Step] | Callable[[lk.Kernel], list[Step]]
+
+#: A kernel, and steps, listed or made for it, of which each may come before each other that makes
+#: none of the names that it needs.
+FREE: dict[str, tuple[Callable[[], lk.Kernel], Steps]] = {
     "blocked elimination": (
         lambda: load("lu").blocked(),
         [
@@ -117,7 +138,35 @@ FREE: dict[str, tuple[Callable[[], lk.Kernel], list[Step]]] = {
             for axis, i in enumerate(inames.split())
         ],
     ),
+    "gather": (block.gather, BLOCKS),
+    "scatter": (block.scatter, BLOCKS),
+    "histogram of a block": (block.histogram, in_a_block),
+    "histogram in parts": (
+        partial_sums.histogram,
+        [split("i", 256), split("i_inner", 64), *partial_sums.STEPS.values()],
+    ),
+    "tree, halves": (lambda: block.tree("halves"), in_a_block),
+    "tree, doubled steps": (lambda: block.tree("doubled"), in_a_block),
+    "tree in a loop": (block.tree_in_a_loop, in_a_block),
+    "Hillis-Steele, one line": (lambda: block.hillis_steele("one"), in_a_block),
+    "Hillis-Steele, two lines": (lambda: block.hillis_steele("two"), in_a_block),
+    "Blelloch, products": (lambda: block.blelloch("products"), in_a_block),
+    "Blelloch, remainders": (lambda: block.blelloch("remainders"), in_a_block),
+    "bitonic, bits": (lambda: block.bitonic("bits", 256), in_a_block),
+    "bitonic, remainders": (lambda: block.bitonic("remainders", 256), in_a_block),
+    "bitonic launches, bits": (lambda: block.bitonic_in_launches("bits", 256), in_launches),
+    "bitonic launches, remainders": (
+        lambda: block.bitonic_in_launches("remainders", 256),
+        in_launches,
+    ),
+    **{
+        f"lanes, {name}": (lanes.product, [s for s in steps if s not in lanes.TAGS] + LANES)
+        for name, steps in lanes.SCHEDULES.items()
+    },
 }
+
+#: Steps for which the loops must have their order.
+LAST: dict[str, list[Step]] = {f"lanes, {name}": lanes.STAGED for name in lanes.SCHEDULES}
 
 
 def orders(count: int, name: str) -> list[list[int]]:
@@ -126,14 +175,33 @@ def orders(count: int, name: str) -> list[list[int]]:
     return [[*range(count)], [*range(count)][::-1], shuffled]
 
 
+def in_order(knl: lk.Kernel, steps: Sequence[Step]) -> Iterator[lk.Kernel]:
+    """The kernel after each of the steps; one whose names a later one makes waits for it."""
+    left = [*steps]
+    while left:
+        for step in left:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", lk.LoopkitWarning)
+                try:
+                    knl = step(knl)
+                except (lk.UnknownNameError, lk.LoopkitWarning):
+                    continue
+            left.remove(step)
+            yield knl
+            break
+        else:
+            raise AssertionError("no step makes the names that these need")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FREE)
 def test_steps_in_any_order(name: str) -> None:
-    make, steps = FREE[name]
+    make, listed = FREE[name]
+    plain = make()
+    steps = listed(plain) if callable(listed) else listed
     for order in orders(len(steps), name):
-        knl = make()
-        for number in order:
-            knl = steps[number](knl)
+        ordered = [steps[number] for number in order] + LAST.get(name, [])
+        for knl in in_order(plain, ordered):
             assert knl.history[-1].verdict == "proven"
         source, lowered = timed(knl.cuda)
         report, proven = timed(knl.prove)

@@ -38,10 +38,6 @@ OPEN: dict[tuple[str, ...], str] = {
     "inames of other ranges than the text's",
     ("layernorm", "a block a row, one reduction"): "a text of its own: joined moments are not the "
     "rounded numbers that two sums are",
-    ("scan_rows_blocks", "a thread a number"): "running sums carried from piece to piece of a row "
-    "have no counterpart in sums of pieces that blocks add up",
-    ("scan_vector", "look-back"): "a text of its own: the three launches have sums of pieces, and "
-    "sums of those, where this has sums of all numbers before a thread's",
 }
 """Schedules of the gallery that verify does not connect with their text."""
 

@@ -32,6 +32,7 @@ from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.normal_form import normal_form
 from loopkit._verify.out_of_bounds import out_of_bounds
 from loopkit._verify.prove import ProofResult, data_dependent_race, prove
+from loopkit._verify.regrouped import same_sums
 from loopkit._verify.search import Search
 from loopkit._verify.verdict import Difference, Verdict, in_words
 
@@ -97,7 +98,7 @@ class _Comparison:
         if not all(map(self.keeps_storage, (self.before, self.after))):
             return False
         simple = [*map(_simple, (self.before, self.after))]
-        if self.proven_as_step() or self.proven_equal(simple):
+        if self.proven_as_step() or self.proven_as_sums() or self.proven_equal(simple):
             return True
         if self.exhausted or self.difference is not None:
             return False
@@ -120,6 +121,13 @@ class _Comparison:
                 named = by_names(search, root)
                 if named is not None and is_step(named, new) and self.has_one_meaning(root):
                     return True
+        return False
+
+    def proven_as_sums(self) -> bool:
+        """Whether each cell is a sum of the same terms in both, in whatever groups and order."""
+        both = self.before, self.after
+        with suppress(SpentError, Undecided), at_most(_budget.EQUIVALENCE):
+            return same_sums(*both) and all(map(self.has_one_meaning, both))
         return False
 
     def proven_equal(self, simple: Iterable[Kernel]) -> bool:

@@ -1,0 +1,216 @@
+"""Sums that two kernels form in other groups: of the same terms, cell by cell.
+
+The order of a sum is free, what it starts from belongs to it, and a sum of sums is one sum.  So
+what is left in a cell is followed back, through sums and what they are handed on in, to its
+*terms*: expressions over arguments that nobody writes, each with the cells that it reads there.
+Two kernels whose cells have the same terms, each once, compute the same.
+
+Nothing else is regrouped: a sum of which no operand is a reduction's result is one term, rounded
+as it stands.  Where terms are of other types than the cell, may stand twice, or hang on data,
+nothing is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.value_types import ValueTypes
+from loopkit._expression import Access, ExpressionMapper, access_of, is_constant, variable_names
+from loopkit._hidden import READER, WRITER, copied, hidden, label_of
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._poly.dataflow import dataflow_of
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Undecided, equal
+from loopkit._same import Key, key_of
+from loopkit._verify.search_state import renamed
+
+_DEPTH = 24
+
+Terms = dict[tuple[str, Key | None], isl.Set]
+"""For each output and form of a term the cells that have it, and what it reads: ``{ cell··axis,
+slot··number, sizes }``. With None in the place of a form the cells that are written."""
+
+
+def same_sums(one: Kernel, two: Kernel) -> bool:
+    """Whether all cells that two kernels write are sums of the same terms.
+
+    This compares the texts: what a schedule does otherwise is not asked.
+    Raises :class:`Undecided` where a cell is not such a sum.
+    """
+    if not any(s.operation == "sum" for k in (one, two) for s in k.statements):
+        return False
+    mine, its = _Follower(one).terms(), _Follower(two).terms()
+    return mine.keys() == its.keys() and all(mine[k].is_equal(its[k]) for k in mine)
+
+
+class _Follower:
+    """Finds the terms of all that a kernel leaves in its arguments."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.flow = dataflow_of(kernel)
+        self.model = self.flow.model
+        self.types = ValueTypes(self.model)
+        self.found: Terms = {}
+        self.output = ""
+
+    def terms(self) -> Terms:
+        """The terms of all outputs."""
+        kernel = self.model.kernel
+        for self.output in sorted(kernel.writers.keys() & kernel.arg_by_name.keys()):
+            for writer in self.writers(self.output):
+                if writer.operation is not None:
+                    raise Undecided(f"'{writer.id}' adds to what '{self.output}' held before")
+                where = renamed(self.flow.at_end(writer.id)[0], {READER: copied(0)})
+                where = self.bound(where, "cell", writer.write[1], copied(0))
+                self.keep(None, where)
+                self.follow(writer.rhs, writer, 0, where)
+        return {key: where for key, where in self.found.items() if not where.is_empty()}
+
+    def writers(self, name: str) -> tuple[Statement, ...]:
+        """The statements that write an array: those of which all is known."""
+        found = self.model.writers(name)
+        for writer in found:
+            is_known = writer.operation in (None, "sum") and not writer.is_atomic
+            if not (is_known and self.model.is_exact(writer)):
+                raise Undecided(f"'{writer.id}' is more than a sum, or data decide about it")
+        return found
+
+    def follow(self, expr: Expression, reader: Statement, depth: int, where: isl.Set) -> None:
+        """Keep the terms of an expression.
+
+        ``where`` is ``{ cell··axis, inames·label of all readers on the way, sizes }``: each of
+        its points adds the value once.
+        """
+        if where.is_empty():
+            return
+        if depth > _DEPTH:
+            raise Undecided(f"what '{self.output}' holds is passed on in too many steps")
+        kind = self.types.array(self.output)
+        if kind is None or kind.kind not in "fiuc" or self.types.of(expr) != kind:
+            raise Undecided(f"'{reader.id}' has a value of another type than '{self.output}'")
+        access = access_of(expr, self.model.data)
+        if access is not None and access[0] in self.model.kernel.temporary_by_name:
+            self.behind(access, reader, depth, where)
+            return
+        for part in self.operands(expr):
+            if part is expr:
+                self.term(expr, depth, where)
+            else:
+                self.follow(part, reader, depth, where)
+
+    def operands(self, expr: Expression) -> tuple[Expression, ...]:
+        """What a reduction's result and others are added of, from the left; else the whole."""
+        if not isinstance(expr, prim.Sum):
+            return (expr,)
+        children = expr.children
+        first = next((n for n, child in enumerate(children) if self.is_total(child)), None)
+        if first is None:
+            return (expr,)
+        start = children[:first] if first < 2 else (prim.Sum(children[:first]),)
+        return (*start, *children[first:])
+
+    def is_total(self, expr: Expression, known: frozenset[str] = frozenset()) -> bool:
+        """Whether an expression is the result of a sum, wherever it is evaluated."""
+        if isinstance(expr, prim.Sum):
+            return any(self.is_total(child, known) for child in expr.children)
+        access = access_of(expr, self.model.data)
+        if access is None or access[0] in known:
+            return False
+        name = access[0]
+        if name not in self.model.kernel.temporary_by_name:
+            return False
+        writers = [w for w in self.model.writers(name) if w.kind != "init"]
+        return bool(writers) and all(
+            w.operation == "sum" or (w.operation is None and self.is_total(w.rhs, known | {name}))
+            for w in writers
+        )
+
+    def behind(self, access: Access, reader: Statement, depth: int, where: isl.Set) -> None:
+        """Keep the terms of what a temporary holds: of its last store, and of updates since."""
+        name, indices = access
+        self.writers(name)
+        self.check_affine(indices)
+        sources = self.flow.of_read(reader.id, access)
+        here, there = copied(depth), copied(depth + 1)
+        if not (where & renamed(sources.untouched, {READER: here})).is_empty():
+            raise Undecided(f"'{reader.id}' reads what nobody wrote")
+        if self.types.array(name) != self.types.array(self.output):
+            raise Undecided(f"'{name}' is of another type than '{self.output}'")
+        for writer_id, relation in sources.writes.items():
+            writer = self.model.statement[writer_id]
+            if writer.kind == "init" and is_constant(writer.rhs) and writer.rhs == 0:
+                continue
+            onto = where & renamed(relation, {READER: here, WRITER: there})
+            self.follow(writer.rhs, writer, depth + 1, onto)
+
+    def term(self, expr: Expression, depth: int, where: isl.Set) -> None:
+        """Keep one term, with the cells that it reads."""
+        slots = _Slots(self.model)
+        form = slots(expr)
+        where = self.bound(where, "slot", slots.indices, copied(depth))
+        self.keep(key_of(form), where)
+
+    def bound(
+        self, where: isl.Set, word: str, indices: tuple[Expression, ...], label: str
+    ) -> isl.Set:
+        """``where`` with names for the values of some indices."""
+        self.check_affine(indices)
+        for number, index in enumerate(indices):
+            name = prim.Variable(hidden(word, number))
+            where = where & equal(name, self.model.named(index, label))
+        return where
+
+    def check_affine(self, indices: tuple[Expression, ...]) -> None:
+        """Raise :class:`Undecided` where data decide which cell some indices are of."""
+        for index in indices:
+            if not _sets.is_affine(index) or not variable_names(index) <= self.model.integers:
+                raise Undecided("data decide which cell is read")
+
+    def keep(self, form: Key | None, where: isl.Set) -> None:
+        """Add to what is found; raises :class:`Undecided` where something may stand twice."""
+        for name in _sets.names_of(where):
+            if label_of(name):
+                position = where.find_dim_by_name(isl.dim_type.param, name)
+                last = where.dim(isl.dim_type.set)
+                where = where.move_dims(isl.dim_type.set, last, isl.dim_type.param, position, 1)
+        if not where.is_singleton():
+            raise Undecided(f"a term of '{self.output}' stands more than once")
+        where = where.params()
+        known = self.found.get((self.output, form))
+        if known is not None:
+            if not (known & where).is_empty():
+                raise Undecided(f"a term of '{self.output}' stands more than once")
+            where = known | where
+        self.found[self.output, form] = where
+
+
+class _Slots(ExpressionMapper):
+    """The form of a term: numbered names stand for its subscripts, which are kept."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+        self.indices: tuple[Expression, ...] = ()
+
+    def map_subscript(self, expr: Any) -> Expression:
+        access = access_of(expr, self.model.data)
+        assert access is not None
+        self.check_read(access[0])
+        numbers = range(len(self.indices), len(self.indices) + len(access[1]))
+        self.indices += access[1]
+        slots = tuple(prim.Variable(hidden("slot", number)) for number in numbers)
+        return prim.Subscript(prim.Variable(access[0]), slots)
+
+    def map_variable(self, expr: Any) -> Expression:
+        self.check_read(expr.name)
+        return expr
+
+    def check_read(self, name: str) -> None:
+        """Raise :class:`Undecided` for what is no argument that keeps its value."""
+        if name not in self.model.kernel.arg_by_name or name in self.model.written:
+            raise Undecided(f"a term reads '{name}', which is no argument, or is written")

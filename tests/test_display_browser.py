@@ -141,3 +141,18 @@ def test_nothing_is_wider_than_the_page(page: Any, width: int) -> None:
     """What is wider scrolls inside of its output."""
     page.set_viewport_size({"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_long_lines_of_a_source_wrap(browser: Any, tmp_path: Path) -> None:
+    """Where there is room none scrolls; elsewhere none is longer than 130 letters or so."""
+    knl = importlib.import_module("heat").plain()
+    assert max(map(len, knl.cuda().splitlines())) > 10_000
+    path = tmp_path / "long.html"
+    path.write_text(f"<!doctype html><body>{knl.cuda()._repr_mimebundle_()['text/html']}")
+    tab = browser.new_page(viewport={"width": 1100, "height": 900})
+    tab.goto(path.as_uri())
+    excess = "e => e.scrollWidth - e.clientWidth"
+    assert tab.locator(".lk-source").evaluate(excess) == 0
+    tab.set_viewport_size({"width": 390, "height": 900})
+    assert 0 < tab.locator(".lk-source").evaluate(excess) < 800
+    tab.close()

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from printed_pages import build_pages
 
-PAGES = ("index", "transforms/storage", "coming_from_loopy", "gallery/index", "gallery/transpose")
-PAGES += ("gallery/batched_4x4", "transforms/index")
+PAGES = (
+    *("index", "coming_from_loopy", "transforms/index", "transforms/storage"),
+    *("gallery/index", "gallery/transpose", "gallery/batched_4x4", "gallery/layernorm"),
+)
 WITHOUT_OUTPUTS = ("coming_from_loopy", "gallery/index", "transforms/index")
 LARGEST = 500_000
 """Bytes of a page: more is slow to open."""
@@ -75,3 +77,15 @@ def test_a_statement_lights_up_in_all_that_shows_it(browser: Any, site: Path) ->
     lit = tab.evaluate(outlines, drawn)
     tab.close()
     assert lit.count("solid") >= 23, "points of the picture"
+
+
+@pytest.mark.browser
+def test_what_folds_in_a_source_looks_like_the_source(browser: Any, site: Path) -> None:
+    tab = browser.new_page()
+    tab.goto((site / "gallery/layernorm.html").as_uri())
+    sizes = tab.evaluate(
+        "[...document.querySelectorAll('.lk-source summary, .lk-source [data-n]')]"
+        ".map(e => [e.tagName, getComputedStyle(e).fontSize])"
+    )
+    tab.close()
+    assert len({tag for tag, _ in sizes}) == 2 and len({size for _, size in sizes}) == 1

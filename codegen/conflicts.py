@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
+from functools import lru_cache
 from math import prod
 
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._cached import cached_property, memoised, once
@@ -32,7 +33,7 @@ from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
 from loopkit._poly.touched import Touched, farthest, touched_by
 from loopkit._relations import grouped
-from loopkit._same import key_of
+from loopkit._same import key_of, remembered
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances, split_predicates
@@ -86,7 +87,7 @@ ANY_ORDER = Order()
 _LABELS = (ONE, TWO)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Side:
     """Instances of an access, and what their statement's names are called there."""
 
@@ -97,6 +98,58 @@ class _Side:
     def called(self, cell: Cell) -> Cell:
         """A cell that the statement names, in the names of this side."""
         return tuple(substitute(index, self.names) for index in cell)
+
+
+@lru_cache(1 << 10)
+def _beside(one: _Side, two: _Side) -> isl.Set:
+    """The instances of both sides, next to each other."""
+    return _budget.kept(isl.Set.intersect, one.domain, two.domain)
+
+
+@lru_cache(1 << 12)
+def _meets(one: _Side, cell: Cell, two: _Side, other: Cell) -> isl.Set | None:
+    """Where two affine cells are one; None where they never are."""
+    return common(_beside(one, two), equal(one.called(cell), two.called(other)))
+
+
+@remembered(1 << 10)
+def _side_of(
+    domain: isl.Set,
+    inames: frozenset[str],
+    own: frozenset[str],
+    fixed: frozenset[str],
+    hardware: Hardware,
+    alone: frozenset[tuple[str, int]],
+    label: str,
+    blocks: bool,
+) -> _Side:
+    """The instances in ``domain`` of a statement with some ``inames``, whose names get a label.
+
+    Those that are ``fixed`` do not, beside its ``own``. On axes where it has no coordinate it
+    runs on all indices, or on index 0 where these are ``alone``. Launches of one kernel mostly
+    run alike.
+    """
+    names = {**{name: instance(name, label) for name in own}, **{name: name for name in fixed}}
+    words: set[str] = set()
+    extra = _sets.universe()
+    for c in hardware.coordinates:
+        if c.iname not in inames:
+            continue
+        word = thread_word(c.kind, c.axis, label, blocks)
+        if c.lower == 0 and word not in words:
+            names[c.iname] = word
+        else:
+            value = prim.Sum((prim.Variable(names[c.iname]), -c.lower))
+            extra = extra & _sets.equality(word, value)
+        words.add(word)
+    for kind in "gl":
+        for axis in hardware.used_axes(kind):
+            word = thread_word(kind, axis, label, blocks)
+            if word not in words:
+                extent = 1 if (kind, axis) in alone else hardware.extents(kind)[axis]
+                extra = extra & inside(prim.Variable(word), extent)
+    domain = _sets.rename(domain, names) & extra
+    return _Side(domain, {old: prim.Variable(new) for old, new in names.items() if old != new})
 
 
 class Conflicts:
@@ -112,13 +165,13 @@ class Conflicts:
         self.single_thread = hardware.block == (1, 1, 1)
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
+        self._domains: dict[tuple[object, ...], isl.Set] = {}
         self._tables: dict[int, Touched | None] = {}
         self._alike: dict[Hashable, list[tuple[isl.Set, Touched | None]]] = {}
         self._conditions: dict[str, tuple[Expression, ...]] = {}
         self._far: dict[tuple[int, int], int] = {}
         self._happens: dict[tuple[object, ...], bool] = {}
         self._arounds: dict[str, isl.Set] = {}
-        self._pairs: dict[tuple[object, ...], isl.Set] = {}
         self._across_blocks: dict[tuple[int, int], bool] = {}
         self._kinds: dict[int, tuple[int, tuple[object, ...], Access]] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -230,43 +283,35 @@ class Conflicts:
 
     def _make_side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         statement = self.kernel.statement_by_id[access.statement]
+        domain = once(self._domains, self.kind(access)[3:], self._domain, access)
+        used = frozenset((*_sets.names_of(domain), *statement.inames))
+        fixed = used & shared.union(self.kernel.sizes)
+        alone = self._alone(statement)
+        own = used - fixed
+        return _side_of(domain, statement.inames, own, fixed, self.hardware, alone, label, blocks)
+
+    def _domain(self, access: Access) -> isl.Set:
+        """The instances of an access, or more where data decide."""
         domain = self.instances.of[access.statement] & self.kernel.assumptions.set
-        for condition in self.conditions(statement):
+        for condition in self.conditions(self.kernel.statement_by_id[access.statement]):
             domain = domain & _sets.condition_set(condition)
         domain = domain & where_all_hold(access.guards, self.kernel.integers)
-        domain = domain.drop_unused_params()
-        fixed = shared.union(self.kernel.sizes)
-        used = (*_sets.names_of(domain), *statement.inames)
-        names = {name: name if name in fixed else instance(name, label) for name in used}
-        words: set[str] = set()
-        extra = _sets.universe()
-        for c in self.hardware.coordinates:
-            if c.iname not in statement.inames:
-                continue
-            word = thread_word(c.kind, c.axis, label, blocks)
-            if c.lower == 0 and word not in words:
-                names[c.iname] = word
-            else:
-                value = prim.Sum((prim.Variable(names[c.iname]), -c.lower))
-                extra = extra & _sets.equality(word, value)
-            words.add(word)
-        alone = self._alone(statement)
-        for kind in "gl":
-            for axis in self.hardware.used_axes(kind):
-                word = thread_word(kind, axis, label, blocks)
-                if word not in words:
-                    extent = 1 if (kind, axis) in alone else self.hardware.extents(kind)[axis]
-                    extra = extra & inside(prim.Variable(word), extent)
-        domain = _sets.rename(domain, names) & extra
-        return _Side(domain, {old: prim.Variable(new) for old, new in names.items() if old != new})
+        return domain.drop_unused_params()
 
-    def _same_cell(self, one: _Side, first: Cell, two: _Side, second: Cell) -> isl.Set:
-        """Where two cells are one; where data decide, where they may be."""
-        mine, its = one.called(first), two.called(second)
-        if not all(map(self.is_plain, (*first, *second))):
+    def _meeting(
+        self, one: _Side, cell: Cell, two: _Side, other: Cell, both: isl.Set | None
+    ) -> isl.Set | None:
+        """Where two cells are one, or may be where data decide; None where they never are.
+
+        ``both`` are the instances that are looked at, where they are not all of both sides.
+        """
+        if not all(map(self.is_plain, (*cell, *other))):
+            mine, its = one.called(cell), two.called(other)
             possible = equal_cells(self.kernel.assertions, mine, its, data_of(self.kernel))
-            return possible
-        return equal(mine, its)
+            return common(_beside(one, two) if both is None else both, possible)
+        if both is None:
+            return _meets(one, cell, two, other)
+        return common(both, equal(one.called(cell), two.called(other)))
 
     def pairs(
         self, first: Access, second: Access, order: Order, blocks: bool = False
@@ -277,17 +322,16 @@ class Conflicts:
         """
         one = self.side(first, ONE, order.shared, blocks)
         two = self.side(second, TWO, order.shared, blocks)
-        key = (self.kind(first)[2:], self.kind(second)[2:], order.shared, blocks)
-        both = once(self._pairs, key, lambda: one.domain & two.domain)
+        both = None
         if order.carried is not None:
-            both = both & self._ordered(order.carried, order.adjacent)
+            both = _beside(one, two) & self._ordered(order.carried, order.adjacent)
         if first.array != second.array:
             # One storage: any cell may lie in the place of any other one.
-            yield first.cells[0], second.cells[0], both
+            yield first.cells[0], second.cells[0], _beside(one, two) if both is None else both
             return
         for cell in first.cells:
             for other in second.cells:
-                found = common(both, self._same_cell(one, cell, two, other))
+                found = self._meeting(one, cell, two, other, both)
                 if found is not None:
                     yield cell, other, found
 
@@ -430,8 +474,8 @@ class Conflicts:
         blocks = self.is_global(array)
         if self._tells_threads(statements[0], kept, blocks):
             return True
-        probes = [Access(a.statement, array, (kept,), True) for a in found]
-        kinds = list({self.kind(a): a for a in probes}.values())
+        alike = {self.kind(a)[3:]: a.statement for a in found}
+        kinds = [Access(statement, array, (kept,), True) for statement in alike.values()]
         if len(kinds) > 4:
             return False
         differ = (*self.other_block, *self.other_thread) if blocks else self.other_thread

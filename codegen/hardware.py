@@ -19,7 +19,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._relations import grouped
-from loopkit._same import remembered
+from loopkit._same import Exact, remembered
 from loopkit._sets import UnboundedError
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
 from loopkit._target import CUDA
@@ -47,8 +47,8 @@ class Coordinate:
         return CUDA.index(self.kind, self.axis)
 
 
-@dataclass(frozen=True)
-class Hardware:
+@dataclass(frozen=True, eq=False)
+class Hardware(Exact):
     """The launch that a kernel's tags ask for."""
 
     coordinates: tuple[Coordinate, ...]

@@ -12,7 +12,7 @@ import dataclasses
 import struct
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from threading import Lock
 from types import CodeType, FunctionType
 from typing import Any, ClassVar, ParamSpec, TypeVar
@@ -172,14 +172,26 @@ def _walk(value: Any) -> list[object]:
             else:
                 walk.append(kind)
                 waiting += [getattr(item, name) for name in names]
+        elif _is_one(kind):
+            walk += (kind, item)
         else:
             walk.append(kind)
             _walk_into(item, walk, waiting)
     return walk
 
 
+@cache
+def _is_one(kind: type) -> bool:
+    """Whether items of a type are compared as they are: it holds no others, and no number."""
+    several = (tuple, list, frozenset, set, dict)
+    return not issubclass(kind, (np.generic, float, complex, type(None), *several))
+
+
 def _walk_into(item: Any, walk: list[object], waiting: list[Any]) -> None:
-    """Add the value of an ``item`` to a walk, or its items to those that are waiting."""
+    """Add the value of an ``item`` to a walk, or its items to those that are waiting.
+
+    None has no value beside its type.
+    """
     if isinstance(item, np.generic):
         walk += (item.dtype, item.tobytes())
     elif isinstance(item, (float, complex)):
@@ -193,8 +205,6 @@ def _walk_into(item: Any, walk: list[object], waiting: list[Any]) -> None:
     elif isinstance(item, dict):
         walk.append(len(item))
         waiting += _in_order(item.items())
-    elif item is not None:
-        walk.append(item)
 
 
 def _bits(number: float | complex) -> bytes:
@@ -222,8 +232,16 @@ def _framed(token: object) -> bytes:
     """One item of a walk, so that where it ends is known."""
     if isinstance(token, type):
         return _framed_type(token)
+    return _framed_text(token) if type(token) is str else _with_length(token)
+
+
+def _with_length(token: object) -> bytes:
     kind, text = _token(token)
     return b"%b%d:%b" % (kind, len(text), text)
+
+
+_framed_text = lru_cache(1 << 12)(_with_length)
+"""The same names stand in a walk again and again."""
 
 
 @cache

@@ -1093,3 +1093,77 @@ def test_a_loop_that_one_thread_alone_leaves() -> None:
         made = knl.executor("host", order=order)(b=b, c=c)
         for mine, its in zip(made, plain.executor("reference")(b=b, c=c), strict=True):
             np.testing.assert_array_equal(mine, its)
+
+
+def test_slabs_of_loops_around_launches() -> None:
+    """Each piece is a part of what one launch ran: no question about the whole kernel."""
+    plain = lk.make_kernel(
+        [
+            "{ [i]: 0 <= i < n }",
+            "{ [k1]: 0 <= k1 < 8 }",
+            "{ [h2]: 0 <= h2 < 4 }",
+            "{ [p3]: 0 <= p3 < 2 }",
+            "{ [q4]: 0 <= q4 < 1 }",
+            "{ [d5]: 0 <= d5 < 8 }",
+            "{ [v6]: 0 <= v6 <= d5 }",
+            "{ [w7]: 0 <= w7 < 8 }",
+            "{ [j8]: 0 <= j8 <= w7 }",
+            "{ [k9]: 0 <= k9 < 8 }",
+            "{ [h10]: 0 <= h10 < 8 }",
+            "{ [p11]: 0 <= p11 < 8 }",
+            "{ [q12]: 0 <= q12 < 8 }",
+        ],
+        """
+        for i
+            for k1
+                <int32> s1[k1] = c[i, (k1 + 1) % 8] + c[i, 7 - k1]
+            end
+            for h2
+                s1[h2] = s1[h2] + s1[h2 + 4]
+            end
+            for p3
+                s1[p3] = s1[p3] + s1[p3 + 2]
+            end
+            for q4
+                s1[q4] = s1[q4] + s1[q4 + 1]
+            end
+            u[i] = s1[0]
+            for d5
+                x[i, d5] = max(v6, c[i, v6])
+            end
+            for w7
+                x[i, w7] = sum(j8, c[i, j8])
+            end
+            for k9
+                x[i, k9] = s1[k9]
+            end
+        end
+        for i
+            for h10
+                <> s2[h10] = c[i, (h10 + 1) % 8] + h10
+            end
+            <> t3 = sum(d5, s2[d5])
+            for p11
+                <int32> s4[p11] = c[i, 7 - p11] + t3
+            end
+            for q12
+                x[i, q12] = s2[(q12 + 1) % 8] + s4[7 - q12]
+            end
+            u[i] = t3
+        end
+        """,
+        [lk.GlobalArg("c", "int32", shape="n, 8"), lk.GlobalArg("x", "int32", shape="n, 8"), ...],
+        dtypes={"c, u, x": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = (
+        plain.add_barrier(insn_before="id:insn_5", insn_after="id:insn_6")
+        .split_iname("i", 8, slabs=(1, 0))
+        .tag_inames({"p11": "l.0"})
+        .split_iname("k9", 16, outer_tag="g.0", inner_tag="l.0")
+    )
+    c = np.arange(88, dtype=np.int32).reshape(11, 8)
+    for order in ("ascending", "descending", "random"):
+        made = knl.executor("host", order=order)(c=c)
+        for mine, its in zip(made, plain.executor("reference")(c=c), strict=True):
+            np.testing.assert_array_equal(mine, its)

@@ -25,6 +25,7 @@ from loopkit._kernel import Statement
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, equal
+from loopkit._poly.parallel_axes import Axis
 from loopkit._relations import grouped
 
 
@@ -67,7 +68,7 @@ class Pieces:
             if (
                 new.kernel.temporary_by_name[mine] != declared
                 or new.is_global(its)
-                or new.copy_axes(mine) != new.copy_axes(its)
+                or _copies(new, mine) != _copies(new, its)
                 or mine in new.bounded_by
             ):
                 return None
@@ -200,6 +201,12 @@ class Pieces:
             mine, its = (p.values.get(iname, prim.Variable(iname)) for p in (one, two))
             both = both & equal(new.named(mine, BASE), new.named(its, OTHER))
         return not both.is_empty()
+
+
+def _copies(model: Model, array: str) -> tuple[Axis, ...]:
+    """The axes along which an array has copies; pieces have own loops around launches."""
+    axes = model.copy_axes(array)
+    return tuple(axis for axis in axes if axis[0] != "launch" or axis[1] == 0)
 
 
 def _by_data(statement: Statement, model: Model) -> Statement:

@@ -27,6 +27,7 @@ from loopkit._check.instance_maps import Lineage
 from loopkit._check.specialised import is_specialised
 from loopkit._check.step_accesses import StatementPair, same_domains
 from loopkit._check.step_order import StepOrder
+from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._launches import is_one_launch
@@ -227,7 +228,9 @@ class StepProof:
             before, now = old[name], self.new.order.launch(name)
             if parts.setdefault(now.number, before.number) != before.number:
                 return False
-            if not {*before.loops} <= {*now.loops} or pair.values.keys() & {*before.loops}:
+            # Equal values of the loops around launches now are equal values of those before.
+            mine = (pair.values.get(i, prim.Variable(i)) for i in before.loops)
+            if not all(variable_names(value) <= {*now.loops} for value in mine):
                 return False
         return True
 

@@ -167,6 +167,31 @@ def test_a_sum_of_nothing_is_stored_all_the_same() -> None:
     assert lk.verify(left, stored).answer == "different"
 
 
+ONE = ["{ [i]: 0 <= i < n }", "[i] -> { [j]: i <= j <= i }"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "domains"),
+    [
+        ("y[i] = x[i]", "y[i] = sum(j, x[j])", ONE),
+        ("y[i] = x[i]", "y[i] = x[i] + sum(j, x[j + n + 1])", [ONE[0], "{ [j]: 0 <= j < 0 }"]),
+        ("y[i] = x[i] {if=i < 1}\ny[i] = sum(j, x[j]) {if=i > 0}", "y[i] = sum(j, x[j])", ONE),
+    ],
+)
+def test_a_negative_zero_is_lost_where_a_sum_starts_from_zero(
+    one: str, two: str, domains: list[str]
+) -> None:
+    """Of integers it is one number; of others what is copied keeps its sign, and a sum does not."""
+    for kind, expected in (("int64", "equal"), ("float32", "undecided")):
+        types = {"x": kind, "y": kind}
+        copy, added = (make(text, domains, types=types) for text in (one, two))
+        assert lk.verify(copy, added).answer == expected
+        assert lk.verify(added, copy).answer == expected
+    x = np.full(8, -0.0, np.float32)
+    signs = [np.signbit(np.asarray(k.executor("reference")(x=x))[0]) for k in (copy, added)]
+    assert signs == [True, False]
+
+
 @pytest.mark.filterwarnings("ignore::loopkit.LoopkitWarning")
 def test_terms_that_an_accumulator_rounds() -> None:
     inside = "{ [i, j]: 0 <= i < n and 0 <= j <= n }"

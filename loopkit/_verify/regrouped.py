@@ -3,7 +3,8 @@
 The order of a sum is free, what it starts from belongs to it, and a sum of sums is one sum.  So
 what is left in a cell is followed back, through sums and what they are handed on in, to its
 *terms*: expressions over arguments that nobody writes, each with the cells that it reads there.
-Two kernels whose cells have the same terms, each once, compute the same.
+Two kernels whose cells have the same terms, each once, compute the same, if sums start from zero
+in the same cells: a sum of -0.0 alone is 0.0 where one does, and -0.0 where none does.
 
 Nothing else is regrouped: a sum of which no operand is a reduction's result is one term, rounded
 as it stands.  Where terms are of other types than the cell, may stand twice, or hang on data,
@@ -34,6 +35,9 @@ _DEPTH = 24
 Terms = dict[tuple[str, Key | None], isl.Set]
 """For each output and form of a term the cells that have it, and what it reads: ``{ cell··axis,
 slot··number, sizes }``. With None in the place of a form the cells that are written."""
+
+_ZERO = key_of(0)
+"""In the place of a form: the cells in which a sum starts from zero, however often."""
 
 
 def same_sums(one: Kernel, two: Kernel) -> bool:
@@ -143,10 +147,19 @@ class _Follower:
             raise Undecided(f"'{name}' is of another type than '{self.output}'")
         for writer_id, relation in sources.writes.items():
             writer = self.model.statement[writer_id]
-            if writer.kind == "init" and is_constant(writer.rhs) and writer.rhs == 0:
-                continue
             onto = where & renamed(relation, {READER: here, WRITER: there})
-            self.follow(writer.rhs, writer, depth + 1, onto)
+            if writer.kind == "init" and is_constant(writer.rhs) and writer.rhs == 0:
+                self.start(onto)
+            else:
+                self.follow(writer.rhs, writer, depth + 1, onto)
+
+    def start(self, where: isl.Set) -> None:
+        """Keep the cells in which a sum starts from zero; integers have no other one."""
+        kind = self.types.array(self.output)
+        if kind is not None and kind.kind in "fc":
+            cells = _sets.project_out(where, [n for n in _sets.names_of(where) if label_of(n)])
+            known = self.found.get((self.output, _ZERO))
+            self.found[self.output, _ZERO] = cells if known is None else known | cells
 
     def term(self, expr: Expression, depth: int, where: isl.Set) -> None:
         """Keep one term, with the cells that it reads."""

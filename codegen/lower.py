@@ -8,6 +8,7 @@ from functools import partial
 from math import prod
 
 import islpy as isl
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -56,6 +57,7 @@ from loopkit.codegen.functions import (
 from loopkit.codegen.joined import joined
 from loopkit.codegen.joins import joins_of
 from loopkit.codegen.launches import Part, PartIf, Parts, parts_of
+from loopkit.codegen.merged_loads import mistaken_arrays
 from loopkit.codegen.nest import Nest, in_time, nest_of
 from loopkit.codegen.own_functions import declared_in, lines_above
 from loopkit.codegen.preamble import preamble
@@ -112,6 +114,12 @@ def _made(kernel: Kernel, nest: Nest, strided: frozenset[str], notes: Iterable[s
     if lowering.tiles is not None:
         params += lowering.tiles.parameters(kernel)
         exchanged |= {p.name for p in lowering.tiles.parameters(kernel)}
+    arrays = [p for p in params if isinstance(p, ArrayParam)]
+    exchanged |= mistaken_arrays(
+        body,
+        {p.name: np.dtype(p.dtype).itemsize for p in arrays},
+        frozenset(p.name for p in arrays if p.is_written),
+    )
     cleared = " and ".join(cleared_in(params))
     if cleared:
         notes = [*notes, f"// {cleared} hold zeros when a launch begins."]

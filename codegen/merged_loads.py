@@ -1,0 +1,94 @@
+"""Read-only arrays that a compiler may mistake for what a kernel writes.
+
+``a ? x[i] : y[j]`` may become one load from the one address or the other.  NVRTC (13.5, for 8.0 and
+9.0) takes that load for one of read-only memory if ``y`` is ``const *__restrict__``, though
+``x`` is written by the kernel, and moves it in front of the stores and barriers that it must stay
+behind.  Without ``__restrict__`` it is a plain load, and stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations, pairwise, product
+
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.branches import is_else
+
+
+def mistaken_arrays(
+    body: tuple[c.Node, ...], sizes: Mapping[str, int], written: frozenset[str]
+) -> frozenset[str]:
+    """Arrays that are only read, and may be read by one load with what is written.
+
+    ``sizes`` are bytes of an element, of arrays in global memory; threads write the ``written``.
+    """
+    found: set[str] = set()
+    for one, two in _alternatives(body):
+        for mine, other in _loads(one, two):
+            if (mine in written) != (other in written):
+                read = other if mine in written else mine
+                if sizes.get(mine) == sizes.get(other):
+                    found.add(read)
+    return frozenset(found)
+
+
+def _alternatives(body: tuple[c.Node, ...]) -> Iterator[tuple[c.CExpression, c.CExpression]]:
+    """Values of which one is taken: of a choice, of two branches, of one variable."""
+    values: dict[str, dict[object, c.CExpression]] = {}
+    for nodes in _bodies(body):
+        for first, second in pairwise(nodes):
+            if isinstance(first, c.If) and isinstance(second, c.If) and is_else(first, second):
+                yield from product(_assigned(first.body), _assigned(second.body))
+        for node in nodes:
+            for expr in c.expressions(node):
+                for part in c.walk(expr):
+                    if isinstance(part, c.Choice):
+                        yield part.then, part.other
+            if isinstance(node, c.Assign) and isinstance(node.target, c.Name):
+                forms = values.setdefault(node.target.name, {})
+                if node.operator == "=" and _has_load(node.value):
+                    forms[_form(node.value)] = node.value
+    for some in values.values():
+        yield from combinations(some.values(), 2)
+
+
+def _bodies(nodes: tuple[c.Node, ...]) -> Iterator[tuple[c.Node, ...]]:
+    yield nodes
+    for node in c.statements(nodes):
+        if inner := getattr(node, "body", ()):
+            yield inner
+
+
+def _assigned(nodes: tuple[c.Node, ...]) -> list[c.CExpression]:
+    return [node.value for node in c.statements(nodes) if isinstance(node, c.Assign)]
+
+
+def _loads(one: c.CExpression, two: c.CExpression) -> Iterator[tuple[str, str]]:
+    """The arrays of loads that stand in one place of two values of one form."""
+    while isinstance(one, c.Cast):
+        one = one.operand
+    while isinstance(two, c.Cast):
+        two = two.operand
+    if isinstance(one, c.Element) and isinstance(two, c.Element):
+        yield one.array, two.array
+    for mine, other in ((one, two), (two, one)):
+        if isinstance(mine, c.Choice):
+            yield from _loads(mine.then, other)
+            yield from _loads(mine.other, other)
+    if type(one) is type(two) and _word(one) == _word(two):
+        # A compiler puts what is loaded before what is not.
+        for pair in zip(*(filter(_has_load, c.children(e)) for e in (one, two)), strict=False):
+            yield from _loads(*pair)
+
+
+def _word(expr: c.CExpression) -> object:
+    return getattr(expr, "operator", None) or getattr(expr, "function", None)
+
+
+def _form(expr: c.CExpression) -> object:
+    """What tells values apart as far as it matters here: many copies of a line have one."""
+    return tuple((type(part), getattr(part, "array", "")) for part in c.walk(expr))
+
+
+def _has_load(expr: c.CExpression) -> bool:
+    return any(isinstance(part, c.Element) for part in c.walk(expr))

@@ -23,7 +23,7 @@ def neighbours(value: str, update: str = "v[j] = 2*a[j]") -> lk.Kernel:
             u[j] = {value}
         end
         """,
-        dtypes={"a, b, u, v": "int32"},
+        [lk.GlobalArg("a, b, u, v", "int32", shape=96)],
     )
     return plain.tag_inames("j: l.0")
 

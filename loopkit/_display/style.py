@@ -172,8 +172,8 @@ border-left:1px solid var(--lk-line)}}
 .lk .lk-nest summary>.lk-row{{display:inline-flex;width:100%;vertical-align:top}}
 .lk .lk-source{{max-height:60em;overflow:auto}}
 .lk [data-n],.lk .lk-diff>span{{display:block;width:max-content;min-width:100%}}
-.lk.lk.lk [data-n]{{max-width:max(100%,130ch);white-space:pre-wrap;padding-left:11em;
-text-indent:-11em}}
+.lk.lk.lk [data-n]{{max-width:max(100%,130ch);white-space:pre-wrap;
+word-break:normal;overflow-wrap:anywhere;padding-left:11em;text-indent:-11em}}
 .lk [data-n]::before{{content:attr(data-n);display:inline-block;width:3em;padding-right:1em;
 text-indent:0;text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(--lk-ground)}}
 .lk .lk-source summary{{padding-left:3em;color:var(--lk-comment)}}

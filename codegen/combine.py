@@ -103,7 +103,7 @@ def way_of(group: Group, operation: Operation, by: str | None) -> str:
     if by == "atomic":
         if operation.atomic is None:
             raise IllegalTransformError(
-                f"no atomic update is {operation.name} of {dtype_name(dtype)} atomically",
+                f"no atomic update is {operation.name} of {dtype_name(dtype)}",
                 instead="by='shared'",
             )
         return "atomic"

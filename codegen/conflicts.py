@@ -106,10 +106,15 @@ def _beside(one: _Side, two: _Side) -> isl.Set:
     return _budget.kept(isl.Set.intersect, one.domain, two.domain)
 
 
+def _met(both: isl.Set, one: _Side, cell: Cell, two: _Side, other: Cell) -> isl.Set | None:
+    """Where two affine cells are one, of instances of both sides; None where they never are."""
+    return common(both, equal(one.called(cell), two.called(other)))
+
+
 @lru_cache(1 << 12)
 def _meets(one: _Side, cell: Cell, two: _Side, other: Cell) -> isl.Set | None:
-    """Where two affine cells are one; None where they never are."""
-    return common(_beside(one, two), equal(one.called(cell), two.called(other)))
+    """The same of all instances; whoever asks next has it for nothing."""
+    return _budget.kept(_met, _beside(one, two), one, cell, two, other)
 
 
 @remembered(1 << 10)
@@ -311,7 +316,7 @@ class Conflicts:
             return common(_beside(one, two) if both is None else both, possible)
         if both is None:
             return _meets(one, cell, two, other)
-        return common(both, equal(one.called(cell), two.called(other)))
+        return _met(both, one, cell, two, other)
 
     def pairs(
         self, first: Access, second: Access, order: Order, blocks: bool = False

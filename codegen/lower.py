@@ -8,7 +8,6 @@ from functools import partial
 from math import prod
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -114,12 +113,7 @@ def _made(kernel: Kernel, nest: Nest, strided: frozenset[str], notes: Iterable[s
     if lowering.tiles is not None:
         params += lowering.tiles.parameters(kernel)
         exchanged |= {p.name for p in lowering.tiles.parameters(kernel)}
-    arrays = [p for p in params if isinstance(p, ArrayParam)]
-    exchanged |= mistaken_arrays(
-        body,
-        {p.name: np.dtype(p.dtype).itemsize for p in arrays},
-        frozenset(p.name for p in arrays if p.is_written),
-    )
+    exchanged |= mistaken_arrays(body, params)
     cleared = " and ".join(cleared_in(params))
     if cleared:
         notes = [*notes, f"// {cleared} hold zeros when a launch begins."]

@@ -8,20 +8,23 @@ behind.  Without ``__restrict__`` it is a plain load, and stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations, pairwise, product
+from collections.abc import Iterable, Iterator
+from itertools import chain, combinations, pairwise, product
 
+import numpy as np
+
+from loopkit._program import ArrayParam, ValueParam
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.branches import is_else
 
 
 def mistaken_arrays(
-    body: tuple[c.Node, ...], sizes: Mapping[str, int], written: frozenset[str]
+    body: tuple[c.Node, ...], params: Iterable[ValueParam | ArrayParam]
 ) -> frozenset[str]:
-    """Arrays that are only read, and may be read by one load with what is written.
-
-    ``sizes`` are bytes of an element, of arrays in global memory; threads write the ``written``.
-    """
+    """Arrays that are only read, and may be read by one load with what is written."""
+    arrays = [p for p in params if isinstance(p, ArrayParam)]
+    sizes = {p.name: np.dtype(p.dtype).itemsize for p in arrays}
+    written = {p.name for p in arrays if p.is_written}
     found: set[str] = set()
     for one, two in _alternatives(body):
         for mine, other in _loads(one, two):
@@ -35,28 +38,22 @@ def mistaken_arrays(
 def _alternatives(body: tuple[c.Node, ...]) -> Iterator[tuple[c.CExpression, c.CExpression]]:
     """Values of which one is taken: of a choice, of two branches, of one variable."""
     values: dict[str, dict[object, c.CExpression]] = {}
-    for nodes in _bodies(body):
-        for first, second in pairwise(nodes):
-            if isinstance(first, c.If) and isinstance(second, c.If) and is_else(first, second):
-                yield from product(_assigned(first.body), _assigned(second.body))
-        for node in nodes:
-            for expr in c.expressions(node):
-                for part in c.walk(expr):
-                    if isinstance(part, c.Choice):
-                        yield part.then, part.other
-            if isinstance(node, c.Assign) and isinstance(node.target, c.Name):
-                forms = values.setdefault(node.target.name, {})
-                if node.operator == "=" and _has_load(node.value):
-                    forms[_form(node.value)] = node.value
+    bodies = [body]
+    for node in c.statements(body):
+        if isinstance(node, (c.For, c.If, c.Block, c.Combine)):
+            bodies.append(node.body)
+        for part in chain.from_iterable(map(c.walk, c.expressions(node))):
+            if isinstance(part, c.Choice):
+                yield part.then, part.other
+        if not (isinstance(node, c.Assign) and isinstance(node.target, c.Name)):
+            continue
+        if node.operator == "=" and _has_load(node.value):
+            values.setdefault(node.target.name, {})[_form(node.value)] = node.value
+    for first, second in chain.from_iterable(map(pairwise, bodies)):
+        if isinstance(first, c.If) and isinstance(second, c.If) and is_else(first, second):
+            yield from product(_assigned(first.body), _assigned(second.body))
     for some in values.values():
         yield from combinations(some.values(), 2)
-
-
-def _bodies(nodes: tuple[c.Node, ...]) -> Iterator[tuple[c.Node, ...]]:
-    yield nodes
-    for node in c.statements(nodes):
-        if inner := getattr(node, "body", ()):
-            yield inner
 
 
 def _assigned(nodes: tuple[c.Node, ...]) -> list[c.CExpression]:

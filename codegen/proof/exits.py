@@ -90,9 +90,7 @@ class _Writer:
 
     def is_of_others(self, node: c.If | c.Block, start: c.Node) -> bool:
         """Whether part of a guard asks for sizes alone, or what a flag is not set for each of."""
-        start = _within(start)
-        assert isinstance(start, c.Assign)
-        own = self.kernel.statement_by_id[start.statement or ""].inames
+        own = self.kernel.statement_by_id[_set_by(start)].inames
         others = {*self.kernel.all_inames} - own
         parts = and_parts(node.condition) if isinstance(node, c.If) else ()
         names = [{n.name for n in c.walk(part) if isinstance(n, c.Name)} for part in parts]
@@ -106,14 +104,12 @@ class _Writer:
 
     def is_late(self, node: c.Node, start: c.Node) -> bool:
         """Whether all that a node executes comes later in the kernel than what sets a flag."""
-        start = _within(start)
-        assert isinstance(start, c.Assign)
         ids = {
             inner.statement
             for inner in c.statements((node,))
             if isinstance(inner, (c.Assign, c.Combine)) and inner.statement is not None
         }
-        due = self.places.get(start.statement or "", 0)
+        due = self.places.get(_set_by(start), 0)
         return bool(ids) and all(self.places.get(i, 0) > due for i in ids)
 
     def loop(self, loop: c.For, loops: tuple[c.For, ...]) -> list[c.Node]:
@@ -198,6 +194,13 @@ def _within(node: c.Node) -> c.Node:
     while isinstance(node, c.If) and _name_of(node.condition) and len(node.body) == 1:
         (node,) = node.body
     return node
+
+
+def _set_by(start: c.Node) -> str:
+    """The statement that sets a flag, of the node that does."""
+    start = _within(start)
+    assert isinstance(start, c.Assign)
+    return start.statement or ""
 
 
 def _name_of(expr: c.CExpression) -> str:

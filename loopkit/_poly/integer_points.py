@@ -333,18 +333,19 @@ class Walk:
         width = high[name] - low[name] + 1
         others = [n for n in range(len(low)) if n != name and n not in known]
         rows = self.constraints[self.constraints[:, name] != 0]
-        for one in rows[rows[:, name] > 0]:
-            for two in rows[rows[:, name] < 0]:
-                both = one + two
-                if both[name] or both[known].any():
-                    continue
-                # Of the others, each constraint says as much as their own bounds leave of it.
-                most = int(both[-1])
-                for n in others:
-                    a, b = int(one[n]), int(two[n])
-                    most += max(a * low[n], a * high[n]) + max(b * low[n], b * high[n])
-                width = min(width, max(most // int(one[name]) + 1, 0))
+        # Of the others, each constraint says as much as their own bounds leave of it.
+        most = [int(row[-1]) + self._most(row, others) for row in rows]
+        for one, above in zip(rows, most, strict=True):
+            if one[name] > 0:
+                for two, below in zip(rows, most, strict=True):
+                    if one[name] == -two[name] and not (one + two)[known].any():
+                        width = min(width, max((above + below) // int(one[name]) + 1, 0))
         return width
+
+    def _most(self, row: Rows, names: Sequence[int]) -> int:
+        """The most that names add to a constraint within their own bounds."""
+        low, high = self.box or ([], [])
+        return sum(max(int(row[n]) * low[n], int(row[n]) * high[n]) for n in names)
 
     def bounds(self, rows: Rows, known: Sequence[int], name: int) -> tuple[Rows, Rows]:
         """The values of a name at each of the partial points: all between two numbers.
@@ -358,8 +359,7 @@ class Walk:
         for constraint in self.constraints[self.constraints[:, name] != 0]:
             factor = int(constraint[name])
             rest = rows @ constraint[list(known)] + int(constraint[-1])
-            for n in later:
-                rest += max(int(constraint[n]) * least[n], int(constraint[n]) * most[n])
+            rest += self._most(constraint, later)
             if factor > 0:
                 np.maximum(low, -(rest // factor), out=low)
             else:

@@ -8,9 +8,9 @@ why it cannot be, then what would make it possible.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from loopkit._frozen import dataclass
 
@@ -189,15 +189,20 @@ class TypeInferenceError(LoopkitError):
     """The type of a variable cannot be found, or two uses of it disagree."""
 
 
+_TOLD = ("why", "instead", "witness")
+"""What an error says that is told later."""
+
+
 class WitnessError(LoopkitError):
     """The base of errors that show one concrete case in ``witness``.
 
     ``suggestions`` are changes that were tried and are legal.  They are looked for
-    when somebody first reads them or the message.  ``refused`` is that of the witness, and there
-    where no case was found, too.
+    when somebody first reads them or the message; so is the case, where it is :meth:`told_by`.
+    ``refused`` is that of the witness, and there where no case was found, too.
     """
 
     if TYPE_CHECKING:
+        witness: Witness | None
 
         def picture(self) -> WitnessPicture:
             """The two instances of the witness, the order they have and the one they would get."""
@@ -210,17 +215,46 @@ class WitnessError(LoopkitError):
         self.suggestions: Sequence[str] = ()
         self.refused: tuple[Lineage, Kernel] | None = None
 
+    @classmethod
+    def told_by(cls, tell: Callable[[], WitnessError]) -> Self:
+        """An error of this class that says what another one does, which is made when it is read."""
+        error = cls("")
+        for name in _TOLD:
+            del error.__dict__[name]
+        error.__dict__["_tell"] = tell
+        return error
+
+    def __getattr__(self, name: str) -> Any:
+        """What nobody has read yet: Python asks here for what is not there."""
+        tell = self.__dict__.get("_tell")
+        if name not in _TOLD or tell is None:
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+        told = tell()
+        if told.witness is not None:
+            told.witness = replace(told.witness, refused=self.refused, suggestions=self.suggestions)
+        for each in _TOLD:
+            self.__dict__.setdefault(each, told.__dict__[each])
+        self.args = (self.why,)
+        return self.__dict__[name]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.why!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {n: getattr(self, n) for n in (*_TOLD, *self.__dict__) if n != "_tell"}
+        return type(self), (self.why,), values
+
     def refuse(self, lineage: Lineage, kernel: Kernel) -> None:
         """Say which step it was, so that its witness can be drawn."""
         self.refused = lineage, kernel
-        if self.witness is not None:
-            self.witness = replace(self.witness, refused=self.refused)
+        if (known := self.__dict__.get("witness")) is not None:
+            self.witness = replace(known, refused=self.refused)
 
     def suggest(self, suggestions: Sequence[str]) -> None:
         """Add what would make the step legal, which may be found only when it is read."""
         self.suggestions = suggestions
-        if self.witness is not None:
-            self.witness = replace(self.witness, suggestions=suggestions)
+        if (known := self.__dict__.get("witness")) is not None:
+            self.witness = replace(known, suggestions=suggestions)
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *self.suggestions])

@@ -10,11 +10,14 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 
 
-def smallest_point(domain: isl.Set, order: Sequence[str]) -> dict[str, int] | None:
+def smallest_point(
+    domain: isl.Set, order: Sequence[str], most: Sequence[int] | None = None
+) -> dict[str, int] | None:
     """A point of a parameter set, as small as can be in each name of ``order`` in turn.
 
     Names that are not in ``order`` come last.  Values below zero are taken only
-    where there are no others.  None if the set is empty.
+    where there are no others.  None if the set is empty, or where the values in ``order`` (0 for
+    what is not in the set) would come behind ``most``.
     """
     if domain.is_empty():
         return None
@@ -22,7 +25,11 @@ def smallest_point(domain: isl.Set, order: Sequence[str]) -> dict[str, int] | No
     names += [n for n in _sets.names_of(domain) if n not in set(names)]
     point: dict[str, int] = {}
     whole = domain
-    for name in names:
+    for number, name in enumerate(names):
+        if most is not None and number <= min(len(order), len(most)):
+            before = [point.get(n, 0) for n in order[:number]]
+            if before > [*most[:number]]:
+                return None
         position = domain.find_dim_by_name(_sets.PARAM, name)
         if position < 0:
             continue

@@ -157,7 +157,7 @@ def _with_wishes(kernel: Kernel, change: Change, lineage: Lineage) -> tuple[Chan
 def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
     """The lineage of a changed kernel that was proven to compute what the text says."""
     try:
-        return check_change(kernel, change, lambda found: _suggestions(kernel, step, change, found))
+        return check_change(kernel, change, partial(_suggestions, kernel, step, change))
     except LoopkitError as error:
         error.step = step.call()[1:]
         open_ = isinstance(error, UndecidedError)
@@ -177,12 +177,15 @@ def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
 
 
 def _suggestions(
-    kernel: Kernel, step: Step, change: Change | None = None, found: Sequence[Violation] = ()
+    kernel: Kernel,
+    step: Step,
+    change: Change | None = None,
+    wrong: Callable[[], Sequence[Violation]] = tuple,
 ) -> Sequence[str]:
     """What would be legal in the place of a step, found when it is first read."""
     from loopkit._check.suggest import Suggestions
 
-    return Suggestions(kernel, step, change, found)
+    return Suggestions(kernel, step, change, wrong)
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

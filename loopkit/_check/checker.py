@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from loopkit import _budget
-from loopkit._budget import SpentError, within
+from loopkit._budget import SpentError, turn, within
 from loopkit._check.declarations import broken_declaration, broken_structure, moved_cell
 from loopkit._check.instance_maps import Lineage, descend, lineage_of
 from loopkit._check.step_proof import NOTHING, Obligations, StepProof
-from loopkit._check.violation import Violation
+from loopkit._check.violation import Aim, Violation
 from loopkit._collectives import combined_axes, thread_scans
 from loopkit._combined import with_combinations
 from loopkit._errors import IllegalTransformError, UndecidedError
@@ -30,29 +30,42 @@ if TYPE_CHECKING:
 def check_change(
     before: Kernel,
     change: Change,
-    suggest: Callable[[Sequence[Violation]], Sequence[str]] | None = None,
+    suggest: Callable[[Callable[[], Sequence[Violation]]], Sequence[str]] | None = None,
 ) -> Lineage:
     """Prove that a changed kernel computes what the text says; returns its lineage.
 
     Raises :class:`~loopkit.IllegalTransformError` with a witness where it does
     not, :class:`~loopkit.UndecidedError` where that is open.  ``suggest`` says what would be
     legal in the place of what is wrong.
+
+    What is raised follows from the first thing that is certainly wrong.  What else is wrong
+    of that kind, and the smallest case of it, is found when somebody reads the error.
     """
-    lineage, found = examine(before, change)
+    lineage, found = examine(before, change, aim=Aim.DECIDE)
     if found:
         # Most steps are legal, and need no report.
-        from loopkit._check.violation_report import error_for
+        from loopkit._check.violation_report import refusal
 
-        error = error_for(found, model_of(lineage.root), model_of(change.kernel))
+        every = cache(partial(_every, before, change, found))
+        error = refusal(found, every, model_of(lineage.root), model_of(change.kernel))
         error.refuse(lineage, change.kernel)
         if suggest is not None:
-            error.suggest(suggest(found))
+            error.suggest(suggest(every))
         raise error
     return lineage
 
 
+def _every(before: Kernel, change: Change, known: Sequence[Violation]) -> Sequence[Violation]:
+    """All that is wrong with a change of which some is known."""
+    with turn():
+        try:
+            return examine(before, change)[1] or known
+        except UndecidedError:
+            return known
+
+
 def examine(
-    before: Kernel, change: Change, budget: int | None = None, enough: int | None = None
+    before: Kernel, change: Change, budget: int | None = None, aim: Aim = Aim.TELL
 ) -> tuple[Lineage, list[Violation]]:
     """The lineage of a changed kernel, and what is wrong with it; no message is made.
 
@@ -72,7 +85,7 @@ def examine(
     allowed = _budget.STEP if budget is None else budget
     without = "unchecked=True skips the proof, and shows in the history"
     try:
-        return within(allowed, partial(_examined, before, change, enough))
+        return within(allowed, partial(_examined, before, change, aim))
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except SpentError:
@@ -82,9 +95,7 @@ def examine(
         raise UndecidedError(f"isl gave up: {error}", instead=without) from None
 
 
-def _examined(
-    before: Kernel, change: Change, enough: int | None
-) -> tuple[Lineage, list[Violation]]:
+def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[Violation]]:
     known = lineage_of(before)
     lineage = descend(known, before, change)
     if combined_axes(change.kernel):
@@ -103,18 +114,22 @@ def _examined(
     from loopkit._check import schedule_proof as whole
 
     if obligations is not None and not obligations.reordered:
-        return lineage, whole.check_obligations(lineage, change.kernel, obligations)
+        return lineage, whole.check_obligations(lineage, change.kernel, obligations, aim)
     if obligations is not None:
-        # Where a part of the proof finds nothing wrong, all is well; else it says nothing.
-        part = partial(whole.check_obligations, lineage, change.kernel, obligations)
+        # Where a part of the proof finds nothing wrong, all is well; what it finds for certain
+        # is wrong, but others may tell it better.
+        mine = Aim.DECIDE if aim is Aim.DECIDE else Aim.TRY
+        part = partial(whole.check_obligations, lineage, change.kernel, obligations, mine)
         with suppress(Undecided, SpentError):
-            if not within(_budget.PART_OF_STEP, part):
-                return lineage, []
+            found = within(_budget.PART_OF_STEP, part)
+            is_decided = mine is aim and any(v.exact for v in found)
+            if is_decided or not found:
+                return lineage, found
     # Where one instance stands for several, what it stands for is asked of the text.
-    last_step = None if change.merges else whole.last_step(before, change)
+    last_step = None if change.merges else whole.last_step(before, change, aim)
     is_text = known.root is before
     known_answers = frozenset() if is_text else whole.answered_keys(before, known)
-    return lineage, whole.violations_of(lineage, change.kernel, known_answers, enough, last_step)
+    return lineage, whole.violations_of(lineage, change.kernel, known_answers, aim, last_step)
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:

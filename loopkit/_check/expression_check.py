@@ -351,7 +351,8 @@ class ExpressionCheck:
             if mine is None and self.is_known(old, statement, later):
                 continue
             before = len(found)
-            self.copied(old, mine, statement.rhs, later)
+            with self.check.supposing():
+                self.copied(old, mine, statement.rhs, later)
             if len(found) == before:
                 continue
             latest = self.copies.latest(later, its, event)
@@ -386,7 +387,8 @@ class ExpressionCheck:
             event, where=where & bounds, values=values, everywhere=everywhere
         )
         try:
-            self.copied(old, None, copy.rhs, whole)
+            with self.check.supposing():
+                self.copied(old, None, copy.rhs, whole)
         except Undecided:
             self.claimed = claimed + 1
         if len(self.check.found) > before or self.claimed > claimed:

@@ -5,17 +5,18 @@ Most is asked about reads: an *event* is a set of executions of one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 import islpy as isl
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._assertions.values import Increasing
 from loopkit._cached import cached_property, memoised
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.partial_sums import Carried, PartialSums
-from loopkit._check.violation import Side, Violation
+from loopkit._check.violation import Aim, Side, Violation
 from loopkit._expression import Access, substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import READER, SURE, WRITER, plain, variable
@@ -105,18 +106,41 @@ def written_cells(statement: Statement) -> tuple[object, ...]:
     return statement.inames, key_of((statement.predicates, statement.write))
 
 
+class DecidedError(Exception):
+    """A violation is certain, and no more was to be known."""
+
+
 class Check:
     """One schedule compared with the text; ``found`` gathers what is wrong."""
 
-    def __init__(self, lineage: Lineage, new: Model) -> None:
+    def __init__(self, lineage: Lineage, new: Model, aim: Aim = Aim.TELL) -> None:
         self.lineage = lineage
         self.dataflow = dataflow_of(lineage.root)
         self.root = self.dataflow.model
         self.new = new
+        self.aim = aim
         self.found: list[Violation] = []
+        self._supposed = 0
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether no more questions are to be asked."""
+        if self.aim is Aim.TRY:
+            return bool(self.found)
+        is_decided = self.aim is Aim.DECIDE and any(v.exact for v in self.found)
+        return is_decided or len(self.found) >= _budget.VIOLATIONS
+
+    @contextmanager
+    def supposing(self) -> Iterator[None]:
+        """What is found wrong inside may be taken back."""
+        self._supposed += 1
+        try:
+            yield
+        finally:
+            self._supposed -= 1
 
     def report(self, violation: Violation) -> None:
-        """Note something wrong; the check goes on, so that the smallest case can be told."""
+        """Note something wrong; the check goes on, unless that is all that was to be known."""
         names = _sets.involved_names(violation.where)
         bounds = [d for d in self.new.data if any(plain(n) == d for n in names)]
         if bounds:
@@ -128,6 +152,8 @@ class Check:
             )
             violation = replace(violation, exact=False, settling=tuple(map(Increasing, arrays)))
         self.found.append(violation)
+        if self.aim is Aim.DECIDE and violation.exact and not self._supposed:
+            raise DecidedError
 
     @cached_property
     def partial(self) -> PartialSums:

@@ -7,13 +7,13 @@ imported when one cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from loopkit import _budget
 from loopkit._budget import SpentError, is_over
 from loopkit._cached import memoised
 from loopkit._check.alias_check import check_aliases
@@ -22,10 +22,10 @@ from loopkit._check.instance_check import check_axes, check_instances
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
 from loopkit._check.question_keys import Key, QuestionKeys
 from loopkit._check.race_check import check_carriers, check_races
-from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_check import Check, DecidedError
 from loopkit._check.statement_check import StatementCheck
 from loopkit._check.step_proof import Obligations
-from loopkit._check.violation import Violation
+from loopkit._check.violation import Aim, Violation
 from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
@@ -40,30 +40,39 @@ LastStep = tuple[Check, Sequence[str]]
 
 
 def check_obligations(
-    lineage: Lineage, kernel: Kernel, obligations: Obligations
+    lineage: Lineage, kernel: Kernel, obligations: Obligations, aim: Aim = Aim.TELL
 ) -> list[Violation]:
     """What is wrong with that part of a schedule that a step has made."""
-    check = Check(lineage, model_of(kernel))
-    expressions = StatementCheck(check)
+    check = Check(lineage, model_of(kernel), aim)
+    with suppress(DecidedError):
+        for question in _obliged(StatementCheck(check), obligations):
+            question()
+            if check.is_enough:
+                break
+    return check.found
+
+
+def _obliged(expressions: StatementCheck, obligations: Obligations) -> Iterator[Callable[[], None]]:
+    """What is asked of that part."""
+    check, image_of = expressions.check, expressions.check.lineage.image_of
     for array in sorted(obligations.arrays):
-        check_storage(check, array)
+        yield partial(check_storage, check, array)
     for name in sorted(obligations.statements | obligations.moves):
-        check_bounds(check, name)
-        check_axes(check, name)
+        yield partial(check_bounds, check, name)
+        yield partial(check_axes, check, name)
     for array in sorted(obligations.arrays | obligations.reordered):
-        check_races(check, array)
+        yield partial(check_races, check, array)
     carried = {name for m in obligations.moves for name, _ in check.new.statement[m].reads}
     for array in sorted(carried & check.new.written - obligations.arrays):
-        check_carriers(check, array)
-    for name in sorted(obligations.statements & lineage.image_of.keys()):
-        expressions.statement(lineage.image_of[name], obligations.unchanged)
+        yield partial(check_carriers, check, array)
+    for name in sorted(obligations.statements & image_of.keys()):
+        yield partial(expressions.statement, image_of[name], obligations.unchanged)
     for name in sorted(obligations.whole):
-        expressions.statement(lineage.image_of[name])
+        yield partial(expressions.statement, image_of[name])
     for array in sorted(obligations.reordered):
         if asked := at_end(expressions, array):
-            asked()
-    check_aliases(check)
-    return check.found
+            yield asked
+    yield partial(check_aliases, check)
 
 
 def at_end(expressions: StatementCheck, array: str) -> Callable[[], None] | None:
@@ -87,19 +96,18 @@ def violations_of(
     lineage: Lineage,
     kernel: Kernel,
     known: frozenset[object] = frozenset(),
-    enough: int | None = None,
+    aim: Aim = Aim.TELL,
     last_step: LastStep | None = None,
 ) -> list[Violation]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
-    It stops after a question with which there are ``enough`` violations, or some and isl has
-    spent all that it is allowed.  Questions
+    It stops where there is something, and isl has spent all that it is allowed.  Questions
     whose keys are in ``known`` are not asked again.  With ``last_step``, the kernel before
     is known to execute the root's instances.  Raises :class:`Undecided` where
     nothing is wrong that is known, and a question remains open.
     """
     new = model_of(kernel)
-    check = Check(lineage, new)
+    check = Check(lineage, new, aim)
     step, with_image = (None, ()) if last_step is None else last_step
     open_: Undecided | None = None
     for key, question in questions(StatementCheck(check), step, with_image):
@@ -107,6 +115,8 @@ def violations_of(
             continue
         try:
             question()
+        except DecidedError:
+            break
         except Undecided as undecided:
             open_ = open_ or undecided
         except (SpentError, isl.Error) as error:
@@ -114,7 +124,7 @@ def violations_of(
             if not (check.found and is_over(error)):
                 raise
             break
-        if len(check.found) >= (enough or _budget.VIOLATIONS):
+        if check.is_enough:
             break
     found = [*check.found, *(step.found if step is not None else ())]
     if open_ is not None and not found:
@@ -122,7 +132,7 @@ def violations_of(
     return found
 
 
-def last_step(before: Kernel, change: Change) -> LastStep:
+def last_step(before: Kernel, change: Change, aim: Aim = Aim.TELL) -> LastStep:
     """The kernel after a step as a schedule of the kernel before, and which of it is the text's.
 
     Which instances are executed is asked of one step at a time, where the sets
@@ -132,7 +142,7 @@ def last_step(before: Kernel, change: Change) -> LastStep:
     moves = change.moves | {s.id for s in before.statements if s.id not in images}
     lineage = descend(own_lineage(before), before, replace(change, moves=moves))
     with_image = [s.id for s in before.statements if s.id in images]
-    return Check(lineage, model_of(change.kernel)), with_image
+    return Check(lineage, model_of(change.kernel), aim), with_image
 
 
 def questions(

@@ -40,8 +40,7 @@ MOST = 3
 class Suggestions(Sequence[str]):
     """The suggestions for a refused step, found when first read.
 
-    ``violations`` are what is wrong with its ``change``; they are found anew where they are
-    not given.
+    ``wrong`` says what is wrong with its ``change``, where there is one.
     """
 
     def __init__(
@@ -49,12 +48,12 @@ class Suggestions(Sequence[str]):
         kernel: Kernel,
         step: Step,
         change: Change | None = None,
-        violations: Sequence[Violation] = (),
+        wrong: Callable[[], Sequence[Violation]] = tuple,
     ) -> None:
         self.kernel = kernel
         self.step = step
         self.change = change
-        self.violations = violations
+        self.wrong = wrong
 
     @cached_property
     def found(self) -> tuple[str, ...]:
@@ -63,9 +62,9 @@ class Suggestions(Sequence[str]):
         asked = self.change.kernel if self.change is not None else None
         trials = Trials(_budget.TRIES_EFFORT, _budget.TRIES, asked)
         refusal: Kernel | Refusal
-        refusal = Refusal(self.kernel, self.step, self.change, tuple(self.violations))
         try:
-            if not self.violations:
+            refusal = Refusal(self.kernel, self.step, self.change, tuple(self.wrong()))
+            if not refusal.violations:
                 refusal = refused(self.kernel, self.step)
             if isinstance(refusal, Refusal):
                 _search(refusal, trials, lines)

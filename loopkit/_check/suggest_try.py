@@ -16,7 +16,7 @@ from loopkit._budget import SpentError, within
 from loopkit._cached import cached_property
 from loopkit._change import Change, InstanceMap
 from loopkit._check.checker import examine
-from loopkit._check.violation import Side, Violation
+from loopkit._check.violation import Aim, Side, Violation
 from loopkit._errors import LoopkitError, UndecidedError
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
@@ -85,7 +85,7 @@ class Trials:
             if self.effort <= 0:
                 raise OutOfTriesError
             self.effort -= len(kernel.statements)
-            tried = refused(kernel, step, 1)
+            tried = refused(kernel, step, Aim.TRY)
             if isinstance(tried, Refusal):
                 if tried.is_spent:
                     self.effort -= _budget.TRIES_SPENT
@@ -119,15 +119,15 @@ def _hindrance(kernel: Kernel) -> str:
     return ""
 
 
-def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | Refusal:
-    """The kernel after a step, or why the step is refused: ``enough`` reasons, or many."""
+def refused(kernel: Kernel, step: Step, aim: Aim = Aim.TELL) -> Kernel | Refusal:
+    """The kernel after a step, or why the step is refused."""
     function = inspect.unwrap(transform_named(step.transform))
     given = dict(step.arguments)
     options = given.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
     try:
         options = {**options, **normal(function, given)}
         change: Change = within(_budget.TRY, partial(function, kernel, **options))
-        lineage, found = examine(kernel, change, _budget.TRY, enough)
+        lineage, found = examine(kernel, change, _budget.TRY, aim)
     except (SpentError, UndecidedError):
         return Refusal(kernel, step, None, (), is_spent=True)
     except Exception:

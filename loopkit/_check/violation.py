@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from enum import Enum
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -87,6 +88,19 @@ class Violation:
     text: Model | None = None
 
 
+class Aim(Enum):
+    """What is to be known of a schedule: how much is looked for in one that is wrong."""
+
+    DECIDE = "whether it is legal, and if not, of which kind what is wrong is"
+    """It ends with the first violation that is certain."""
+
+    TRY = "whether it is legal"
+    """It ends with the first question that has a violation."""
+
+    TELL = "the smallest case of what is wrong"
+    """All questions are asked, or many violations found."""
+
+
 _LETTERS = "xyz"
 
 
@@ -144,8 +158,13 @@ class Case:
     """Sizes, then the instances: what makes one case smaller than another."""
 
 
-def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
-    """The case with the smallest sizes; among those the first source, then the first sink."""
+def smallest_case(
+    violation: Violation, root: Model, new: Model, most: Sequence[int] | None = None
+) -> Case | None:
+    """The case with the smallest sizes; among those the first source, then the first sink.
+
+    None where it would rank behind ``most``.
+    """
     where = violation.where
     sizes = list(dict.fromkeys((*root.kernel.sizes, *new.kernel.sizes)))
     order = sorted(sizes)
@@ -158,7 +177,10 @@ def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
             name = hidden(tag, iname)
             where = where & equal(prim.Variable(name), _value(side, iname))
             order.append(name)
-    point = smallest_point(where, order) or {}
+    found = smallest_point(where, order, most)
+    if found is None and most is not None:
+        return None
+    point = found or {}
     actors = {tag: _actor(tag, side, point, root, new) for tag, side in roles}
     return Case(
         {n: point[n] for n in sizes if n in point and _sets.involves(violation.where, n)},

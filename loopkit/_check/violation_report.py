@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from loopkit import _budget
-from loopkit._budget import SpentError, apart_from_kept
+from loopkit._budget import SpentError, apart_from_kept, turn
 from loopkit._check.violation import Actor, Case, Violation, smallest_case
 from loopkit._errors import (
     IllegalTransformError,
@@ -82,28 +83,60 @@ _ON_DIFFERENT = {
 }
 
 
+def refusal(
+    found: Sequence[Violation], every: Callable[[], Sequence[Violation]], root: Model, new: Model
+) -> WitnessError:
+    """The error for some of what is wrong; it tells the smallest case of all of its kind.
+
+    ``every`` gives all that is wrong, and is asked when somebody reads the error.
+    """
+    kind = _class_of(next((v for v in found if v.exact), found[0]))
+
+    def tell() -> WitnessError:
+        with turn():
+            for some in (every(), found):
+                if mine := [v for v in some if _class_of(v) is kind]:
+                    break
+            return error_for(mine, root, new)
+
+    return kind.told_by(tell)
+
+
+def _class_of(violation: Violation) -> type[WitnessError]:
+    """The class of an error that tells a violation."""
+    if not violation.exact:
+        return UndecidedError
+    if violation.kind in _ORDERED and violation.how in _ON_DIFFERENT:
+        return RaceError
+    return OutOfBoundsError if violation.kind == "bounds" else IllegalTransformError
+
+
 def error_for(violations: Sequence[Violation], root: Model, new: Model) -> WitnessError:
     """The error for the smallest case of all that was found, with that as the witness.
 
-    What is certain comes before what only some data bring about.
+    What is certain comes before what only some data bring about, and an order that is broken
+    before what follows from it.
     """
     certain = [v for v in violations if v.exact] or violations
-    cases: list[tuple[Violation, Case]] = []
-    try:
-        with apart_from_kept(_budget.REFUSAL):
-            for one in certain:
-                cases.append((one, smallest_case(one, one.text or root, new)))
-    except SpentError:
-        pass
-    if not cases:
-        return _without_case(certain[0])
-    violation, case = min(cases, key=_preference)
+    violation: Violation = certain[0]
+    case: Case | None = None
+    with suppress(SpentError), apart_from_kept(_budget.REFUSAL):
+        for one in sorted(certain, key=_follows):
+            if case is not None and _follows(one) and not _follows(violation):
+                break
+            least = None if case is None else case.rank
+            other = smallest_case(one, one.text or root, new, least)
+            if other is not None and (case is None or other.rank < case.rank):
+                violation, case = one, other
+    if case is None:
+        return _without_case(violation)
     words = _Words(violation, case, violation.text or root, new)
     rows = words.rows()
     width = max((len(name) for name, _ in rows), default=0) + 1
     lines = (f"  {name + ':':<{width}} {text}" for name, text in rows)
     why = "\n".join([words.said(_SENTENCES), *lines])
     numbers = [i for i in words.indices if isinstance(i, int)]
+    kind = _class_of(violation)
     is_race = violation.kind in _ORDERED and violation.how in _ON_DIFFERENT
     # What comes first in the text, or what writes.
     is_other = violation.kind in ("overwritten", "updates", "aliased")
@@ -119,8 +152,6 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     if not violation.exact:
         instead = "\n".join(filter(None, (words.assertion(), words.marked())))
         return UndecidedError(why, witness=witness, instead=instead)
-    kinds: dict[str, type[WitnessError]] = {"race": RaceError, "bounds": OutOfBoundsError}
-    kind = kinds.get(witness.kind, IllegalTransformError)
     return kind(why, witness=witness, instead=words.marked() if is_race else "")
 
 
@@ -134,14 +165,14 @@ def _without_case(violation: Violation) -> WitnessError:
     which = " and ".join(f"'{n}'" for n in names if n is not None)
     about = f" on '{violation.array}'" if violation.array else ""
     why = f"{which} would not do what the text says{about} ({violation.kind})"
-    kind: type[WitnessError] = IllegalTransformError if violation.exact else UndecidedError
-    return kind(why + f"; isl found no example of it within {_budget.REFUSAL:,} operations")
+    return _class_of(violation)(
+        why + f"; isl found no example of it within {_budget.REFUSAL:,} operations"
+    )
 
 
-def _preference(pair: tuple[Violation, Case]) -> tuple[bool, tuple[int, ...]]:
-    """What is told first: an order that is broken, then what follows from it; small cases first."""
-    violation, case = pair
-    return violation.detail == "stale" or violation.kind == "expression", case.rank
+def _follows(violation: Violation) -> bool:
+    """Whether something follows from an order that is broken, which is told first."""
+    return violation.detail == "stale" or violation.kind == "expression"
 
 
 class _Words:

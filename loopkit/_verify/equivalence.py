@@ -260,7 +260,8 @@ class _Comparison:
         found: list[Sizes] = []
         for number, (violation, root, new) in enumerate(self.violations[:_WITNESSES]):
             with suppress(SpentError, Undecided, isl.Error), at_most(_budget.EQUIVALENCE_WITNESS):
-                found.append(smallest_case(violation, root, new).sizes)
+                if case := smallest_case(violation, root, new):
+                    found.append(case.sizes)
             if number + 1 - len(found) == _GIVE_UP:
                 break
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import loopkit as lk
 
@@ -250,9 +250,3 @@ def _by_index(text: str) -> lk.Kernel:
         ],
         assumptions="n <= m",
     )
-
-
-IN_BLOCKS: list[Callable[[lk.Kernel], lk.Kernel]] = [
-    lambda knl: knl.split_iname("i", 128),
-    lambda knl: knl.tag_inames({"i_outer": "g.0", "i_inner": "l.0"}),
-]

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import sparse_kernels as sparse
 from pace import timed
 
 import loopkit as lk
@@ -55,51 +56,9 @@ def test_two_loads_into_one_integer_are_not_taken_for_one() -> None:
     assert not proof.ok
 
 
-ROWS = {
-    "csr": (
-        ["{ [i]: 0 <= i < n }", "{ [j]: first <= j < last }"],
-        """
-        for i
-            <> first = start[i]
-            <> last = start[i + 1]
-            y[i] = sum(j, value[j]*x[column[j]])
-        end
-        """,
-        {"start": "n + 1", "value": "nnz", "column": "nnz", "x": "m"},
-    ),
-    "jagged": (
-        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < length }"],
-        """
-        for i
-            <> length = lengths[i]
-            for j
-                y[i, j] = 2*x[i, j]
-            end
-        end
-        """,
-        {"lengths": "n", "x": "n, m", "y": "n, m"},
-    ),
-    "coo": (
-        ["{ [e]: 0 <= e < nnz }"],
-        "y[row[e]] = y[row[e]] + value[e]*x[column[e]] {atomic}",
-        {"row": "nnz", "value": "nnz", "column": "nnz", "x": "m", "y": "n"},
-    ),
-}
-INTEGERS = ("start", "column", "lengths", "row")
-
-
-def sparse(name: str) -> lk.Kernel:
-    domains, text, shapes = ROWS[name]
-    arrays = [
-        lk.GlobalArg(a, "int32" if a in INTEGERS else "float32", shape=shape)
-        for a, shape in shapes.items()
-    ]
-    return lk.make_kernel(domains, text, [*arrays, ...], dtypes={"y": "float32"})
-
-
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", sparse.ROWS)
 def test_loops_with_loaded_bounds_take_milliseconds(name: str) -> None:
-    knl = sparse(name)
+    knl = sparse.kernel(name)
     outer = "e" if name == "coo" else "i"
     steps = [
         lambda k: k.split_iname(outer, 128),
@@ -166,7 +125,11 @@ def test_iterations_of_a_loop_whose_bounds_are_loaded_stand_apart(how: str) -> N
 
 
 def test_a_sparse_product_is_right() -> None:
-    knl = sparse("csr").split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").split_iname("j", 4)
+    knl = (
+        sparse.kernel("csr")
+        .split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("j", 4)
+    )
     rng = np.random.default_rng(6)
     lengths = rng.integers(0, 7, 70)
     start = np.r_[0, lengths.cumsum()].astype(np.int32)

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import random
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-
-import block_kernels as block
-import lane_kernels as lanes
 import pytest
 import test_atomics_partial as partial_sums
+from classics import OTHERS, Classic, Step, in_order, listed, sorts, split, tag
 from gallery import load
 from pace import timed
 
 import loopkit as lk
-
-Step = Callable[[lk.Kernel], lk.Kernel]
-
-
-def split(iname: str, length: int, outer: str | None = None, inner: str | None = None) -> Step:
-    return lambda k: k.split_iname(iname, length, outer_tag=outer, inner_tag=inner)
-
-
-def tag(tags: str) -> Step:
-    return lambda k: k.tag_inames(tags)
 
 
 def factors() -> lk.Kernel:
@@ -55,28 +40,13 @@ def keys(array: str) -> Step:
     return lambda k: k.add_prefetch(footprint, default_tag="l.auto")
 
 
-def in_a_block(knl: lk.Kernel) -> list[Step]:
-    """A block for each row, and a thread for each of its elements: a step for each iname."""
-    inames = sorted({*knl.all_inames} - {"level"})
-    return [tag(f"{i}: {'g.0' if i == 'b' else 'l.0'}") for i in inames]
-
-
-def in_launches(knl: lk.Kernel) -> list[Step]:
-    """Blocks of threads for each stage, which is a launch of its own."""
-    return [split(t, 64, "g.0", "l.0") for t in sorted(knl.all_inames)]
-
-
 IN_SHARED: Step = lambda k: k.set_temporary_address_space("ur, us, f", "shared")  # noqa: E731
 
-BLOCKS = [split("i", 128), tag("i_outer: g.0"), tag("i_inner: l.0")]
-LANES = [tag("lane: l.0"), tag("warp: l.1")]
-
-Steps = list[Step] | Callable[[lk.Kernel], list[Step]]
-
-#: A kernel, and steps, listed or made for it, of which each may come before each other that makes
-#: none of the names that it needs.
-FREE: dict[str, tuple[Callable[[], lk.Kernel], Steps]] = {
-    "blocked elimination": (
+#: The classics, sorts of fewer numbers, and others.
+FREE: dict[str, Classic] = {
+    **OTHERS,
+    **sorts(256),
+    "blocked elimination": listed(
         lambda: load("lu").blocked(),
         [
             split("i", 256, None, "l.0"),
@@ -87,7 +57,7 @@ FREE: dict[str, tuple[Callable[[], lk.Kernel], Steps]] = {
             split("p_first", 16, None, "l.0"),
         ],
     ),
-    "blocked Cholesky": (
+    "blocked Cholesky": listed(
         lambda: load("cholesky").blocked(),
         [
             split("i", 256, None, "l.0"),
@@ -96,7 +66,7 @@ FREE: dict[str, tuple[Callable[[], lk.Kernel], Steps]] = {
             split("j_right", 16, "g.0", "l.0"),
         ],
     ),
-    "attention": (
+    "attention": listed(
         lambda: load("attention").plain(),
         [
             tag("head: g.1"),
@@ -111,16 +81,16 @@ FREE: dict[str, tuple[Callable[[], lk.Kernel], Steps]] = {
             tag("p: unr, q: unr"),
         ],
     ),
-    "a transform of 64 points": (
+    "a transform of 64 points": listed(
         lambda: load("fft").plain(),
         [split("e", 64, "g.0", "l.0"), tag("i: unr, k: unr")]
         + [tag(f"p{half}: unr") for half in load("fft").HALVES],
     ),
-    "registers that rotate": (
+    "registers that rotate": listed(
         lambda: load("stencil_sweep").plain(),
         [split("x", 32, "g.0", "l.0"), split("y", 8, "g.1", "l.1")],
     ),
-    "sum factors, a thread a point": (
+    "sum factors, a thread a point": listed(
         factors,
         [tag("e: g.0"), IN_SHARED]
         + [
@@ -129,7 +99,7 @@ FREE: dict[str, tuple[Callable[[], lk.Kernel], Steps]] = {
             for axis, i in enumerate(inames.split())
         ],
     ),
-    "sum factors, a thread a column": (
+    "sum factors, a thread a column": listed(
         factors,
         [tag("e: g.0"), IN_SHARED, tag("i: unr, a: unr"), tag("l: unr, m: unr, o: unr")]
         + [
@@ -138,70 +108,19 @@ FREE: dict[str, tuple[Callable[[], lk.Kernel], Steps]] = {
             for axis, i in enumerate(inames.split())
         ],
     ),
-    "gather": (block.gather, BLOCKS),
-    "scatter": (block.scatter, BLOCKS),
-    "histogram of a block": (block.histogram, in_a_block),
-    "histogram in parts": (
+    "histogram in parts": listed(
         partial_sums.histogram,
         [split("i", 256), split("i_inner", 64), *partial_sums.STEPS.values()],
     ),
-    "tree, halves": (lambda: block.tree("halves"), in_a_block),
-    "tree, doubled steps": (lambda: block.tree("doubled"), in_a_block),
-    "tree in a loop": (block.tree_in_a_loop, in_a_block),
-    "Hillis-Steele, one line": (lambda: block.hillis_steele("one"), in_a_block),
-    "Hillis-Steele, two lines": (lambda: block.hillis_steele("two"), in_a_block),
-    "Blelloch, products": (lambda: block.blelloch("products"), in_a_block),
-    "Blelloch, remainders": (lambda: block.blelloch("remainders"), in_a_block),
-    "bitonic, bits": (lambda: block.bitonic("bits", 256), in_a_block),
-    "bitonic, remainders": (lambda: block.bitonic("remainders", 256), in_a_block),
-    "bitonic launches, bits": (lambda: block.bitonic_in_launches("bits", 256), in_launches),
-    "bitonic launches, remainders": (
-        lambda: block.bitonic_in_launches("remainders", 256),
-        in_launches,
-    ),
-    **{
-        f"lanes, {name}": (lanes.product, [s for s in steps if s not in lanes.TAGS] + LANES)
-        for name, steps in lanes.SCHEDULES.items()
-    },
 }
-
-#: Steps for which the loops must have their order.
-LAST: dict[str, list[Step]] = {f"lanes, {name}": lanes.STAGED for name in lanes.SCHEDULES}
-
-
-def orders(count: int, name: str) -> list[list[int]]:
-    """So many numbers in their order, backwards, and shuffled."""
-    shuffled = random.Random(name).sample(range(count), count)
-    return [[*range(count)], [*range(count)][::-1], shuffled]
-
-
-def in_order(knl: lk.Kernel, steps: Sequence[Step]) -> Iterator[lk.Kernel]:
-    """The kernel after each of the steps; one whose names a later one makes waits for it."""
-    left = [*steps]
-    while left:
-        for step in left:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", lk.LoopkitWarning)
-                try:
-                    knl = step(knl)
-                except (lk.UnknownNameError, lk.LoopkitWarning):
-                    continue
-            left.remove(step)
-            yield knl
-            break
-        else:
-            raise AssertionError("no step makes the names that these need")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FREE)
 def test_steps_in_any_order(name: str) -> None:
-    make, listed = FREE[name]
-    plain = make()
-    steps = listed(plain) if callable(listed) else listed
-    for order in orders(len(steps), name):
-        ordered = [steps[number] for number in order] + LAST.get(name, [])
-        for knl in in_order(plain, ordered):
+    plain = FREE[name].make()
+    for steps in FREE[name].orders(plain, name).values():
+        for knl in in_order(plain, steps):
             assert knl.history[-1].verdict == "proven"
         source, lowered = timed(knl.cuda)
         report, proven = timed(knl.prove)

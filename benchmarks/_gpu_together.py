@@ -210,7 +210,7 @@ def vector_scan(n: int, on: str) -> Case:
         f"look-back, {threads} threads, {items} each, any size": (
             scan_vector.by_looking_back(threads, items)
         )
-        for threads, items in ((128, 16), (256, 16))
+        for threads, items in ((128, 16), (256, 8), (512, 8), (512, 16), (1024, 8))
     }
     return Case(
         "scan of a vector",
@@ -220,7 +220,7 @@ def vector_scan(n: int, on: str) -> Case:
         kernels,
         (
             "three launches, 128 threads, 16 each, any size",
-            "look-back, 128 threads, 16 each, any size",
+            "look-back, 512 threads, 16 each, any size",
         ),
         {"x": x, "y": y},
         "y",
@@ -331,6 +331,7 @@ CASES = {
     "argmin": lambda quick: rows_argmin(2**13 if quick else 2**16, 4096, "cuda"),
     "scan-rows": lambda quick: rows_scan(4096, 4096, "cuda"),
     "scan-vector": lambda quick: vector_scan(2**24, "cuda"),
+    "scan-long-vector": lambda quick: vector_scan(2**24 if quick else 2**28, "cuda"),
     "histogram": lambda quick: bins(2**25 if quick else 2**28, "cuda"),
     "scatter": lambda quick: deposit(2**20 if quick else 2**25, 2048, "cuda"),
     "spmv-short": lambda quick: sparse(2**18 if quick else 2**21, 2**18, 16, "cuda"),

@@ -352,8 +352,8 @@ def of_looking_back(costs: Any, key: str, seen: Counters) -> str:
     blocks, more = found[0], (seen["pieces"] or 0) - (counted(costs)[key]["pieces"] or 0)
     if key == "sectors updated" and more == blocks:
         return f"each of {blocks:,} blocks takes a ticket"
-    if key == "sectors stored" and more == 4 * sum(found):
-        return f"each of {blocks:,} blocks publishes two sums, each with a flag"
+    if key == "sectors stored" and more == 2 * sum(found):
+        return f"each of {blocks:,} blocks publishes two sums, each in a word with its flag"
     if key == "wavefronts stored" and more == blocks:
         return f"each of {blocks:,} blocks keeps its ticket"
     if key == "wavefronts loaded" and more > 0:

@@ -7,12 +7,16 @@ waits until a tile has published anything, its own sum or the whole up to it.  F
 on of which the whole is known, they add up; and the block publishes the whole up to itself
 (Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, 2016).
 
+A value of at most 32 bits is published together with its flag, in one word: who sees the flag has
+the value, and nobody waits for one store or load before the next.  Others are stored first, and
+then their flag is raised.
+
 Along other axes of blocks each row is scanned for itself: it has tiles and tickets of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 
@@ -23,24 +27,33 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam
+from loopkit._promotion import UINT32, UINT64
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.atomics import PUBLISH, PUBLISH_WORD
+from loopkit.codegen.c.calls import has_room_for_flag
 from loopkit.codegen.combine import Combining, binary, integer, thread_number
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.scan_ways import climbed, steps_of
 
-UINT32 = np.dtype(np.uint32)
 AGGREGATE, PREFIX = 1, 2
 """What a tile has published: what it adds up to itself, or all up to it; 0 is nothing."""
 
 
 @dataclass(frozen=True)
 class TileState:
-    """The arrays in global memory of one scan: for each tile a flag, its own, and all up to it."""
+    """The arrays in global memory of one scan: for each tile a flag, its own, and all up to it.
+
+    They are one array where flags and values are words.
+    """
 
     flags: str
     aggregates: str
     prefixes: str
+
+    @property
+    def is_of_words(self) -> bool:
+        return self.flags == self.prefixes
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,7 @@ class Tiles:
     def names(self) -> tuple[str, ...]:
         """All names that are made up."""
         arrays = (n for s in self.states.values() for n in (s.flags, s.aggregates, s.prefixes))
-        return (self.tickets, self.drawn, self.tile, self.row, *arrays)
+        return (self.tickets, self.drawn, self.tile, self.row, *dict.fromkeys(arrays))
 
     def parameters(self, kernel: Kernel) -> tuple[ArrayParam, ...]:
         """The arrays that a launch takes; counter and flags must be zero."""
@@ -86,6 +99,9 @@ class Tiles:
         for accumulator, state in self.states.items():
             dtype = kernel.temporary_by_name[accumulator].dtype
             assert dtype is not None
+            if state.is_of_words:
+                found.append(array(state.flags, UINT64, count, "cleared"))
+                continue
             found.append(array(state.flags, UINT32, count, "cleared"))
             found.append(array(state.aggregates, dtype, count, "state"))
             found.append(array(state.prefixes, dtype, count, "state"))
@@ -129,23 +145,18 @@ class Tiles:
         self, combining: Combining, accumulator: str, number: c.CExpression
     ) -> list[c.Node]:
         """Behind the scan of a tile: each thread takes in what all tiles before have."""
-        state, tile = self.states[accumulator], c.Name(self.tile)
+        state = self.states[accumulator]
         threads = prod(combining.block)
         last, warp = threads - 1, (threads - 1) % CUDA.warp + 1
-        flag, prefix = (self.cell(name, tile) for name in (state.flags, state.prefixes))
         before = c.Declaration("private", combining.ctype, combining.fresh("earlier"), ())
         earlier = replace(combining, target=c.Name(before.name))
-        published = (
-            combining.stores(combining.target, self.cell(state.aggregates, tile)),
-            _raised(flag, AGGREGATE),
-        )
+        published = self._published(combining, state, state.aggregates, AGGREGATE)
         ahead = combining.scratch("ahead", 1)
         first = c.Element(ahead.name, (integer(0),))
         ended = (
             combining.stores(earlier.target, first),
             earlier.takes(combining.target),
-            combining.stores(earlier.target, prefix),
-            _raised(flag, PREFIX),
+            *self._published(earlier, state, state.prefixes, PREFIX),
         )
         window = c.Declaration("private", combining.ctype, combining.fresh("window"), ())
         near = replace(combining, target=c.Name(window.name))
@@ -164,6 +175,18 @@ class Tiles:
             combining.takes_before(first),
         ]
 
+    def _published(
+        self, combining: Combining, state: TileState, array: str, flag: int
+    ) -> tuple[c.Node, ...]:
+        """A thread leaves what it has for other blocks, and says what it is."""
+        tile, level = c.Name(self.tile), c.Number(flag, "uint")
+        place, raised = self.cell(array, tile), self.cell(state.flags, tile)
+        if state.is_of_words:
+            word = c.Call("lk_flagged", (level, combining.target))
+            return (c.Assign(place, "=", word, None, PUBLISH_WORD),)
+        stored = combining.stores(combining.target, place)
+        return stored, c.Assign(raised, "=", level, None, PUBLISH)
+
     def _windows(
         self,
         near: Combining,
@@ -181,15 +204,13 @@ class Tiles:
         lane, behind, at, flag, ready = (c.Name(near.fresh(word)) for word in words)
         start = binary("-", c.Cast("int", c.Name(self.tile)), warp)
         place = c.Binary("+", c.Binary("-", start, behind), lane)
-        awaited = c.Call("lk_await", (c.Unary("&", self.cell(state.flags, at)),))
-        prefix, aggregate = (self.cell(a, at) for a in (state.prefixes, state.aggregates))
-        is_tile, is_ready = binary(">=", at, 0), c.Binary("==", flag, c.Number(PREFIX, "uint"))
+        is_ready = c.Binary("==", flag, c.Number(PREFIX, "uint"))
+        awaited, read = self._awaited(near, state, at, flag, is_ready)
         later = c.Binary(">", c.Binary(">>", ready, lane), c.Number(1, "uint"))
         skipped = c.Binary("||", binary("<", at, 0), later)
-        read = c.Choice(is_ready, prefix, aggregate)
         body = (
             c.Let("int", at.name, place),
-            c.Let("unsigned int", flag.name, c.Choice(is_tile, awaited, c.Number(PREFIX, "uint"))),
+            *awaited,
             c.Let("unsigned int", ready.name, c.Call("__ballot_sync", (lanes, is_ready))),
             near.stores(c.Choice(skipped, near.neutral, read)),
             *climbed(near, lanes, [(step, step) for step in steps_of(warp)], lane),
@@ -200,6 +221,32 @@ class Tiles:
         slot = c.Let("int", lane.name, own)
         return [slot, c.For("int", behind.name, integer(0), upper, False, warp, body)]
 
+    def _awaited(
+        self,
+        near: Combining,
+        state: TileState,
+        at: c.Name,
+        flag: c.Name,
+        is_ready: c.CExpression,
+    ) -> tuple[tuple[c.Let, ...], c.CExpression]:
+        """A lane waits for a tile, where there is one: its flag; and what it has published."""
+        address = c.Unary("&", self.cell(state.flags, at))
+        is_tile, known = binary(">=", at, 0), c.Number(PREFIX, "uint")
+        if state.is_of_words:
+            word = c.Name(near.fresh("word"))
+            nothing = c.Call("lk_flagged", (known, integer(0)))
+            found = c.Choice(is_tile, c.Call("lk_await_word", (address,)), nothing)
+            half = c.Cast("unsigned int", c.Binary(">>", word, integer(32)))
+            lets = (
+                c.Let("unsigned long long", word.name, found),
+                c.Let("unsigned int", flag.name, half),
+            )
+            return lets, c.Call(f"lk_value<{near.ctype}>", (word,))
+        found = c.Choice(is_tile, c.Call("lk_await", (address,)), known)
+        prefix, aggregate = (self.cell(a, at) for a in (state.prefixes, state.aggregates))
+        read = c.Choice(is_ready, prefix, aggregate)
+        return (c.Let("unsigned int", flag.name, found),), read
+
 
 def only(number: c.CExpression, which: int, body: tuple[c.Node, ...]) -> tuple[c.Node, ...]:
     """What one thread does, of those with a number; all of it where there is but one thread."""
@@ -209,11 +256,6 @@ def only(number: c.CExpression, which: int, body: tuple[c.Node, ...]) -> tuple[c
 def _along(axis: int) -> c.CExpression:
     """How many blocks there are along an axis."""
     return c.Cast("long long", c.Name(CUDA.grid_size[axis]))
-
-
-def _raised(flag: c.Element, value: int) -> c.Assign:
-    """A flag is set: who sees it sees what was written before."""
-    return c.Assign(flag, "=", c.Number(value, "uint"), None, "lk_publish")
 
 
 def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:
@@ -228,10 +270,16 @@ def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:
         taken.append(kernel.fresh_name(base, taken))
         return taken[-1]
 
-    states = {
-        name: TileState(*(fresh(f"{name}_{word}") for word in ("flags", "aggregates", "prefixes")))
-        for name in scanned
-    }
+    states = {name: _state_of(kernel, name, fresh) for name in scanned}
     names = (fresh("tickets"), fresh("ticket"), fresh("tile"), fresh("row"))
     across = tuple(other for other in hardware.used_axes("g") if other != axis)
     return Tiles(axis, across, hardware.grid, *names, states)
+
+
+def _state_of(kernel: Kernel, accumulator: str, fresh: Callable[[str], str]) -> TileState:
+    """The arrays of a scan: one of words where a value leaves room for its flag."""
+    dtype = kernel.temporary_by_name[accumulator].dtype
+    if dtype is not None and has_room_for_flag(dtype):
+        return TileState(*[fresh(f"{accumulator}_tiles")] * 3)
+    words = ("flags", "aggregates", "prefixes")
+    return TileState(*(fresh(f"{accumulator}_{word}") for word in words))

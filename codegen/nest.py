@@ -369,6 +369,8 @@ class _Walker:
             # All copies are written out, so the bounds are constants; guards do the rest.
             low, high = self.kernel.range_of(node.iname)
             if low is None or high is None:
+                low, high = self.kernel.range_around(node.iname)
+            if low is None or high is None:
                 raise IllegalTransformError(
                     f"iname '{node.iname}' is tagged {self.kernel.iname_tags[node.iname]}, "
                     "but its length is not a constant",

@@ -263,6 +263,44 @@ INLINE unsigned int lk_await(unsigned int *flag) {
     } while (value == 0);
     return value;
 }
+@ lk_flagged
+// A flag and a value of at most 32 bits in one word.
+template <typename T> INLINE unsigned long long lk_flagged(unsigned int flag, T value) {
+    unsigned int bits = 0;
+    memcpy(&bits, &value, sizeof(T));
+    return (unsigned long long)flag << 32 | bits;
+}
+@ lk_value
+// The value in a word of lk_flagged.
+template <typename T> INLINE T lk_value(unsigned long long word) {
+    unsigned int const bits = (unsigned int)word;
+    T value;
+    memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+@ lk_publish_word
+// Stores a word, for others to see as a whole.
+INLINE void lk_publish_word(unsigned long long *place, unsigned long long word) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(place), "l"(word) : "memory");
+#else
+    *(unsigned long long volatile *)place = word;
+#endif
+}
+@ lk_await_word
+// Waits for a word whose flag is not 0, which another block stores.
+INLINE unsigned long long lk_await_word(unsigned long long *place) {
+    unsigned long long word;
+    do {
+#if defined(__CUDA_ARCH__)
+        asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(word) : "l"(place) : "memory");
+#else
+        word = *(unsigned long long volatile *)place;
+        if (word >> 32 == 0) __nanosleep(0);
+#endif
+    } while (word >> 32 == 0);
+    return word;
+}
 @ lk_atomic_add lk_atomic
 template <typename T, typename V>
 INLINE void lk_atomic_add(T *address, V value) {

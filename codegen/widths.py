@@ -24,8 +24,11 @@ from loopkit.codegen.ir import Code, For, Let, walk
 INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
 _NARROW = _intervals.of_dtype(INT32)
-HEADROOM = 1024
-"""How far 32-bit sizes stay below the largest integer, so that rounding them up cannot overflow."""
+HEADROOM = 65536
+"""How far 32-bit sizes stay below the largest integer, so that rounding them up cannot overflow.
+
+That is what a block has where each of 1,024 threads has 64 numbers.
+"""
 EVERYTHING = _intervals.of_dtype(INT64)
 _COUNTABLE = (-(2**53), 2**53)
 

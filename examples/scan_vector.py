@@ -57,8 +57,9 @@ def plain(threads: int = 128, items: int = 16) -> lk.Kernel:
 def by_three_launches(threads: int = 128, items: int = 16, middle: int = 1024) -> lk.Kernel:
     """A block for each piece; one of ``middle`` threads between; a block for each piece again.
 
-    A thread's numbers lie side by side: pieces pass through shared memory, there and back, and
-    swizzles put what threads touch at the same time into different banks.
+    A thread's numbers lie side by side: pieces pass through shared memory, there and back, in rows
+    as long as there are banks, and one more, so that what threads touch at the same time lies in
+    different banks.
     """
     knl = (
         plain(threads, items)
@@ -69,8 +70,13 @@ def by_three_launches(threads: int = 128, items: int = 16, middle: int = 1024) -
         .buffer_array("y", ["t", "k"], default_tag="l.auto")
         .split_iname("c", middle, inner_tag="l.0")
     )
-    bits = (items - 1).bit_length()
-    return knl.swizzle_array("x_s", bits=bits, skip=5).swizzle_array("y_buf", bits=bits, skip=5)
+    return _in_rows(knl)
+
+
+def _in_rows(knl: lk.Kernel) -> lk.Kernel:
+    """The pieces in shared memory: rows of 32 numbers, each of which begins a bank further."""
+    knl = knl.split_array_dim([("x_s", 0), ("y_buf", 0)], 32)
+    return knl.pad_temporary("x_s", 1, 1).pad_temporary("y_buf", 1, 1)
 
 
 def of_threads(items: int = 16) -> lk.Kernel:
@@ -110,8 +116,7 @@ def by_looking_back(threads: int = 128, items: int = 16) -> lk.Kernel:
         .add_prefetch("x", ["t_inner", "v", "k"], default_tag="l.auto")
         .buffer_array("y", ["t_inner", "k"], default_tag="l.auto")
     )
-    bits = (items - 1).bit_length()
-    return knl.swizzle_array("x_s", bits=bits, skip=5).swizzle_array("y_buf", bits=bits, skip=5)
+    return _in_rows(knl)
 
 
 def make() -> dict[str, lk.Kernel]:

@@ -8,7 +8,7 @@ coefficients, and wants text that a person reads: ``32*r + t//8`` and not
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -123,7 +123,7 @@ class Linear:
         if divisor == 1:
             return self
         whole, rest = self.split(divisor)
-        rest, divisor = _without_small_terms(rest, divisor, ranges)
+        rest, divisor, _ = without_small_terms(rest, divisor, lambda form: form.range(ranges))
         if divisor == 1:
             return whole + rest
         known = rest.range(ranges)
@@ -179,8 +179,14 @@ def _remainder_of(
     return None
 
 
-def _without_small_terms(rest: Linear, divisor: int, ranges: Ranges) -> tuple[Linear, int]:
-    """Numerator and denominator of the same floor quotient, with smaller numbers."""
+def without_small_terms(
+    rest: Linear, divisor: int, range_of: Callable[[Linear], Interval | None]
+) -> tuple[Linear, int, Linear]:
+    """Numerator and denominator of the same floor quotient, with smaller numbers, and what it lost.
+
+    ``(8*t + v) // 32`` is ``t // 4`` where ``range_of`` says that ``v`` has fewer than 8 values
+    from 0, and what is left over is ``8*(t % 4) + v``.
+    """
     by_size = sorted(rest.terms.items(), key=lambda item: -abs(item[1]))
     common = divisor
     for position, (_, coefficient) in enumerate(by_size):
@@ -189,11 +195,11 @@ def _without_small_terms(rest: Linear, divisor: int, ranges: Ranges) -> tuple[Li
             break
         common = step
         small = Linear(dict(by_size[position + 1 :]), rest.constant % step)
-        known = small.range(ranges)
+        known = range_of(small)
         if known is not None and known[0] >= 0 and known[1] < step:
             large = Linear(dict(by_size[: position + 1]), rest.constant - rest.constant % step)
-            return large.divided(step), divisor // step
-    return rest, divisor
+            return large.divided(step), divisor // step, small
+    return rest, divisor, Linear({})
 
 
 def _atom_range(atom: Expression, ranges: Ranges) -> Interval | None:

@@ -18,7 +18,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import ExpressionMapper, index_tuple, is_constant, variable_names
-from loopkit._linear import Linear, linear_sum, total
+from loopkit._intervals import Interval
+from loopkit._linear import Linear, linear_sum, total, without_small_terms
 from loopkit._nodes import Expression
 
 Context = Callable[[], isl.Set]
@@ -112,9 +113,22 @@ class _Simplifier:
         value = self._quotient(rest, divisor)
         if value is not None:
             return whole + value if is_floor else rest - value * divisor
-        if not is_floor:
-            return Linear({prim.Remainder(_rebuild(rest), divisor): 1})
-        return whole + Linear({_floor(rest, divisor): 1})
+        rest, smaller, small = without_small_terms(rest, divisor, self._range)
+        if is_floor:
+            return whole + (rest if smaller == 1 else Linear({_floor(rest, smaller): 1}))
+        if smaller == 1:
+            return small
+        return Linear({prim.Remainder(_rebuild(rest), smaller): divisor // smaller}) + small
+
+    def _range(self, form: Linear) -> Interval | None:
+        """The least and the greatest value of a form, where they are known."""
+        if not form.terms:
+            return form.constant, form.constant
+        expr = _rebuild(form)
+        if self.context is None or not _sets.is_affine(expr):
+            return None
+        low, high = _sets.value_range(self.context, expr)
+        return None if low is None or high is None else (low, high)
 
     def _quotient(self, rest: Linear, divisor: int) -> int | None:
         """The value of ``rest // divisor`` where that is one number."""

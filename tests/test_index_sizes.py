@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit.codegen.widths import INT32, largest_size
 
-N = 2**31 - 1025
+N = largest_size(INT32)
 DOMAIN = "{ [i, j]: n - 3 <= i < n and 0 <= j < 4 }"
 # Three iterations at the end of what sizes may be; texts that 64 bits hold.
 TEXTS = """

@@ -12,8 +12,9 @@ import pytest
 
 import loopkit as lk
 from loopkit.codegen.proof import prove, prove_source
+from loopkit.codegen.widths import INT32, largest_size
 
-LARGEST = 2**31 - 1025
+LARGEST = largest_size(INT32)
 
 
 class Int:
@@ -144,11 +145,11 @@ def test_32_bits_where_they_suffice(
 def test_tiles_stay_narrow() -> None:
     """Rounding up to whole tiles does not overflow: sizes stay below the largest integers."""
     knl = kernel("{ [i]: 0 <= i < n }", "x[i] = y[i]")
-    for length in (16, 256, 1024):
+    for length in (16, 256, 1024, 65536):
         assert "long long" not in knl.split_iname("i", length).cuda()
-    long_tiles = knl.split_iname("i", 8192).cuda()
-    assert "i_outer < ((long long)n + 8191) / 8192" in long_tiles
-    assert "y[8192 * i_outer + i_inner]" in long_tiles
+    long_tiles = knl.split_iname("i", 131072).cuda()
+    assert "i_outer < ((long long)n + 131071) / 131072" in long_tiles
+    assert "y[131072 * i_outer + i_inner]" in long_tiles
 
 
 def test_elements_of_index_arrays() -> None:
@@ -196,8 +197,8 @@ def test_counters_hold_what_loops_pass() -> None:
 
 BEYOND = [
     # What ends a loop: its end, or a step beyond its last value.
-    (["{ [i]: 0 <= i < n + 1025 }"], "x[i] = y[i]", "i", ""),
-    (["{ [i]: 0 <= i < n and i mod 4096 = 0 }"], "x[i] = y[i]", "i", ""),
+    (["{ [i]: 0 <= i < n + 65537 }"], "x[i] = y[i]", "i", ""),
+    (["{ [i]: 0 <= i < n and i mod 131072 = 0 }"], "x[i] = y[i]", "i", ""),
     # A first value that is beyond the end: the loop is empty, and its counter is set all the same.
     (["{ [i]: 0 <= i < n }", "{ [j]: 2*i <= j < m }"], "x[i, j] = y[j]", "j", "i:g.0"),
     (["{ [i]: 0 <= i < n }", "{ [j]: 2*i, i + 5 <= j < m }"], "x[i, j] = y[j]", "j", "i:g.0"),

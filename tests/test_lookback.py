@@ -52,6 +52,7 @@ def test_golden(golden):
     knl = by_blocks(scan(), 256)
     small = by_blocks(scan(types={"x": "int32", "y": "int64"}), 4)
     golden("lookback.txt", "\n".join(f"{k}\n{k.cuda()}" for k in (knl, small)))
+    assert "acc_tiles" in knl.cuda() and "acc_prefixes" in small.cuda()
     assert knl.launch_config(n=1000).grid == (4, 1, 1)
     assert "scan acc: running sum over i_outer, i_inner: 256 threads, by shuffles and shared " in (
         str(knl)
@@ -67,6 +68,9 @@ def test_golden(golden):
         ("max", "int8", None, np.maximum),
         ("sum", "float16", "float32", np.add),
         ("any", "int32", "bool", np.logical_or),
+        ("min", "uint16", None, np.minimum),
+        ("sum", "uint32", None, np.add),
+        ("max", "float16", None, np.maximum),
         ("sum", "complex64", None, np.add),
     ],
 )
@@ -160,6 +164,7 @@ def test_two_scans_of_one_launch():
         np.testing.assert_array_equal(z, (x * x).cumsum())
     assert knl.prove().ok
     assert knl.cuda().count("lk_await(&") == 2
+    assert by_blocks(scan(), 32).cuda().count("lk_await_word(&") == 1
 
 
 def test_two_axes_of_threads_and_any_order_of_steps():
@@ -365,6 +370,11 @@ def test_pieces_along_one_axis():
 
 
 SPOILED = {
+    "a flag of one bit": ("unsigned int const acc_flag =", "bool const acc_flag ="),
+    "a flag is overwritten": (
+        "            acc_aggregates[tile] = acc;\n",
+        "            acc_aggregates[tile] = acc;\n            acc_flags[tile] = acc;\n",
+    ),
     "a flag before the value": (
         "            acc_aggregates[tile] = acc;\n            lk_publish(&acc_flags[tile], 1u);\n",
         "            lk_publish(&acc_flags[tile], 1u);\n            acc_aggregates[tile] = acc;\n",
@@ -391,14 +401,41 @@ SPOILED = {
 }  # fmt: skip
 
 
+OF_WORDS = {
+    "a word is stored by halves": (
+        "lk_publish_word(&acc_tiles[tile], lk_flagged(2u, acc_earlier));",
+        "acc_tiles[tile] = lk_flagged(2u, acc_earlier);",
+    ),
+    "a value without a flag": ("lk_flagged(1u, acc)", "(unsigned long long)acc"),
+    "a flag without a value": ("lk_flagged(1u, acc)", "lk_flagged(1u, 0)"),
+    "another value": ("lk_flagged(2u, acc_earlier)", "lk_flagged(2u, acc)"),
+    "an aggregate as a prefix": ("lk_flagged(1u, acc)", "lk_flagged(2u, acc)"),
+    "a prefix as an aggregate": ("lk_flagged(2u, acc_earlier)", "lk_flagged(1u, acc_earlier)"),
+    "a value of another type": ("lk_value<float>(acc_word)", "lk_value<int>(acc_word)"),
+    "the word as a value": ("lk_value<float>(acc_word)", "(float)acc_word"),
+    "the wait is not a wait": ("lk_await_word(&acc_tiles[acc_at])", "acc_tiles[acc_at]"),
+    "another tile's word": ("&acc_tiles[tile], lk_flagged(2u", "&acc_tiles[0], lk_flagged(2u"),
+    "half of the word": ("unsigned long long const acc_word", "unsigned int const acc_word"),
+    "the wrong half": ("(unsigned int)(acc_word >> 32)", "(unsigned int)acc_word"),
+    "a bit of the flag": ("(unsigned int)(acc_word >> 32)", "(unsigned int)(acc_word >> 33)"),
+    "tiles before a prefix": ("(acc_ready >> acc_place) > 1u", "(acc_ready >> acc_place) > 2u"),
+    "a flag of one bit": ("unsigned int const acc_flag =", "bool const acc_flag ="),
+    "a word is overwritten": (
+        "acc_ahead[0] = acc_earlier;\n",
+        "acc_ahead[0] = acc_earlier;\n                acc_tiles[tile] = acc;\n",
+    ),
+    "a load that is hoisted": ("asm volatile(\"ld.relaxed", "asm(\"ld.relaxed"),
+}  # fmt: skip
+
+
 OF_ROWS = {
     "one counter for all rows": ("&tickets[blockIdx.y]", "&tickets[0]"),
     "the counter of another row": ("&tickets[blockIdx.y]", "&tickets[blockIdx.x]"),
     "rows that overlap": ("(long long)gridDim.x * blockIdx.y", "(long long)gridDim.y * blockIdx.y"),
     "places in 32 bits": ("(long long)gridDim.x * blockIdx.y", "gridDim.x * blockIdx.y"),
     "one row for all": ("(long long)gridDim.x * blockIdx.y", "(long long)gridDim.x * blockIdx.x"),
-    "a flag of the first row": ("lk_await(&acc_flags[row + acc_at]", "lk_await(&acc_flags[acc_at]"),
-    "a result of the first row": ("acc_prefixes[row + tile] =", "acc_prefixes[tile] ="),
+    "a word of the first row": ("word(&acc_tiles[row + acc_at]", "word(&acc_tiles[acc_at]"),
+    "a result of the first row": ("&acc_tiles[row + tile], lk", "&acc_tiles[tile], lk"),
     "the row is a row's place": ("int const r = blockIdx.y;", "int const r = row;"),
     "the grid is a row": ("int const r = blockIdx.y;", "int const r = gridDim.y;"),
 }  # fmt: skip
@@ -413,10 +450,12 @@ def test_spoiled_rows(name):
     assert not prove_source(knl, source.replace(old, new)).ok
 
 
-@pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_texts(name):
-    knl = by_blocks(scan(), 64)
-    old, new = SPOILED[name]
+@pytest.mark.parametrize(
+    ("dtype", "name"), [("float64", n) for n in SPOILED] + [("float32", n) for n in OF_WORDS]
+)
+def test_spoiled_texts(dtype, name):
+    knl = by_blocks(scan(types={"x, y": dtype}), 64)
+    old, new = (SPOILED if dtype == "float64" else OF_WORDS)[name]
     source = knl.cuda()
     assert source.count(old) >= 1
     assert not prove_source(knl, source.replace(old, new)).ok
@@ -425,7 +464,7 @@ def test_spoiled_texts(name):
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
 def test_compiled(arch):
-    """Flags are stored with release and loaded with acquire; all else stays between."""
+    """Flags are stored with release and loaded with acquire; words need neither."""
     texts = ("y[i] = sum(j, x[j])", "y[i] = reduce(segmented(sum), j, x[j], flag[j])")
     for text in texts:
         types = {"x": "int32", "y": "int64"} | ({"flag": "bool"} if "flag" in text else {})
@@ -436,6 +475,10 @@ def test_compiled(arch):
         assert re.search(r"atom\.[\w.]*add\.u32", ptx)
         # What other blocks have written is not read as what nobody writes.
         assert "ld.global.nc" not in ptx[ptx.index("ld.acquire.gpu.u32") :]
+    for dtype in ("float32", "int8", "bool", "float16", "bfloat16"):
+        text = "y[i] = any(j, x[j])" if dtype == "bool" else "y[i] = max(j, x[j])"
+        ptx = by_blocks(scan(text=text, types={"x, y": dtype}), 113).ptx(arch=arch)
+        assert ptx.count("st.relaxed.gpu.u64") == 2 and "ld.relaxed.gpu.u64" in ptx
 
 
 @pytest.mark.gpu
@@ -478,6 +521,10 @@ def test_other_types_on_the_gpu():
     x = torch.rand(300_001, dtype=torch.float64, device="cuda")
     run = by_blocks(scan(types={"x, y": "float64"}), 256).executor("cuda")
     torch.testing.assert_close(run(x=x), x.cumsum(0))
+    for dtype in ("float32", "float16", "int32", "int8"):
+        few = (x * 100).to(getattr(torch, dtype))
+        run = by_blocks(scan(text="y[i] = max(j, x[j])", types={"x, y": dtype}), 256)
+        assert torch.equal(run.executor("cuda")(x=few), few.cummax(0).values)
     flag = torch.rand(300_001, device="cuda") < 0.01
     text = "y[i] = reduce(segmented(sum), j, x[j], flag[j])"
     types = {"x": "int32", "y": "int64", "flag": "bool"}

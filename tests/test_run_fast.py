@@ -553,10 +553,10 @@ def test_what_must_hold_zeros_is_cleared_before_each_launch(
     bound()
     bound()
     assert [one[3] for one in cleared] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert [one[1] for one in cleared] == [4, 4 * 4] * 4
+    assert [one[1] for one in cleared] == [4, 4 * 8] * 4
     assert [one[2] for one in cleared] == [0] * 4 + [7] * 4
     for one, (tickets, flags) in zip(
         gpu.launches, zip(cleared[::2], cleared[1::2], strict=True), strict=True
     ):
-        assert (one.values["tickets"], one.values["acc_flags"]) == (tickets[0], flags[0])
-        assert len({one.values[name] for name in ("acc_flags", "acc_aggregates", "y")}) == 3
+        assert (one.values["tickets"], one.values["acc_tiles"]) == (tickets[0], flags[0])
+        assert len({one.values[name] for name in ("tickets", "acc_tiles", "y")}) == 3

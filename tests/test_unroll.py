@@ -142,3 +142,16 @@ def test_refusals(iname: str, why: str) -> None:
     with pytest.raises(lk.LoopkitError) as refused:
         knl.unroll(iname)
     assert why in str(refused.value)
+
+
+def test_loops_whose_length_others_bound() -> None:
+    """A loop is as long as the loops around let it be, whatever its own domain leaves open."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 8 }", "[i] -> { [j]: 0 <= j and 4*j + i < 20 }"],
+        "y[4*j + i] = 2*x[4*j + i]",
+        dtypes={"x, y": "float32"},
+    ).tag_inames("j: unr")
+    assert "for (int j = 0; j < 5; ++j)" in knl.cuda()
+    x = np.arange(20, dtype=np.float32)
+    np.testing.assert_array_equal(knl.executor("host")(x=x), 2 * x)
+    assert knl.prove().ok

@@ -33,6 +33,8 @@ _ENDS = {"Max": "max=", "Min": "min="}
 
 PUBLISH = "lk_publish"
 """The function that sets a flag behind all that its thread has written."""
+PUBLISH_WORD = "lk_publish_word"
+"""The function that stores a word of a flag and a value, for others to see."""
 
 
 def _table() -> Mapping[str, Atomic]:
@@ -63,6 +65,7 @@ def _table() -> Mapping[str, Atomic]:
             name: Atomic(sign, frozenset(kinds), (name,)) for name, (sign, kinds) in swapped.items()
         },
         PUBLISH: Atomic("=", frozenset((dt.UINT32,)), (PUBLISH,)),
+        PUBLISH_WORD: Atomic("=", frozenset((dt.UINT64,)), (PUBLISH_WORD,)),
     }
 
 

@@ -40,9 +40,13 @@ ON_COMPLEX = frozenset(
 
 SHUFFLES = frozenset(("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"))
 """Functions by which the lanes of a warp exchange values."""
-ADDRESS = np.dtype((np.void, 8))
-"""The type of ``&x[i]``, of a cell of 32 bits: what takes one is a function of flags."""
-ON_FLAGS = {"lk_await": (ADDRESS,), "atomicAdd": (ADDRESS, dt.UINT32)}
+ADDRESSES = {kind: np.dtype((np.void, kind.itemsize)) for kind in (dt.UINT32, dt.UINT64)}
+"""The type of ``&x[i]`` by that of the cell: what takes one is a function of flags."""
+ON_FLAGS = {
+    "lk_await": (ADDRESSES[dt.UINT32],),
+    "atomicAdd": (ADDRESSES[dt.UINT32], dt.UINT32),
+    "lk_await_word": (ADDRESSES[dt.UINT64],),
+}
 """Functions of a cell that other blocks change, which give what stands or stood there."""
 
 VOTES = {"__any_sync": "any", "__all_sync": "all"}
@@ -78,7 +82,25 @@ def _flag(name: str, args: list[dt.DType]) -> Result | None:
         return dt.UINT32, ()
     if ON_FLAGS.get(name) != tuple(args):
         return None
-    return dt.UINT32, ((name,) if name.startswith("lk_") else ())
+    found = dt.UINT64 if args[0] == ADDRESSES[dt.UINT64] else dt.UINT32
+    return found, ((name,) if name.startswith("lk_") else ())
+
+
+def has_room_for_flag(dtype: dt.DType) -> bool:
+    """Whether a value and a flag fit into one word, which is stored and loaded as a whole."""
+    return not dt.components_of(dtype) and dtype.itemsize <= dt.UINT32.itemsize
+
+
+def _word(name: str, args: list[dt.DType]) -> Result | None:
+    """``lk_flagged(flag, value)``: both in one word; ``lk_value<float>(word)``: what is in it."""
+    if name == "lk_flagged" and len(args) == 2:
+        fits = args[0] == dt.UINT32 and has_room_for_flag(args[1])
+        return (dt.UINT64, (name,)) if fits else None
+    plain, _, template = name.removesuffix(">").partition("<")
+    kind = TYPES.get(template)
+    if plain != "lk_value" or kind is None or args != [dt.UINT64] or not has_room_for_flag(kind):
+        return None
+    return kind, (plain,)
 
 
 def _conversion(name: str, args: list[dt.DType]) -> Result | None:
@@ -192,5 +214,5 @@ _PLAIN: dict[str, tuple[int, frozenset[dt.DType], Callable[[list[dt.DType]], dt.
 """How many arguments of which types a function takes, and what it gives for them."""
 _RULES = (
     *(_conversion, _of_complex, _divided, _ordered),
-    *(_templated, _plain, _mathematical, _shuffle, _flag),
+    *(_templated, _plain, _mathematical, _shuffle, _flag, _word),
 )

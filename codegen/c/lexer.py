@@ -20,7 +20,8 @@ from loopkit.codegen.c.tree import Number
 _TOKEN = re.compile(
     r"""\ *(?:
       (?P<number>\.?[0-9](?:[eEpP][+-]|[\w.'])*)
-    | (?P<word>(?:lk_power<[1-9][0-9]{0,3}>|lk_(?:ipow|popcount|clz|ffs|brev)<[a-z ]+>)(?=\()
+    | (?P<word>(?:lk_power<[1-9][0-9]{0,3}>
+        |lk_(?:ipow|popcount|clz|ffs|brev|value)<[a-z0-9_\ ]+>)(?=\()
         |[A-Za-z_]\w*)
     | (?P<text>"C")
     | (?P<sign><<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|

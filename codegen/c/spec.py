@@ -16,7 +16,7 @@ from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import ATOMICS
-from loopkit.codegen.c.calls import ADDRESS, CONSTANTS, result_of
+from loopkit.codegen.c.calls import ADDRESSES, CONSTANTS, result_of
 from loopkit.codegen.c.errors import ReadError, UnreadableError
 from loopkit.codegen.c.types import LITERALS, PIECES, TYPES, WHOLE, common, converts, in_registers
 
@@ -253,7 +253,7 @@ class Checker:
 
     def whole(self, expr: c.CExpression, parts: list[DType]) -> DType:
         """The same, given the types of its operands."""
-        if ADDRESS in parts and not isinstance(expr, c.Call):
+        if not isinstance(expr, c.Call) and not {*ADDRESSES.values()}.isdisjoint(parts):
             raise UnreadableError("an address is no value")
         return _TYPES[type(expr)](self, expr, parts)
 
@@ -281,8 +281,8 @@ class Checker:
             return self.truth(dtype)
         if (expr.operator == "~" and dtype in WHOLE) or expr.operator == "-":
             return in_registers(dtype)
-        if expr.operator == "&" and isinstance(expr.operand, c.Element) and dtype == dt.UINT32:
-            return ADDRESS
+        if expr.operator == "&" and isinstance(expr.operand, c.Element) and dtype in ADDRESSES:
+            return ADDRESSES[dtype]
         raise UnreadableError(f"'{expr.operator}' of {dtype_name(dtype)}")
 
     def _binary(self, expr: c.Binary, parts: list[DType]) -> DType:

@@ -219,7 +219,9 @@ class Lockstep:
         if isinstance(expr, c.Choice):
             condition = self.whole(expr.condition) != 0
             return np.where(condition, self.whole(expr.then), self.whole(expr.other))
-        if isinstance(expr, c.Unary) and expr.operator in ("~", "-"):
+        if isinstance(expr, c.Cast) and TYPES[expr.ctype] in (INT32, UINT32):
+            found = self.whole(expr.operand)
+        elif isinstance(expr, c.Unary) and expr.operator in ("~", "-"):
             value = self.whole(expr.operand)
             found = ~value if expr.operator == "~" else -value
         elif isinstance(expr, c.Binary):

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from loopkit._program import ArrayParam, Program
-from loopkit._promotion import UINT32
+from loopkit._promotion import UINT32, UINT64
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.atomics import PUBLISH
+from loopkit.codegen.c.atomics import PUBLISH, PUBLISH_WORD
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums, WrongError
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.tickets import tiles_in
@@ -44,12 +45,19 @@ class _Published:
 
 @dataclass(frozen=True)
 class _Read:
-    """What a block reads of tiles before: ``prefixes`` where a flag is ``ready``, else its own."""
+    """What a block reads of tiles before: ``prefixes`` where a flag is ``ready``, else its own.
+
+    They are one array where each flag is in one word with its value.
+    """
 
     flags: str
     ready: int
     prefixes: str
     aggregates: str
+
+    @property
+    def arrays(self) -> set[str]:
+        return {self.flags, self.prefixes, self.aggregates}
 
 
 class LookBack(Lockstep):
@@ -90,9 +98,23 @@ class LookBack(Lockstep):
             value = int(node.value.value)
             self.published.append(_Published(target.array, value, stored, node.line, earlier))
             return
+        if node.atomic == PUBLISH_WORD:
+            self.published.append(self.word(target.array, node, active))
+            return
         if node.atomic or node.operator != "=" or target.array in self.stored:
             raise self.wrong(f"'{target.array}' is changed, which other blocks may read by now")
         self.stored[target.array] = self.value(node.value, active).at(np.flatnonzero(active))
+
+    def word(self, array: str, node: c.Assign, active: Mask) -> _Published:
+        """A flag that a thread publishes in one word with a value."""
+        call = node.value
+        if not isinstance(call, c.Call) or call.function != "lk_flagged":
+            raise self.wrong("what is published is no flag with a value")
+        flag, value = call.arguments
+        if not isinstance(flag, c.Number) or self.names.type_of(value) != self.dtype:
+            raise self.wrong("what is published is no flag with a value")
+        stored = {array: self.value(value, active).at(np.flatnonzero(active))}
+        return _Published(array, int(flag.value), stored, node.line, self.read is None)
 
     def loop(self, node: c.For, active: Mask) -> None:
         """The loop over windows of tiles; others are executed."""
@@ -135,6 +157,9 @@ class LookBack(Lockstep):
             raise WrongError("a block waits for others before it has published anything", line)
         if not any(one.value == read.ready for one in self.published):
             raise WrongError("no block ever publishes what all up to it have", line)
+        others = set(self.stored) - (read.arrays - {read.flags})
+        if others:
+            raise WrongError(f"'{min(others)}' is changed, and holds no values of tiles", line)
         own = np.ones(self.columns, np.int16)
         for one in self.published:
             is_whole = one.value == read.ready
@@ -154,17 +179,18 @@ class LookBack(Lockstep):
         """Flags are cleared before each launch, and arrays have a cell for each tile of a row."""
         count = tiles_in(program, self.tile.name)
         given = {p.name: p for p in program.params if isinstance(p, ArrayParam)}
-        for name in (read.flags, read.prefixes, read.aggregates):
+        is_of_words = len(read.arrays) == 1
+        for name in sorted(read.arrays):
             param = given.get(name)
             is_flag = name == read.flags
-            dtype = UINT32 if is_flag else self.dtype
+            dtype = (UINT64 if is_of_words else UINT32) if is_flag else self.dtype
             if param is None or param.dtype != dtype or param.shape != (count,):
                 raise WrongError(f"'{name}' has no cell for each tile", line)
             if param.role != ("cleared" if is_flag else "state"):
                 raise WrongError(
                     f"no call clears '{name}'" if is_flag else f"'{name}' is not kept", line
                 )
-        if len({read.flags, read.prefixes, read.aggregates}) < 3:
+        if not is_of_words and len(read.arrays) < 3:
             raise WrongError("what tiles publish lies in one array", line)
 
 
@@ -204,6 +230,7 @@ class _Window(Lockstep):
         self.ended = np.zeros(self.threads, np.bool_)
         self.gone = False
         self.spot: c.Name | None = None
+        self.word: tuple[c.Name, str, Ints] | None = None
         self.flag: tuple[c.Name, str, Ints] | None = None
         self.ready: tuple[c.Name, int] | None = None
 
@@ -267,21 +294,33 @@ class _Window(Lockstep):
 
     def takes_flags(self, node: c.Let, active: Mask) -> bool:
         """A flag that a lane awaits, or which lanes of the warp find everything published."""
-        value = node.value
-        if isinstance(value, c.Choice) and _awaited(value.then):
-            there = self.whole(value.condition) != 0
-            if self.flag is not None or not isinstance(value.other, c.Number):
+        value, dtype = node.value, TYPES[node.ctype]
+        awaited = isinstance(value, c.Choice) and _awaited(value.then)
+        if isinstance(value, c.Choice) and awaited:
+            there, other = self.whole(value.condition) != 0, value.other
+            is_word = awaited == "lk_await_word"
+            if is_word and isinstance(other, c.Call) and other.function == "lk_flagged":
+                other = other.arguments[0]
+            if self.flag is not None or self.word is not None or not isinstance(other, c.Number):
                 raise self.wrong("flags are awaited twice")
             if (there & (self.at < 0))[active].any() or not active[self.active].all():
                 raise self.wrong("a lane awaits the flag of a tile that there is not")
-            otherwise = np.where(there, -1, int(value.other.value))
-            self.flag = c.Name(node.name), _flags(value.then), otherwise
+            if dtype != (UINT64 if is_word else UINT32):
+                raise self.wrong(f"a flag is held as {node.ctype}")
+            found = c.Name(node.name), _flags(value.then), np.where(there, -1, int(other.value))
+            self.word, self.flag = (found, None) if is_word else (None, found)
+            return True
+        if self.word is not None and value == _flag_in(self.word[0]):
+            if dtype != UINT32:
+                raise self.wrong(f"a flag is held as {node.ctype}")
+            self.flag = c.Name(node.name), *self.word[1:]
             return True
         if isinstance(value, c.Call) and value.function == "__ballot_sync":
             mask, test = value.arguments
             self.gathered(mask, active)
             level = self.level(test)
-            if self.ready is not None or level is None or not active[self.active].all():
+            is_for_all = bool(active[self.active].all()) and dtype == UINT32
+            if self.ready is not None or level is None or not is_for_all:
                 raise self.wrong("lanes do not agree on who finds everything published")
             self.ready = c.Name(node.name), level
             return True
@@ -319,27 +358,55 @@ class _Window(Lockstep):
                     return (self.highest > self.lane).astype(np.int64)
         return super().whole(expr)
 
+    def is_value(self, expr: c.CExpression) -> bool:
+        return self.is_in_word(expr) or super().is_value(expr)
+
+    def is_in_word(self, expr: c.CExpression) -> bool:
+        """Whether an expression is the value in the word that a lane awaited."""
+        if self.word is None or not isinstance(expr, c.Call):
+            return False
+        return expr.function.startswith("lk_value<") and expr.arguments == (self.word[0],)
+
     def is_whole(self, expr: c.CExpression) -> bool:
         known = {self.spot, self.flag and self.flag[0], self.ready and self.ready[0]}
         parts = (p for p in c.walk(expr) if isinstance(p, (c.Name, c.Element, c.Call)))
         return all(isinstance(p, c.Name) and (p in known or p.name in self.integers) for p in parts)
 
     def value(self, expr: c.CExpression, active: Mask) -> Sums:
+        if self.is_in_word(expr):
+            return self.in_word(expr, active)
         if isinstance(expr, c.Choice) and self.level(expr.condition) is not None:
-            return self.found(expr, active)
+            return self.chosen(expr, active)
         return super().value(expr, active)
 
-    def found(self, expr: c.Choice, active: Mask) -> Sums:
-        """What a tile has published, as its flag says."""
+    def in_word(self, expr: c.CExpression, active: Mask) -> Sums:
+        """What a tile has published together with its flag."""
+        if self.ready is None or self.word is None:
+            raise self.wrong(
+                "a value is taken before lanes agree on who finds everything published"
+            )
+        if self.names.type_of(expr) != self.dtype:
+            raise self.wrong("a value is taken for one of another type")
+        array = self.word[1]
+        return self.found(_Read(array, self.ready[1], array, array), active)
+
+    def chosen(self, expr: c.Choice, active: Mask) -> Sums:
+        """What a tile has published in one of two arrays, as its flag says."""
         level, then, other = self.level(expr.condition), expr.then, expr.other
         assert self.flag is not None and level is not None
-        if self.ready is None or level != self.ready[1]:
+        if self.ready is None or level != self.ready[1] or self.word is not None:
             raise self.wrong("flags are taken for something else than lanes agreed on")
         if not isinstance(then, c.Element) or not isinstance(other, c.Element):
             raise self.wrong("what a tile has published is not read")
-        read = _Read(self.flag[1], level, then.array, other.array)
-        if self.reads not in (None, read) or {then.indices, other.indices} != {(self.spot,)}:
+        if {then.indices, other.indices} != {(self.spot,)}:
             raise self.wrong("what another tile has published is read")
+        return self.found(_Read(self.flag[1], level, then.array, other.array), active)
+
+    def found(self, read: _Read, active: Mask) -> Sums:
+        """What tiles have published, as their flags say."""
+        if self.reads not in (None, read):
+            raise self.wrong("what another tile has published is read")
+        assert self.flag is not None
         self.reads = read
         is_awaited = (self.flag[2] == -1) & (self.at >= 0)
         if (active & ~is_awaited).any():
@@ -377,8 +444,15 @@ class _Window(Lockstep):
             raise self.wrong(f"a block adds up other things than the {left} tiles before, {known}")
 
 
-def _awaited(expr: c.CExpression) -> bool:
-    return isinstance(expr, c.Call) and expr.function == "lk_await"
+def _awaited(expr: c.CExpression) -> str:
+    """The function that waits for a flag; "" where none does."""
+    is_it = isinstance(expr, c.Call) and expr.function in ("lk_await", "lk_await_word")
+    return expr.function if is_it and isinstance(expr, c.Call) else ""
+
+
+def _flag_in(word: c.Name) -> c.CExpression:
+    """The flag of a word with a value."""
+    return c.Cast("unsigned int", c.Binary(">>", word, c.Number(32, "int")))
 
 
 def _flags(expr: c.CExpression) -> str:

@@ -15,6 +15,7 @@ from loopkit._cached import memoised
 from loopkit._costs.warps import turns_of_touches
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._promotion import UINT32
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import SHUFFLES, VOTES
@@ -68,14 +69,16 @@ class _Counting(Lockstep):
         for node in nodes:
             if isinstance(node, c.For) and _is_of_tiles(node):
                 self.run(node.body, active)
-            elif isinstance(node, c.Let) and _is_of_tiles(node):
-                self.integers[node.name] = self.lane
             elif isinstance(node, c.Let) and _awaits(node.value):
-                self.total["looked_at"] += int(active.sum()) * TYPES[node.ctype].itemsize
-                self.integers[node.name] = np.full(self.threads, PREFIX)
+                size = TYPES[node.ctype].itemsize
+                self.total["looked_at"] += int(active.sum()) * size
+                flag = PREFIX << 32 if size > UINT32.itemsize else PREFIX
+                self.integers[node.name] = np.full(self.threads, flag)
             elif isinstance(node, c.Let) and isinstance(node.value, c.Call):
                 self.total["shuffles"] += self._warps(active)
                 self.integers[node.name] = np.zeros(self.threads, np.int64)
+            elif isinstance(node, c.Let) and not self.is_whole(node.value):
+                self.integers[node.name] = self.lane  # the place of a tile
             elif not isinstance(node, c.Break):
                 super().run((node,), active)
 
@@ -83,11 +86,13 @@ class _Counting(Lockstep):
         if isinstance(expr, c.Element) and self.names.places[expr.array] == "global":
             self.total["looked_at"] += int(active.sum()) * self.size
             return self.nothing(is_known=True)
+        if _is_in_word(expr):
+            return self.nothing(is_known=True)
         return super().value(expr, active)
 
     def is_value(self, expr: c.CExpression) -> bool:
         is_global = isinstance(expr, c.Element) and self.names.places[expr.array] == "global"
-        return is_global or super().is_value(expr)
+        return is_global or _is_in_word(expr) or super().is_value(expr)
 
     def assign(self, node: c.Assign, active: Mask) -> None:
         target = node.target
@@ -139,14 +144,19 @@ class _Counting(Lockstep):
                 self.total.update(requests_stored=1, wavefronts_stored=passes)
 
 
-def _is_of_tiles(node: c.For | c.Let) -> bool:
-    """Whether a loop is over windows of tiles, or a constant the place of one."""
+def _is_of_tiles(node: c.For) -> bool:
+    """Whether a loop is over windows of tiles."""
     parts = (p for expr in c.expressions(node) for p in c.walk(expr))
     return any(isinstance(part, c.Cast) for part in parts)
 
 
 def _awaits(expr: c.CExpression) -> bool:
-    return any(isinstance(p, c.Call) and p.function == "lk_await" for p in c.walk(expr))
+    waits = ("lk_await", "lk_await_word")
+    return any(isinstance(p, c.Call) and p.function in waits for p in c.walk(expr))
+
+
+def _is_in_word(expr: c.CExpression) -> bool:
+    return isinstance(expr, c.Call) and expr.function.startswith("lk_value<")
 
 
 def _passes(addresses: Mapping[int, int], size: int, *, is_write: bool) -> int:

@@ -12,18 +12,29 @@ from typing import Any
 
 from refusals.case import do
 
+import loopkit as lk
 from faults.collectives import Nodes, number
 from faults.kernels import make
 from faults.planting import Patch, fault
 from faults.thread_scans import every, made, prefix
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.atomics import PUBLISH
+from loopkit.codegen.c.atomics import PUBLISH, PUBLISH_WORD
 
 CHAIN = (
     do("realize_reduction", force_scan=True, by="lookback"),
     do("split_iname", "i", 64, outer_tag="g.0", inner_tag="l.0"),
 )
 Change = Callable[[Any], Any]
+
+
+def wide() -> Any:
+    """The running sum of a vector of numbers that leave no room for a flag in one word."""
+    return lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "y[i] = sum(j, x[j])",
+        dtypes={"x, y": "float64"},
+        assumptions="n >= 1",
+    )
 
 
 def nodes_of(kind: type, change: Change) -> Callable[[Nodes], Nodes]:
@@ -56,7 +67,19 @@ def flagged_first(node: c.If) -> c.If:
 
 def published(change: Callable[[c.Assign], c.Assign]) -> Callable[[Nodes], Nodes]:
     """What is published is published otherwise."""
-    return nodes_of(c.Assign, lambda node: change(node) if node.atomic == PUBLISH else node)
+    ways = (PUBLISH, PUBLISH_WORD)
+    return nodes_of(c.Assign, lambda node: change(node) if node.atomic in ways else node)
+
+
+def flagged(change: Callable[[c.CExpression, c.CExpression], tuple[c.CExpression, ...]]) -> Any:
+    """What is published in a word is another flag, or another value."""
+
+    def changed(node: c.Assign) -> c.Assign:
+        assert isinstance(node.value, c.Call)
+        arguments = change(*node.value.arguments)
+        return dataclasses.replace(node, value=c.Call("lk_flagged", arguments))
+
+    return published(changed)
 
 
 def uint(value: int) -> c.Number:
@@ -113,7 +136,30 @@ FAULTS: dict[str, Callable[[Nodes], Nodes]] = {
     ),
     "what tiles before have is read with no barrier": lambda nodes: (*nodes[:-2], nodes[-1]),
 }  # fmt: skip
-for name, change in FAULTS.items():
+WORD = c.Element("acc_tiles", (AT,))
+WORDS: dict[str, Callable[[Nodes], Nodes]] = {
+    "a word is stored as others are": published(lambda node: dataclasses.replace(node, atomic="")),
+    "a word is read with no wait": expressions(
+        c.Call("lk_await_word", (c.Unary("&", WORD),)), WORD
+    ),
+    "a word's aggregate is flagged as a prefix": flagged(lambda _, value: (uint(2), value)),
+    "a word's prefix is flagged as an aggregate": flagged(lambda _, value: (uint(1), value)),
+    "a word has a flag and no value": flagged(lambda flag, _: (flag, c.Number(0.0, "float"))),
+    "a word has the value of the tile alone": flagged(lambda flag, _: (flag, c.Name("acc"))),
+    "words are in one place": published(at_zero),
+    "a word is taken for a whole number": every(
+        c.Call,
+        lambda expr: (
+            c.Call("lk_value<int>", expr.arguments) if expr.function == "lk_value<float>" else expr
+        ),
+    ),
+    "the flag is sought in the value": expressions(
+        c.Cast("unsigned int", c.Binary(">>", c.Name("acc_word"), number(32))),
+        c.Cast("unsigned int", c.Name("acc_word")),
+    ),
+}  # fmt: skip
+PLANTED = [*((wide, *one) for one in FAULTS.items()), *((prefix, *one) for one in WORDS.items())]
+for base, name, change in PLANTED:
     patch = made("scan", change)
     sound: list[str] = []
 
@@ -124,7 +170,7 @@ for name, change in FAULTS.items():
 
     fault(
         f"lookback: {name}",
-        prefix,
+        base,
         None,
         patch,
         chain=CHAIN,
@@ -226,7 +272,7 @@ def places(kernel: Any) -> str | None:
     found = (
         "&tickets[blockIdx.y]" in source,
         "row = (long long)gridDim.x * blockIdx.y;" in source,
-        source.count("[row + tile]") == 4 and source.count("[row + acc_at]") == 3,
+        source.count("[row + tile]") == 2 and source.count("[row + acc_at]") == 1,
         (1,) not in {p.shape for p in program.params if getattr(p, "is_state", False)},
     )
     return None if all(found) else "rows find what other rows have left"

@@ -90,6 +90,7 @@ def how(kernel: lk.Kernel, *call: object, **arguments: object) -> str:
         (matmul, ("rename_iname", "i", "row"), {}),
         (matmul, ("tag_inames", {"i": "g.0", "j": "g.1"}), {}),
         (matmul, ("assume", "n >= 4"), {}),
+        (matmul, ("prioritize_loops", "k,i,j"), {}),
         (scaled, ("map_domain", "{ [i, j] -> [d, i2]: d = i + j and i2 = i }"), {}),
         (tiled, ("tag_inames", {"k_inner": "unr"}), {}),
         (running, ("split_iname", "i", 8), {}),
@@ -110,7 +111,8 @@ def test_in_part(array: str) -> None:
 
 
 def test_as_a_whole() -> None:
-    assert how(matmul(), "prioritize_loops", "k,i,j") == "whole"
+    rows = matmul().split_iname("i", 16).privatize_temporaries_with_inames("i_inner")
+    assert how(rows, "unprivatize_temporaries_with_inames", "i_inner") == "whole"
 
 
 def cut_short(kernel: lk.Kernel) -> Change:

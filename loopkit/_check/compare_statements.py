@@ -77,12 +77,14 @@ class Differences:
 class StatementComparison:
     """Compares expressions of one statement before a step, and after it: ``at`` of ``new``.
 
-    ``values`` are the old inames in terms of new ones.
+    ``values`` are the old inames in terms of new ones.  Of arrays that are ``widened``, so many
+    first indices are compared.
     """
 
     values: Mapping[str, Expression]
     new: Model
     at: Instance
+    widened: Mapping[str, int] = field(default_factory=dict)
     changes: Differences = field(default_factory=Differences)
 
     def statements(self, old: Statement, new: Statement) -> None:
@@ -93,13 +95,13 @@ class StatementComparison:
             old.operation == new.operation
             and old.kind == new.kind
             and old.written == new.written
-            and len(old.write[1]) == len(new.write[1])
+            and len(old.write[1]) == len(self.indices(new.write))
             and len(old.predicates) == len(new.predicates)
         )
         if not is_same:
             self.changes.more = True
             return
-        for a, b in zip(old.write[1], new.write[1], strict=True):
+        for a, b in zip(old.write[1], self.indices(new.write), strict=True):
             if not self.same_index(substitute(a, self.values), b):
                 self.changes.more = True
         for a, b in zip(old.predicates, new.predicates, strict=True):
@@ -135,9 +137,14 @@ class StatementComparison:
         (self.changes.kept if is_same else self.changes.others).add(id(new))
         return is_same
 
+    def indices(self, access: Access) -> tuple[Expression, ...]:
+        """The indices of an access, without those that are new."""
+        return access[1][: self.widened.get(access[0])]
+
     def reads(self, mine: Access, its: Access) -> bool:
-        return (mine[0], len(mine[1])) == (its[0], len(its[1])) and all(
-            self.same_index(a, b) for a, b in zip(mine[1], its[1], strict=True)
+        indices = self.indices(its)
+        return (mine[0], len(mine[1])) == (its[0], len(indices)) and all(
+            self.same_index(a, b) for a, b in zip(mine[1], indices, strict=True)
         )
 
     def are_integers(self, *both: Expression) -> bool:

@@ -95,6 +95,9 @@ def accesses_of(
 ) -> list[StepAccess]:
     """All accesses of an array that some statement writes, by those that access it."""
     found = []
+    # At the new indices of one that has more axes now fewer meet than did.
+    before, after = (model.array(array).shape or () for model in (old, new))
+    is_wide = len(after) > len(before)
     for number, pair in enumerate(pairs):
         place = (
             pair.old.inames,
@@ -111,9 +114,10 @@ def accesses_of(
         if pair.new.written == array:
             found.append(StepAccess(number, pair, array, pair.new.write[1], True, place))
         # What is read now in place of something else is asked of the whole proof.
-        for name, indices in dict.fromkeys(reads_of(old, pair.old)):
+        reads = reads_of(new, pair.new) if is_wide else reads_of(old, pair.old)
+        for name, indices in dict.fromkeys(reads):
             if name == array:
-                mine = tuple(substitute(i, pair.values) for i in indices)
+                mine = indices if is_wide else tuple(substitute(i, pair.values) for i in indices)
                 found.append(StepAccess(number, pair, array, mine, False, place))
     return found
 

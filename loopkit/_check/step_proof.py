@@ -8,7 +8,8 @@ takes no look at where values come from, and it holds for most steps.  Where it
 does not, nothing is wrong yet: the whole proof is asked for.
 
 Statements that only move data may be new, and reads may be replaced.  Then the
-whole proof is asked for of these alone: see :class:`Obligations`.
+whole proof is asked for of these alone: see :class:`Obligations`.  Temporaries may have more
+axes than before, where each read finds at the new indices what it is to see.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from loopkit._check.instance_maps import Lineage
 from loopkit._check.specialised import is_specialised
 from loopkit._check.step_accesses import StatementPair, same_domains
 from loopkit._check.step_order import StepOrder
+from loopkit._check.step_values import KeptValues
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._launches import is_one_launch
+from loopkit._nodes import Expression
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, equal, intersection
 from loopkit._same import key_of, same
@@ -91,11 +94,18 @@ class StepProof:
         changes = {name: self.changes(pair) for name, pair in self.pairs.items()}
         if any(c.more for c in changes.values()):
             return None
+        if not all(self.keeps_cells(name, order.values) for name in self.widened):
+            return None
         reordered = order.reordered()
         readers = None if reordered is None else self.readers(reordered)
         if reordered is None or readers is None:
             return None
-        changed = {name: c for name, c in changes.items() if c.reads}
+        wide = self.widened.keys()
+        changed = {
+            name: c
+            for name, c in changes.items()
+            if c.reads or not wide.isdisjoint(self.new.statement[name].names)
+        }
         if not changed.keys() <= self.lineage.image_of.keys():
             return None
         # Statements may share nodes: what changed in one counts as unchanged in none.
@@ -105,7 +115,7 @@ class StepProof:
         return Obligations(
             frozenset(changed) - whole,
             frozenset(self.moves) | (readers - whole),
-            self.new_arrays,
+            self.new_arrays | wide,
             frozenset(kept - others),
             whole,
             reordered,
@@ -158,6 +168,8 @@ class StepProof:
             if its != temporary and alone and is_one_launch(new):
                 # In a launch of blocks of one thread, tags alone decide where it lies.
                 its = replace(its, address_space=temporary.address_space)
+            if its.name in self.widened:
+                its = replace(its, shape=temporary.shape)
             if its != temporary:
                 return False
         if not set(old.assertions) <= set(new.assertions):
@@ -165,6 +177,42 @@ class StepProof:
         return old.assumptions is new.assumptions or bool(
             new.assumptions.set.is_subset(old.assumptions.set)
         )
+
+    @cached_property
+    def widened(self) -> dict[str, int]:
+        """Temporaries that have more axes now, behind so many that they had."""
+        found: dict[str, int] = {}
+        for temporary in self.old.kernel.temporaries:
+            name, count = temporary.name, len(temporary.shape)
+            its = self.new.kernel.temporary_by_name.get(name)
+            if its is None or len(its.shape) <= count or its.shape[:count] != temporary.shape:
+                continue
+            laid_out = (its.dim_tags, its.padding, its.swizzles, its.base_storage, its.initializer)
+            is_plain = not any(laid_out) and not its.is_running
+            bounds = name in self.old.bounded_by or name in self.new.bounded_by
+            # Threads that combine parts of it, or have it apart, are another matter.
+            combined = self.old.combined_axes(name) or self.new.combined_axes(name)
+            is_there = {*self.old.copy_axes(name)} == {*self.new.copy_axes(name)}
+            if is_plain and is_there and not (bounds or combined):
+                found[name] = count
+        return found
+
+    def keeps_cells(self, name: str, values: KeptValues) -> bool:
+        """Whether all that is read of a widened temporary was written at the same new indices.
+
+        Then what is seen is what was: who writes such a cell wrote the old one, and the last one
+        to do so is still the last.
+        """
+        told: dict[str, tuple[Expression, ...]] = {}
+        rank = len(self.new.kernel.temporary_by_name[name].shape)
+        for statement in self.new.kernel.statements:
+            mine = {i for n, i in statement.accesses if n == name}
+            ends = {i[self.widened[name] :] for i in mine}
+            if len(ends) > 1 or any(len(i) != rank for i in mine):
+                return False
+            if ends:
+                told[statement.id] = ends.pop()
+        return values.are_kept_at(name, told)
 
     @cached_property
     def moves(self) -> set[str]:
@@ -203,6 +251,8 @@ class StepProof:
         """Whether several statements may run what one ran, or the order of the text is another."""
         if self.change.fixed or self.change.merges or self.change.moves or not self.pairs:
             return False
+        if self.widened:
+            return False
         return [t.old.id for t in self.pairs.values()] != [s.id for s in self.old.kernel.statements]
 
     def statements_match(self) -> bool:
@@ -236,7 +286,7 @@ class StepProof:
 
     def changes(self, pair: StatementPair) -> Differences:
         """How the expressions of a statement changed."""
-        comparison = StatementComparison(pair.values, self.new, pair.at)
+        comparison = StatementComparison(pair.values, self.new, pair.at, self.widened)
         comparison.statements(pair.old, pair.new)
         return comparison.changes
 

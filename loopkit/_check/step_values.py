@@ -7,7 +7,7 @@ step, which was proven.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pymbolic.primitives as prim
 
@@ -16,6 +16,7 @@ from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.step_accesses import reads_of, uses_of
 from loopkit._check.step_axes import StepAxes
+from loopkit._expression import variable_names
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import model_of
@@ -96,6 +97,22 @@ class KeptValues:
                     if here != there or not {*here} <= same:
                         return False
         return True
+
+    def are_kept_at(self, name: str, told: Mapping[str, Sequence[Expression]]) -> bool:
+        """Whether all that is read was written where some expressions had the values they have.
+
+        ``told`` are those of each statement that uses the temporary.
+        """
+        inames = self.injectivity.inames
+        return any(
+            all(
+                told[image.statement] == told[source.statement]
+                and all(variable_names(e) & inames <= same for e in told[source.statement])
+                for image, writers in self.agreements(known, name)
+                for source, same in writers
+            )
+            for known in self.known_of(name)
+        )
 
     def is_set_anew(self, known: Lineage, name: str, axes: Sequence[Axis]) -> bool:
         """Whether each iteration of outermost loops sets what it reads, on the axes that these say.

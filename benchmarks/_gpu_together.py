@@ -1,4 +1,4 @@
-"""The cases of `gpu.py` in which threads work together: sums, scans, softmax, sparse rows.
+"""The cases of `gpu.py` in which threads work together: sums, scans, sorting, sparse rows.
 
 Each is made for a size and a device, so that everything but the time can be tried without a GPU.
 """
@@ -17,6 +17,7 @@ import loopkit as lk
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
 import argmin
+import bitonic
 import full_sum
 import histogram
 import layernorm
@@ -231,6 +232,27 @@ def vector_scan(n: int, on: str) -> Case:
     )
 
 
+def rows_sort(n: int, size: int, on: str) -> Case:
+    """Rows as long as a power of two, 1,024 at most: each is sorted in shared memory."""
+    # Few different numbers: some are equal.
+    x, y = torch.randint(-999, 1000, (n, size), device=on).float(), torch.empty(n, size, device=on)
+    kernels = {f"{size} threads a row, rows of {size}": bitonic.by_blocks(size)}
+    return Case(
+        "sorting rows",
+        f"{n} x {size}",
+        1e-9 * n * size,
+        "G numbers/s",
+        kernels,
+        (*kernels,),
+        {"x": x, "y": y},
+        "y",
+        lambda got: float((got != x.sort(1).values).sum()),
+        0.0,
+        ("torch, any size",),
+        {"torch, any size": returning(lambda: torch.sort(x, 1).values, "torch.sort")},
+    )
+
+
 def bins(n: int, on: str) -> Case:
     values = torch.randint(0, histogram.BINS, (n,), device=on, dtype=torch.int32)
     counts = torch.zeros(histogram.BINS, dtype=torch.int32, device=on)
@@ -308,6 +330,7 @@ def sparse(n: int, m: int, length: int, on: str) -> Case:
         return error(got, wanted)
 
     kernels = {f"{name}, any size": knl for name, knl in spmv.make().items() if name != "plain"}
+    kernels["16 lanes a row, any size"] = by_warps(spmv.plain(), "k", rows=8, lanes=16)
     return Case(
         "sparse matrix times vector",
         f"{n} x {m}, about {length} a row",
@@ -332,6 +355,7 @@ CASES = {
     "scan-rows": lambda quick: rows_scan(4096, 4096, "cuda"),
     "scan-vector": lambda quick: vector_scan(2**24, "cuda"),
     "scan-long-vector": lambda quick: vector_scan(2**24 if quick else 2**28, "cuda"),
+    "sort-rows": lambda quick: rows_sort(2**12 if quick else 2**16, 1024, "cuda"),
     "histogram": lambda quick: bins(2**25 if quick else 2**28, "cuda"),
     "scatter": lambda quick: deposit(2**20 if quick else 2**25, 2048, "cuda"),
     "spmv-short": lambda quick: sparse(2**18 if quick else 2**21, 2**18, 16, "cuda"),

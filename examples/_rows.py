@@ -14,10 +14,13 @@ def by_blocks(kernel: lk.Kernel, inames: Iterable[str], threads: int = 256) -> l
     return kernel.tag_inames("i: g.0")
 
 
-def by_warps(kernel: lk.Kernel, inames: Iterable[str], rows: int = 4) -> lk.Kernel:
-    """A warp for each row ``i``, and so many rows a block: no thread waits at a barrier."""
+def by_warps(kernel: lk.Kernel, inames: Iterable[str], rows: int = 4, lanes: int = 32) -> lk.Kernel:
+    """A warp for each row ``i``, and so many rows a block: no thread waits at a barrier.
+
+    With 8 or 16 ``lanes`` a row, several rows share a warp: where rows are short, few idle.
+    """
     for iname in inames:
-        kernel = kernel.split_iname(iname, 32, inner_tag="l.0")
+        kernel = kernel.split_iname(iname, lanes, inner_tag="l.0")
     return kernel.split_iname("i", rows, outer_tag="g.0", inner_tag="l.1")
 
 

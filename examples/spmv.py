@@ -48,10 +48,11 @@ def by_threads(threads: int = 128) -> lk.Kernel:
 
 
 def make() -> dict[str, lk.Kernel]:
-    """The text; a thread, a warp, or a block for each row, whose threads read neighbours."""
+    """The text; a thread, some lanes, a warp, or a block for each row: they read neighbours."""
     return {
         "plain": plain(),
         "a thread a row": by_threads(),
+        "8 lanes a row": by_warps(plain(), "k", rows=16, lanes=8),
         "a warp a row": by_warps(plain(), "k"),
         "a block a row": by_blocks(plain(), "k", threads=128),
     }

@@ -13,8 +13,8 @@ import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 NAMES = (
-    *("softmax", "layernorm", "sum", "argmin", "scan-rows", "scan-vector", "histogram", "scatter"),
-    *("spmv-short", "spmv-long"),
+    *("softmax", "layernorm", "sum", "argmin", "scan-rows", "scan-vector"),
+    *("scan-long-vector", "sort-rows", "histogram", "scatter", "spmv-short", "spmv-long"),
 )
 
 
@@ -52,6 +52,8 @@ def makers() -> dict[str, Callable[[], Any]]:
         "argmin": lambda: made.rows_argmin(5, 301, "cpu"),
         "scan-rows": lambda: made.rows_scan(3, 2301, "cpu"),
         "scan-vector": lambda: made.vector_scan(9001, "cpu"),
+        "scan-long-vector": lambda: made.vector_scan(12001, "cpu"),
+        "sort-rows": lambda: made.rows_sort(3, 32, "cpu"),
         "histogram": lambda: made.bins(5001, "cpu"),
         "scatter": lambda: made.deposit(700, 9, "cpu"),
         "spmv-short": lambda: made.sparse(130, 40, 4, "cpu"),

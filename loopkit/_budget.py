@@ -252,6 +252,8 @@ def _bound(
         outside = _turns.glances, _turns.sets_apart
         if before and before <= operations:
             operations = before
+            # A glance counts what is kept: where that has budgets of its own, it decides nothing.
+            _turns.glances |= glances and outside[1]
         else:
             _turns.glances = glances
         if sets_apart is not None:

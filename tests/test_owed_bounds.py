@@ -48,6 +48,23 @@ def test_whoever_makes_code_asks() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("settled", "left"),
+    [("n >= 0", ["y", "x"]), ("n <= m", ["x"]), ("n <= 16", ["y"]), ("n <= m and n <= 16", [])],
+)
+def test_fault_nobody_asks_and_the_proof_still_finds_it(
+    monkeypatch: pytest.MonkeyPatch, settled: str, left: list[str]
+) -> None:
+    """The proof of the program knows nothing of what a kernel owes."""
+    monkeypatch.setattr("loopkit.codegen.lower.check_settled", lambda _: None)
+    knl = padded(owe_bounds=True, assumptions=settled).split_iname("i", 4, inner_tag="l.0")
+    for text in (False, True):
+        proof = knl.prove(text=text)
+        assert [f.kind for f in proof.findings] == ["bounds"] * len(left)
+        assert [f.what.split(" leaves")[0].split()[-1] for f in proof.findings] == left
+        assert proof.ok == (not left)
+
+
 @pytest.mark.host
 def test_settled_by_assumptions_and_numbers() -> None:
     knl = padded(owe_bounds=True).split_iname("i", 4, inner_tag="l.0", slabs=(0, 1))

@@ -27,6 +27,7 @@ from loopkit._places import decide_address_spaces
 from loopkit._poly.pairs import Instance, equal, equal_inames, intersection, unequal
 from loopkit._poly.parallel_axes import Axis, ParallelAxes
 from loopkit._poly.program_order import ProgramOrder
+from loopkit._poly.tightened import tightened
 from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 from loopkit._same import key_of
@@ -87,7 +88,7 @@ class Model(ParallelAxes):
             condition = self.condition(predicate)
             if condition is not None:
                 found = found & condition
-        return found
+        return tightened(found, self.kernel.assumptions.set, self.kernel.sizes)
 
     def condition(self, predicate: Expression) -> isl.Set | None:
         """``{ inames, sizes : a predicate holds }``, exactly; None where data decide."""

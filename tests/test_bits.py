@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pace import timed
 
 import loopkit as lk
 from loopkit import _sets
@@ -140,3 +141,33 @@ def test_operands_with_common_bits_stay() -> None:
         "{ [i]: 0 <= i < n }", "y[i] = (i & 3) | (i & 6) | (k[i] & 8)", dtypes={"k, y": "int32"}
     )
     assert "i & 3 | i & 6" in str(knl)
+
+
+#: Masks with gaps, so that each has a quotient for each end of its runs.
+GAPS = ("(j & 5) != 1", "(j & 21) != 5", "(j & 85) != 17", "(j & 85) == 17")
+
+
+@pytest.mark.parametrize("where", ["condition", "domain"])
+@pytest.mark.parametrize("condition", GAPS)
+def test_masks_with_gaps_are_decided_soon(where: str, condition: str) -> None:
+    """How far ``j ^ 21`` reaches is a number, however many parts the set of it has."""
+    said = condition.replace("==", "=")
+    inside = f" and {said}" if where == "domain" else ""
+    line = "y[j] = x[j ^ 21]"
+    text = f"if {condition}\n{line}\nend" if where == "condition" else line
+
+    def scheduled() -> lk.Kernel:
+        domain = f"{{ [j]: 0 <= j < 256{inside} }}"
+        knl = lk.make_kernel(domain, text, dtypes={"x, y": "float32"})
+        return knl.split_iname("j", 32, outer_tag="g.0", inner_tag="l.0")
+
+    knl, taken = timed(scheduled)
+    assert taken < 0.5
+    assert knl.prove().ok
+    ran = [j for j in range(256) if eval(condition, {"j": j})]
+    assert knl.arg_by_name["x"].shape == (1 + max(j ^ 21 for j in ran),)
+    x = np.arange(256, dtype="f4")[: knl.arg_by_name["x"].shape[0]]
+    y = np.zeros(knl.arg_by_name["y"].shape, "f4")
+    due = y.copy()
+    due[ran] = [j ^ 21 for j in ran]
+    np.testing.assert_array_equal(knl.executor("reference")(x=x, y=y), due)

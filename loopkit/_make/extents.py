@@ -24,6 +24,10 @@ def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | Non
     Each is exact wherever ``known`` holds and its part has a value, but where no min or max
     says what strides leave: there it is a number that is enough.  None where a part has no end.
     """
+    if not _sets.involved_names(graph) - {name} and not known.is_empty():
+        # Without sizes it is a number, which isl finds sooner than the parts of the set.
+        most = _sets.maximum_value(graph, prim.Variable(name))
+        return None if most is None else [most + 1]
     found: dict[Expression, None] = {}
     for piece in graph.compute_divs().coalesce().get_basic_sets():
         where = _sets.project_out(piece.to_set(), [name]) & known

@@ -245,7 +245,10 @@ class Schedule:
             if isinstance(argument, ConstantTable):
                 yield _Watched(argument.name, argument.array.copy(), None)
             elif isinstance(argument, lk.ArrayArg):
-                yield _Watched(argument.name, self.case.given[argument.name].copy(), None)
+                given = self.case.given[argument.name]
+                if argument.shape is not None and given.ndim != len(argument.shape):
+                    raise UnsupportedError("the caller has an array of other axes")
+                yield _Watched(argument.name, given.copy(), None)
         for temporary in self.kernel.temporaries:
             shape = [max(0, int(evaluate(extent, self.sizes))) for extent in temporary.shape]
             own = copies[temporary.name]

@@ -96,7 +96,7 @@ class Use:
     """One place in a statement's text where an array (or a rule) is used, and when that happens.
 
     ``domain`` holds the instances for which it does, ``around`` all of the statement where those
-    are more.
+    are more.  With ``by_data`` data decide which of these they are.
     """
 
     statement: Statement
@@ -104,6 +104,7 @@ class Use:
     text: str
     domain: isl.Set
     around: isl.Set | None = None
+    by_data: bool = False
 
 
 def iname_ranges(kernel: Kernel, inames: Sequence[str]) -> dict[str, Range]:
@@ -244,7 +245,8 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
             raise FootprintError(
                 f"index {to_text(index)} of {use.text} is not affine in inames and sizes, nor "
                 "near to what is",
-                "`within` can leave this access out",
+                "uses of a rule go together where what is not affine is one term in all of them, "
+                "as in f(i*n + j) and f(i*n + j + 1); `within` can leave this access out",
             )
         hulls.append(near)
     first = hulls[0]

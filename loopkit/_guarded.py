@@ -117,6 +117,11 @@ def where_all_hold(guards: Iterable[Expression], integers: Collection[str]) -> i
     return result
 
 
+def are_decided(guards: Iterable[Expression], integers: Collection[str]) -> bool:
+    """Whether sets know where all guards hold."""
+    return all(decided(part, integers) is not None for g in guards for part in conjuncts(g))
+
+
 def decided(guard: Expression, integers: Collection[str]) -> isl.Set | None:
     """Exactly where a guard holds; None where data decide, or it is not affine."""
     if not variable_names(guard) <= frozenset(integers):

@@ -232,7 +232,7 @@ def total(parts: Iterable[Linear], *, with_zeros: bool = False) -> Linear:
 @remembered(1 << 12)
 def linear(expr: Expression) -> Linear:
     """``expr`` as a linear form; raises :class:`NotAffineError` where it is none."""
-    if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):
+    if _is_whole(expr):
         return Linear({}, int(expr))
     if isinstance(expr, prim.Variable):
         return Linear({expr: 1})
@@ -252,6 +252,22 @@ def linear(expr: Expression) -> Linear:
     if bits is None:
         raise NotAffineError(expr)
     return linear(bits)
+
+
+def linear_in_parts(expr: Expression) -> Linear:
+    """``expr`` as a linear form; what is affine in nothing is an atom of it, such as ``i*n``."""
+    if isinstance(expr, prim.Sum):
+        return total(map(linear_in_parts, expr.children))
+    if isinstance(expr, prim.Product) and sum(not _is_whole(f) for f in expr.children) == 1:
+        return product(map(linear_in_parts, expr.children), expr)
+    try:
+        return linear(expr)
+    except NotAffineError:
+        return Linear({expr: 1})
+
+
+def _is_whole(expr: Expression) -> bool:
+    return isinstance(expr, (int, np.integer)) and not isinstance(expr, bool)
 
 
 def plain_terms(expr: Expression) -> frozenset[str]:

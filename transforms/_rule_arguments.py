@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit import _expression
+from loopkit import _expression, _sets
 from loopkit._footprint import Use
 from loopkit._kernel import Kernel, SubstitutionRule
+from loopkit._linear import Linear, linear_in_parts
 from loopkit._nodes import Expression, tagged_like
 from loopkit._rules import expand_in
+
+Indices = tuple[Expression, ...]
 
 
 def with_free_inames(
@@ -34,37 +37,79 @@ def with_free_inames(
 
 
 def without_data(
-    kernel: Kernel, rule: SubstitutionRule, uses: Sequence[Use]
+    kernel: Kernel, rule: SubstitutionRule, uses: Sequence[Use], swept: Collection[str]
 ) -> tuple[Kernel, SubstitutionRule]:
-    """The kernel where arguments that data decide are part of a rule, if all uses agree on them.
+    """The kernel where what is not affine in arguments is part of a rule, if all uses agree on it.
 
-    Before: f(x) := sin(a[x]), used as f(place[j])      After: f := sin(a[place[j]]), used as f
+    Before: f(x) := sin(a[x]), used as f(place[j])         After: f := sin(a[place[j]]), used as f
+    Before: f(x) := sin(a[x]), used as f(i*n + j + 1)      After: f(x) := sin(a[i*n + x]), f(j + 1)
     """
-    integers = kernel.integers
-    bound: dict[int, Expression] = {}
+    bases: dict[int, Expression] = {}
     for number in range(len(rule.arguments)):
-        values = {use.indices[number] for use in uses}
-        if all(_expression.variable_names(value) <= integers for value in values):
-            continue
-        if len(values) > 1:
-            return kernel, rule
-        bound[number] = values.pop()
-    if not bound:
+        values = dict.fromkeys(use.indices[number] for use in uses)
+        base = _base_of(list(values), kernel.integers, swept)
+        if base is not None:
+            bases[number] = base
+    if not bases:
         return kernel, rule
+
+    def rest(old: Indices, number: int) -> Expression:
+        return _apart(old[number], bases[number]) if number in bases else old[number]
+
+    given = {use.indices for use in uses}
+    gone = {n for n in bases if all(rest(old, n) == 0 for old in given)}
+    kept = [n for n in range(len(rule.arguments)) if n not in gone]
+    values_of = {
+        (name := rule.arguments[n]): base if n in gone else prim.Sum((base, prim.Variable(name)))
+        for n, base in bases.items()
+    }
     name = kernel.fresh_name(rule.name)
-    kept = [n for n in range(len(rule.arguments)) if n not in bound]
-    values_of = {rule.arguments[n]: value for n, value in bound.items()}
     expression = _expression.substitute(rule.expression, values_of)
     new = SubstitutionRule(name, tuple(rule.arguments[n] for n in kept), expression)
 
-    def use(old: tuple[Expression, ...]) -> Expression:
+    def use(old: Indices) -> Expression:
         return (
-            prim.Call(prim.Variable(name), tuple(old[n] for n in kept)) if kept else _function(new)
+            prim.Call(prim.Variable(name), tuple(rest(old, n) for n in kept))
+            if kept
+            else _function(new)
         )
 
     ids = {u.statement.id for u in uses}
     changed = _with_uses(kernel, rule.name, use, ids)
     return changed.with_(substitutions=(*changed.substitutions, new)), new
+
+
+def _base_of(
+    values: Sequence[Expression], integers: frozenset[str], swept: Collection[str]
+) -> Expression | None:
+    """What is not affine in an argument of a rule; None where nothing is, or uses differ in it.
+
+    All of the first value, where others are constants away and nothing is swept that what is not
+    affine does not move with: the argument is that constant, and not one more axis that moves.
+    """
+    forms = [linear_in_parts(value) for value in values]
+    strange = [_strange(form, integers) for form in forms]
+    if not any(strange) or any(s != strange[0] for s in strange):
+        return None
+    base, first = Linear(strange[0]), forms[0]
+    has_own = not (first - base).names.intersection(swept) <= base.names
+    if len(values) > 1 and (has_own or not all(first.same_terms(form) for form in forms)):
+        return base.expression
+    return values[0]
+
+
+def _apart(value: Expression, base: Expression) -> Expression:
+    """What a value is more than what it begins with."""
+    return (linear_in_parts(value) - linear_in_parts(base)).expression
+
+
+def _strange(form: Linear, integers: frozenset[str]) -> dict[Expression, int]:
+    """The terms of a form that are not affine in inames and sizes, nor made of such pieces."""
+    return {
+        atom: c
+        for atom, c in form.terms.items()
+        if not (_expression.variable_names(atom) <= integers and _sets.is_pw_affine(atom))
+    }
 
 
 def _function(rule: SubstitutionRule) -> prim.Variable:
@@ -74,7 +119,7 @@ def _function(rule: SubstitutionRule) -> prim.Variable:
 class Uses(_expression.ExpressionMapper):
     """Replaces the uses of a rule by what ``new`` makes of their arguments."""
 
-    def __init__(self, name: str, new: Callable[[tuple[Expression, ...]], Expression]) -> None:
+    def __init__(self, name: str, new: Callable[[Indices], Expression]) -> None:
         super().__init__()
         self.name = name
         self.new = new
@@ -92,7 +137,7 @@ class Uses(_expression.ExpressionMapper):
 def _with_uses(
     kernel: Kernel,
     name: str,
-    new: Callable[[tuple[Expression, ...]], Expression],
+    new: Callable[[Indices], Expression],
     ids: Collection[str] | None = None,
 ) -> Kernel:
     """The kernel with other uses of a rule: everywhere, or in the statements ``ids`` alone."""

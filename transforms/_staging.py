@@ -12,13 +12,14 @@ import pymbolic.primitives as prim
 from loopkit import _footprint, _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
+from loopkit._assertions.cells import data_of, surely_inside
 from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import called_names, replace_accesses, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use
 from loopkit._frozen import dataclass
-from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
+from loopkit._guarded import Guards, are_decided, guarded_accesses, guarded_reads, where_all_hold
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._linear import linear
 from loopkit._nodes import Expression
@@ -89,6 +90,7 @@ def uses_of(
         return []
     domain = kernel.statement_domain(statement) & kernel.assumptions.set
     around = domain & where_all_hold(statement.predicates, kernel.integers)
+    from_data = not _sets.involved_names(domain) <= kernel.integers
     domains: dict[Guards, isl.Set] = {(): around}
     uses = []
     for indices, guards in found:
@@ -96,7 +98,8 @@ def uses_of(
         if inner not in domains:
             domains[inner] = around & where_all_hold(inner, kernel.integers)
         text = to_text(element(name, indices))
-        uses.append(Use(statement, indices, text, domains[inner], around))
+        by_data = from_data or not are_decided((*statement.predicates, *inner), kernel.integers)
+        uses.append(Use(statement, indices, text, domains[inner], around, by_data))
     return uses
 
 
@@ -156,8 +159,9 @@ class Staging:
     The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
     those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
     the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
-    cells should go.  With ``may_move`` a private copy becomes a shared one where later tags
-    make it one for several threads.
+    cells should go.  With ``only_used`` no value is computed that is not surely used, since
+    that may read what is not there.  With ``may_move`` a private copy becomes a shared one where
+    later tags make it one for several threads.
     """
 
     made_by: str
@@ -177,6 +181,7 @@ class Staging:
     axis_argument: str = ""
     reused: Mapping[int, str] = field(default_factory=dict)
     whole_box: bool = False
+    only_used: bool = False
     may_move: bool = False
 
     @cached_property
@@ -236,8 +241,11 @@ class Staging:
         reused = self.reused
         names = name_axes(kernel, self.box, base, self.axis_names, self.axis_argument, reused)
         positions = [names.get(axis) for axis in range(len(self.box))]
-        exact, whole = value is None, value is not None and self.whole_box
+        exact = value is None or self.only_used
+        whole = value is not None and self.whole_box
         cells = cells_in_use(kernel, uses, self.box, positions, place, exact=exact, whole_box=whole)
+        if self.only_used:
+            self.check_used(cells, kernel, uses, positions, place)
         if value is not None:
             at = tuple(
                 axis.lower.expression if name is None else axis.cell_at(name)
@@ -255,6 +263,29 @@ class Staging:
             order=by_stride(self.array, list(names)),
             together=self.space is not AddressSpace.PRIVATE,
             reused=reused,
+        )
+
+    def check_used(
+        self,
+        cells: isl.Set,
+        kernel: Kernel,
+        uses: Sequence[Use],
+        positions: Sequence[str | None],
+        place: Place,
+    ) -> None:
+        """Raise unless each of ``cells`` is one that is used whatever data say."""
+        surely = [use for use in uses if not use.by_data]
+        if surely:
+            found = cells_in_use(kernel, surely, self.box, positions, place, exact=True)
+            if cells.is_subset(found):
+                return
+        doubt = next((use for use in uses if use.by_data), None)
+        why = f": data decide whether '{doubt.statement.id}' uses {doubt.text}" if doubt else ""
+        raise IllegalTransformError(
+            f"{self.what} would compute values that are not surely used, and might read for them "
+            f"what lies outside of its array{why}",
+            instead="assume_within(array, first, end) says that what an index array holds lies "
+            "inside" + ("" if doubt else "; without fetch_bounding_box only what is used is there"),
         )
 
     def transfer(
@@ -410,6 +441,28 @@ def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]
         if _sets.is_pw_affine(cell) and _sets.is_pw_affine(extent):
             result = result & in_bounds.inside(cell, extent)
     return result
+
+
+def may_leave(kernel: Kernel, value: Expression) -> bool:
+    """Whether an expression may read outside of an array, where it does not stand in the text.
+
+    Its subscripts that are affine can be told apart (:func:`where_in_bounds`), others not, unless
+    assertions say that they are inside.
+    """
+    for name, indices, _ in guarded_accesses(value):
+        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
+        if not indices or not isinstance(array, (ArrayArg, TemporaryVariable)):
+            continue
+        extents = array.shape or (None,) * len(indices)
+        for index, extent in zip(indices, extents, strict=True):
+            if not any(map(kernel.is_array, variable_names(index))) and _sets.is_pw_affine(index):
+                continue
+            if extent is None:
+                return True
+            inside = surely_inside(kernel.assertions, index, extent, data_of(kernel))
+            if not kernel.assumptions.set.is_subset(inside):
+                return True
+    return False
 
 
 def with_nest(

@@ -80,8 +80,11 @@ def precompute(
     rules, which read the copy: a chain of them is precomputed one by one, in any order.
 
     An iname that the rule's value depends on, without being told by an argument, is one
-    more argument where it is swept.  An argument that data decide (``f(place[j])``) is part of
-    the value instead, if all uses have the same; sweeping ``j`` then gives it an axis.
+    more argument where it is swept.  What is not affine in an argument (``f(place[j])``,
+    ``f(i*n + j)``) is part of the value instead, if it is the same in all uses: of ``f(i*n + j)``
+    and ``f(i*n + j + 1)`` the arguments are ``j`` and ``j + 1``.  Sweeping what it depends on gives
+    the value an axis.  Then only values that are surely used are computed, unless assertions say
+    that what they read is there.
 
     ``storage_axes`` lists the arguments, by name or number, that get an axis of
     the temporary (all others must have one value only); by default those that
@@ -97,7 +100,8 @@ def precompute(
     stay.  Of uses with a tag, ``f$near(i)``, ``precompute("f$near", ...)`` means these alone.
     ``temporary_name`` is the copy's name; ``temporary_address_space`` says in what memory that is.
 
-    :raises IllegalTransformError: as for :func:`add_prefetch`.
+    :raises IllegalTransformError: as for :func:`add_prefetch`; where arguments differ in what is
+        not affine; where data decide whether a value is used, and what it reads might not be there.
     """
     given, spanning = cast(tuple[str, Given | None], subst_use)
     name = given.partition("$")[0]
@@ -113,7 +117,7 @@ def precompute(
         start = kernel = apart.kernel
     axes = {*swept, *(axis for axis in storage_axes or () if isinstance(axis, str))}
     expanded, uses = _all_uses(kernel, rule, selected)
-    bound, rule = without_data(expanded, rule, uses)
+    bound, rule = without_data(expanded, rule, uses, axes)
     if bound is not expanded:
         if apart is not None and spanning is not None:
             raise IllegalTransformError(
@@ -178,6 +182,7 @@ def precompute(
         axis_argument="precompute_inames",
         reused=reused,
         whole_box=fetch_bounding_box,
+        only_used=_staging.may_leave(expanded, held),
         may_move=temporary_address_space is None,
     )
 

@@ -176,11 +176,14 @@ class StatementComparison:
         try:
             differ = _sets.pw_affine(old).ne_set(_sets.pw_affine(new))
         except _sets.NotAffineError:
-            return False
+            if isinstance(old, prim.Sum) or isinstance(new, prim.Sum):
+                return self.same_sums(old, new)
+            found = couples(old, new)
+            return found is not None and all(self.same_index(a, b) for a, b in found)
         return bool((differ & self.new.domain(self.at)).is_empty())
 
     def same_sums(self, old: Expression, new: Expression) -> bool:
-        """Whether two sums have the same terms of data and, besides, the same value.
+        """Whether two sums have the same terms beyond sets and, besides, the same value.
 
         Or both leave the same remainder.
         """
@@ -199,18 +202,22 @@ class StatementComparison:
 
 
 def with_rest(expr: Expression, model: Model) -> tuple[tuple[Expression, ...], Expression] | None:
-    """What a sum reads of arrays of integers, and all its other terms; None for any other sum.
+    """The terms of a sum of whole numbers that sets do not take, and all others; None where none.
 
-    In a subscript these are whole numbers, in whatever order they are added.
+    They are what it reads of arrays of integers, and products as in ``i*n + j``.  In a subscript
+    they may be added in any order.
     """
-    terms = [*_terms(expr)]
-    data = tuple(term for term in terms if not is_integer(term, model.integers))
-    reads = [access_of(term, model.data) for term in data]
-    if not data or any(
-        read is None or model.array(read[0]).dtype not in INTEGERS for read in reads
-    ):
-        return None
-    return data, prim.Sum((0, *(term for term in terms if is_integer(term, model.integers))))
+    beyond: list[Expression] = []
+    rest: list[Expression] = []
+    for term in _terms(expr):
+        if is_integer(term, model.integers):
+            (rest if _sets.is_pw_affine(term) else beyond).append(term)
+            continue
+        read = access_of(term, model.data)
+        if read is None or model.array(read[0]).dtype not in INTEGERS:
+            return None
+        beyond.append(term)
+    return (tuple(beyond), prim.Sum((0, *rest))) if beyond else None
 
 
 def _terms(expr: Expression) -> Iterator[Expression]:

@@ -130,7 +130,7 @@ def _first_argument(original: Any) -> Any:
         indices = tuple(substitute(i, {"j": 0}) for i in use.indices)
         return dataclasses.replace(use, indices=indices)
 
-    return lambda kernel, rule, uses: original(kernel, rule, list(map(first, uses)))
+    return lambda kernel, rule, uses, *rest: original(kernel, rule, list(map(first, uses)), *rest)
 
 
 fault(
@@ -141,6 +141,16 @@ fault(
     sizes={"n": 3},
     by_running=True,
     values=lambda sizes: {"p": [2, 0, 1, 2]},
+)
+fault(
+    "precompute: what is affine in an argument is one more",
+    kernels.ruled_by_product,
+    do("precompute", "f", "j", default_tag=None),
+    Patch(
+        "transforms._rule_arguments:_apart",
+        lambda original: lambda value, base: prim.Sum((original(value, base), 1)),
+    ),
+    sizes={"n": 3, "m": 6},
 )
 fault(
     "precompute: a free iname is forgotten",

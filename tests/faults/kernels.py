@@ -353,6 +353,20 @@ def ruled_by_data() -> lk.Kernel:
     )
 
 
+def ruled_by_product() -> lk.Kernel:
+    """A rule of arguments that are not affine, and lie beside each other."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
+        """
+        f(x) := 2*a[x] + 1
+        b[i, j] = f(i*m + j) + i*f(i*m + j + 1) {id=s}
+        """,
+        [lk.GlobalArg("a", shape="n*m"), ...],
+        dtypes={"a, b": "float32"},
+        assumptions="n >= 1 and m >= 5",
+    )
+
+
 def rule_with_free_iname() -> lk.Kernel:
     """A rule whose value depends on a loop that no argument names."""
     return make(

@@ -1,0 +1,105 @@
+"""precompute of rules whose arguments are not affine: what uses have in common is in the value."""
+
+import numpy as np
+import pytest
+from conftest import Golden
+from data_kernels import global_args
+
+import loopkit as lk
+
+
+def rows(uses: str = "f(i*m + j) + i*f(i*m + j + 1)", **more) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }",
+        f"f(x) := sin(a[x])\nout[i, j] = {uses}",
+        [*global_args("a", "n*m + 65"), lk.GlobalArg("place", np.int32, "n + 8"), ...],
+        dtypes={"out": "float32"},
+        assumptions="n >= 1 and m >= 9",
+        name="rows",
+        **more,
+    )
+
+
+def tiled(uses: str = "f(i*m + j) + i*f(i*m + j + 1)") -> lk.Kernel:
+    return rows(uses).split_iname("i", 4, outer_tag="g.0", inner_tag="l.0")
+
+
+PLACES = "f(place[i] + j) + i*f(j + 2 + place[i])"
+SCHEDULES = {
+    "one row": (lambda: rows().precompute("f", "j", default_tag=None), (9,)),
+    "a row a thread": (lambda: tiled().precompute("f", "j", default_tag="unr"), (9,)),
+    "rows of a tile": (lambda: tiled().precompute("f", "i_inner, j"), (9, 4)),
+    "squares": (
+        lambda: rows("f(j*j) + i*f(j*j + 1)").precompute("f", "j", default_tag=None),
+        (2, 8),
+    ),
+    "places": (
+        lambda: tiled("f(place[i] + j) + i*f(j + 2 + place[i])").precompute(
+            "f", "j", default_tag=None
+        ),
+        (10,),
+    ),
+    "one argument": (lambda: tiled("f(j*m) + i*f(j*m)").precompute("f", "j"), (8,)),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_it_runs(name: str) -> None:
+    make, shape = SCHEDULES[name]
+    knl = make()
+    [copy] = knl.temporaries
+    assert copy.shape == shape
+    assert knl.prove().ok
+    for n, m in ((1, 9), (4, 9), (5, 17), (11, 10)):
+        generator = np.random.default_rng(n)
+        given = {"a": generator.random(n * m + 65, np.float32), "n": n, "m": m}
+        if "place" in knl.arg_by_name:
+            given["place"] = generator.integers(0, n * m, n + 8).astype(np.int32)
+        want = knl.executor("reference")(**given)
+        for order in ("ascending", "descending", "random"):
+            found = knl.executor("host", order=order, seed=1)(**given)
+            np.testing.assert_allclose(found, want, rtol=1e-5)
+
+
+def test_golden(golden: Golden) -> None:
+    texts = [f"{(knl := make())}\n\n{knl.cuda()}" for make, _ in SCHEDULES.values()]
+    golden("precompute_not_affine.txt", "\n\n".join(texts))
+
+
+@pytest.mark.parametrize(
+    "uses, why",
+    [
+        ("f(i*m + j) + f(i*i)", "where what is not affine is one term in all of them"),
+        ("if(place[i] >= 0, f(place[i] + j), 0)", "data decide whether 'insn' uses"),
+        ("if(i*m + j >= 5, f(i*m + j - 5), 0)", "'insn' uses"),
+        ("if(place[i] >= 5, f(place[i]) + f(place[i] - 5), 0)", "might read for them what lies"),
+    ],
+)
+def test_refused(uses: str, why: str) -> None:
+    with pytest.raises(lk.IllegalTransformError, match=why):
+        rows(uses).precompute("f", "j", default_tag=None)
+
+
+def test_what_nobody_surely_uses_is_not_read() -> None:
+    """Between two uses an index array may hold what is no place of the array."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "f(x) := a[place[x]]\nout[i] = f(0) + f(2) + f(5)",
+        [*global_args("a", "m"), lk.GlobalArg("place", np.int32, 6), ...],
+        dtypes={"out": "float32"},
+        assumptions="n, m >= 1",
+    )
+    given = {"a": np.ones(3, np.float32), "place": np.array([0, 99, 1, 99, 99, 2], np.int32)}
+    staged = knl.precompute("f", default_tag=None)
+    assert (staged.executor("reference")(**given, n=2) == 3).all()
+    with pytest.raises(lk.IllegalTransformError, match="without fetch_bounding_box"):
+        knl.precompute("f", default_tag=None, fetch_bounding_box=True)
+    inside = knl.assume_within("place", 0, "m")
+    whole = inside.precompute("f", default_tag=None, fetch_bounding_box=True)
+    assert "if" not in str(whole)
+
+
+def test_conditions_on_data_where_assertions_tell_places() -> None:
+    knl = rows("if(place[i + 1] > 5, f(place[i]), 0)").assume_within("place", 0, "n*m")
+    assert knl.precompute("f", "j", default_tag=None).prove().ok

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from loopkit._pictures.witness import WitnessPicture
 
 
+INDENT = "    "
+"""What stands in front of a line of the user's in a message."""
+
+
 @dataclass(frozen=True)
 class SourcePosition:
     """A place in a text that the user wrote: ``line`` and ``column`` count from 1."""
@@ -34,7 +38,7 @@ class SourcePosition:
         lines = self.text.splitlines() or [""]
         line = lines[min(self.line, len(lines)) - 1]
         marker = " " * (self.column - 1) + "^" * max(1, self.length)
-        return f"    {line}\n    {marker}"
+        return f"{INDENT}{line}\n{INDENT}{marker}"
 
     def shown_with(self, why: str) -> str:
         """What is wrong at the place, and the line with a caret."""
@@ -141,7 +145,12 @@ class LoopkitError(Exception):
         self.step: str | None = None
 
     def __str__(self) -> str:
-        text = "\n".join(filter(None, (self.asked, self._reason(), self.instead)))
+        parts = (self.asked, self._reason(), self.instead)
+        if self.asked.startswith(INDENT):
+            # A traceback puts the name of the error in front of the first line, and would move it
+            # away from its caret.
+            parts = (self._reason(), self.asked, self.instead)
+        text = "\n".join(filter(None, parts))
         # What no terminal can write, half of a surrogate pair, is spelled out.
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -9,7 +9,7 @@ compare without any bookkeeping of positions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import takewhile
 from operator import and_, or_
@@ -354,6 +354,30 @@ def _is_bounded_below(domain: isl.Set) -> bool:
         domain.dim_has_any_lower_bound(isl.dim_type.set, i)
         for i in range(domain.dim(isl.dim_type.set))
     )
+
+
+def equalities(domain: isl.Set) -> Iterator[Linear]:
+    """Forms that are zero everywhere in a set."""
+    for constraint in domain.affine_hull().get_constraints():
+        if constraint.is_equality():
+            yield form_of(constraint)
+
+
+def values_by_equalities(domain: isl.Set) -> Iterator[tuple[str, Expression]]:
+    """Names that equalities give a value, one after the other: none is in values behind its own."""
+    left = [*equalities(domain)]
+    while left:
+        form = left.pop()
+        for atom, coefficient in form.terms.items():
+            if isinstance(atom, prim.Variable) and abs(coefficient) == 1:
+                rest = Linear({a: c for a, c in form.terms.items() if a != atom}, form.constant)
+                if atom.name not in rest.names:
+                    break
+        else:
+            continue
+        value = rest * -coefficient
+        yield atom.name, value.expression
+        left = [other.substitute({atom.name: value}) for other in left]
 
 
 def form_of(obj: isl.Aff | isl.Constraint) -> Linear:

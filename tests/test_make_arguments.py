@@ -255,10 +255,10 @@ def test_accesses_below_zero() -> None:
     with pytest.raises(OutOfBoundsError) as caught:
         make_kernel(ONE, "c[i] = a[i - 2]", dtypes={"a": "float32"})
     assert str(caught.value) == (
-        "    c[i] = a[i - 2]\n"
-        "    ^^^^^^^^^^^^^^^\n"
         "statement 'insn' accesses a[i - 2] at a[-2] for i=0, n=1: index i - 2 of axis 0 is "
         "negative\n"
+        "    c[i] = a[i - 2]\n"
+        "    ^^^^^^^^^^^^^^^\n"
         "shift the index, or make the domain start later"
     )
     witness = caught.value.witness
@@ -391,10 +391,10 @@ def test_a_cell_that_nothing_wrote() -> None:
     with pytest.raises(UninitializedReadError) as caught:
         make_kernel(ONE, "<> t[i] = a[i]\nb[i] = t[i + 1]", dtypes={"a": "float32"})
     assert str(caught.value) == (
-        "    b[i] = t[i + 1]\n"
-        "    ^^^^^^^^^^^^^^^\n"
         "statement 'insn_0' reads t[1] before anything has been written there for i=0, n=1: "
         "what 'insn' wrote before does not reach that cell\n"
+        "    b[i] = t[i + 1]\n"
+        "    ^^^^^^^^^^^^^^^\n"
         "initialise it, or say in the assumptions which sizes are possible"
     )
     witness = caught.value.witness

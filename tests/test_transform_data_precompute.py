@@ -447,3 +447,65 @@ def test_one_iname_is_not_along_two_axes():
 
 
 # }}}
+
+
+def flat(text, **more):
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        text,
+        [lk.GlobalArg("a", "float32", shape="n*m + m + 1"), lk.ValueArg("n, m", "int32"), ...],
+        dtypes={"b": "float32"},
+        assumptions="n, m >= 1",
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("f(x) := sin(a[x])\nb[i, j] = f(i*m + j)", (16,)),
+        ("f(x) := sin(a[x])\nb[i, j] = f(i*m + j) + f(j + 1 + i*m)", (17,)),
+        ("f(x) := sin(a[x])\nb[i, j] = f(m*i + 2*j + m - j) + f(m*i + m + j)", (16,)),
+        ("f(x) := a[x]*x\nb[i, j] = f(i*m + j) + f(i*m + j + 1)", (17,)),
+    ],
+)
+def test_arguments_that_are_not_affine(text, shape):
+    """What is not affine is part of the rule; what is spans the footprint."""
+    knl = flat(text)
+    staged = knl.split_iname("j", 16).precompute("f", "j_inner", default_tag=None)
+    [temporary] = (t for t in staged.temporaries if t.name.startswith("f_"))
+    assert temporary.shape == shape
+    assert staged.prove().ok and lk.verify(knl, staged)
+    a = np.random.default_rng(1).random(5 * 37 + 38, dtype=np.float32)
+    want = knl.executor("reference")(a=a, n=5, m=37)
+    found = staged.executor("host")(a=a, n=5, m=37)
+    np.testing.assert_allclose(found, want, rtol=1e-5)
+
+
+def test_data_and_neighbours():
+    """Each use adds a constant to what data choose."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "f(x) := 2*a[x]\nb[i] = f(p[i])*f(p[i] + 1)",
+        [lk.GlobalArg("a", "float32", shape="m"), lk.GlobalArg("p", "int32", shape="n"), ...],
+        dtypes={"b": "float32"},
+    ).assume_within("p", 0, "m - 1")
+    staged = knl.split_iname("i", 16).precompute("f", "i_inner", default_tag=None)
+    assert staged.temporary_by_name["f_0_r"].shape == (2, 16)
+    assert staged.prove().ok
+    rng = np.random.default_rng(2)
+    given = {"a": rng.random(9, dtype=np.float32), "p": rng.integers(0, 8, 37).astype(np.int32)}
+    np.testing.assert_allclose(
+        staged.executor("host")(**given), knl.executor("reference")(**given), rtol=1e-6
+    )
+
+
+def test_values_of_narrow_data_stay_as_they_are_computed():
+    """Bytes that are added up outside of subscripts wrap around: they are no whole numbers."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 16 }",
+        "f(x) := 2*x\nb[i] = f(p[i]) + f(p[i] + 1)",
+        dtypes={"p": "uint8", "b": "float32"},
+    )
+    with pytest.raises(IllegalTransformError):
+        knl.precompute("f", "i", default_tag=None)

@@ -31,6 +31,7 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Sources
 from loopkit._poly.pairs import Undecided, equal, without
+from loopkit._polynomials import are_one_polynomial
 from loopkit._same import key_of, same
 
 DEPTH = 8
@@ -257,13 +258,13 @@ class ExpressionCheck:
         return is_integer(old, self.root.integers) and is_integer(new, self.new.integers)
 
     def same_integers(self, mine: Expression, its: Expression, event: ReadEvent) -> bool:
-        """Whether two integer expressions agree; False where they are not affine."""
+        """Whether two integer expressions agree; False where neither sets nor polynomials tell."""
         if mine == its:
             return True
         try:
             difference = _sets.pw_affine(mine).ne_set(_sets.pw_affine(its))
         except _sets.NotAffineError:
-            return False
+            return are_one_polynomial(mine, its, _sets.values_by_equalities(event.where))
         bad = event.where & difference
         if not bad.is_empty():
             self.different(event.narrowed(bad))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -63,7 +63,8 @@ class Solver:
     def _equations(self) -> list[tuple[dict[str, int], Linear]]:
         """``sum(coefficient * wanted name)``, and what of given names it is equal to."""
         found = []
-        for form in _equalities(_sets.project_onto(self.relation, [*self.wanted, *self.given])):
+        known = _sets.project_onto(self.relation, [*self.wanted, *self.given])
+        for form in _sets.equalities(known):
             names = [a for a in form.terms if isinstance(a, prim.Variable)]
             left = Linear({a: form.terms[a] for a in names if a.name in self.wanted})
             right = left - form
@@ -115,17 +116,10 @@ class Solver:
         return self._ranges[name]
 
 
-def _equalities(relation: isl.Set) -> Iterator[Linear]:
-    """Forms that are zero everywhere in a relation."""
-    for constraint in relation.affine_hull().get_constraints():
-        if constraint.is_equality():
-            yield _sets.form_of(constraint)
-
-
 def _by_equality(relation: isl.Set, name: str) -> Expression | None:
     """The value of ``name`` where an equality with coefficient one gives it."""
     target = prim.Variable(name)
-    for form in _equalities(relation):
+    for form in _sets.equalities(relation):
         own = form.terms.get(target, 0)
         rest = form - Linear({target: own})
         if abs(own) == 1 and name not in rest.names:

@@ -1,0 +1,91 @@
+"""Whole numbers made of names by ``+``, ``-`` and ``*``: expressions that are one polynomial.
+
+``i*n + 16*o + r`` and ``(i*n + r) + o*16`` are, which no affine set says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pymbolic.primitives as prim
+
+from loopkit._expression import substitute
+from loopkit._nodes import Expression
+
+Monomial = tuple[Expression, ...]
+Polynomial = Mapping[Monomial, int]
+"""Coefficients, none of them 0, by factors in an order of their own."""
+
+MOST = 64
+"""So many terms a polynomial has at most, that nobody waits for ``(a + b + c)**9``."""
+
+
+class TooLongError(Exception):
+    """A polynomial has too many terms."""
+
+
+def polynomial(expr: Expression) -> Polynomial:
+    """An integer expression as a polynomial; what is no sum or product is an atom.
+
+    Raises :class:`TooLongError` for more than :data:`MOST` terms.
+    """
+    if isinstance(expr, int) and not isinstance(expr, bool):
+        return {(): expr} if expr else {}
+    if isinstance(expr, prim.Sum):
+        return _sum(map(polynomial, expr.children))
+    if isinstance(expr, prim.Product):
+        found: Polynomial = {(): 1}
+        for child in expr.children:
+            found = _product(found, polynomial(child))
+        return found
+    if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+        parts = [_expression(polynomial(e)) for e in (expr.numerator, expr.denominator)]
+        return {(type(expr)(*parts),): 1}
+    return {(expr,): 1}
+
+
+def are_one_polynomial(
+    one: Expression, other: Expression, equalities: Iterable[tuple[str, Expression]] = ()
+) -> bool:
+    """Whether two integer expressions are the same polynomial, where names have these values.
+
+    False says nothing.
+    """
+    difference = prim.Sum((one, prim.Product((-1, other))))
+    try:
+        if not polynomial(difference):
+            return True
+        for name, value in equalities:
+            difference = substitute(difference, {name: value})
+        return not polynomial(difference)
+    except TooLongError:
+        return False
+
+
+def _sum(parts: Iterable[Polynomial]) -> Polynomial:
+    found: dict[Monomial, int] = {}
+    for part in parts:
+        for factors, coefficient in part.items():
+            found[factors] = found.get(factors, 0) + coefficient
+    return _checked(found)
+
+
+def _product(one: Polynomial, other: Polynomial) -> Polynomial:
+    found: dict[Monomial, int] = {}
+    for mine, first in one.items():
+        for its, second in other.items():
+            factors = tuple(sorted((*mine, *its), key=str))
+            found[factors] = found.get(factors, 0) + first * second
+    return _checked(found)
+
+
+def _checked(terms: Mapping[Monomial, int]) -> Polynomial:
+    if len(terms) > MOST:
+        raise TooLongError
+    return {factors: coefficient for factors, coefficient in terms.items() if coefficient}
+
+
+def _expression(terms: Polynomial) -> Expression:
+    """The polynomial in an order of its own."""
+    ordered = sorted(terms.items(), key=str)
+    return prim.Sum(tuple(prim.Product((c, *factors)) for factors, c in ordered))

@@ -20,14 +20,15 @@ MOST = 64
 """So many terms a polynomial has at most, that nobody waits for ``(a + b + c)**9``."""
 
 
-class TooLongError(Exception):
-    """A polynomial has too many terms."""
+class NoPolynomialError(Exception):
+    """An expression is no polynomial, or one of too many terms."""
 
 
 def polynomial(expr: Expression) -> Polynomial:
-    """An integer expression as a polynomial; what is no sum or product is an atom.
+    """An expression of inames and sizes as a polynomial; quotients and remainders are atoms.
 
-    Raises :class:`TooLongError` for more than :data:`MOST` terms.
+    Raises :class:`NoPolynomialError` for others, which may be computed in types that wrap around,
+    and for more than :data:`MOST` terms.
     """
     if isinstance(expr, int) and not isinstance(expr, bool):
         return {(): expr} if expr else {}
@@ -41,7 +42,9 @@ def polynomial(expr: Expression) -> Polynomial:
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
         parts = [_expression(polynomial(e)) for e in (expr.numerator, expr.denominator)]
         return {(type(expr)(*parts),): 1}
-    return {(expr,): 1}
+    if isinstance(expr, prim.Variable):
+        return {(expr,): 1}
+    raise NoPolynomialError
 
 
 def are_one_polynomial(
@@ -58,7 +61,7 @@ def are_one_polynomial(
         for name, value in equalities:
             difference = substitute(difference, {name: value})
         return not polynomial(difference)
-    except TooLongError:
+    except NoPolynomialError:
         return False
 
 
@@ -74,18 +77,18 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
     found: dict[Monomial, int] = {}
     for mine, first in one.items():
         for its, second in other.items():
-            factors = tuple(sorted((*mine, *its), key=str))
+            factors = tuple(sorted((*mine, *its), key=repr))
             found[factors] = found.get(factors, 0) + first * second
     return _checked(found)
 
 
 def _checked(terms: Mapping[Monomial, int]) -> Polynomial:
     if len(terms) > MOST:
-        raise TooLongError
+        raise NoPolynomialError
     return {factors: coefficient for factors, coefficient in terms.items() if coefficient}
 
 
 def _expression(terms: Polynomial) -> Expression:
     """The polynomial in an order of its own."""
-    ordered = sorted(terms.items(), key=str)
+    ordered = sorted(terms.items(), key=repr)
     return prim.Sum(tuple(prim.Product((c, *factors)) for factors, c in ordered))

@@ -28,6 +28,8 @@ def one(text: str, other: str) -> bool:
         ("(2*i + j*n) % 4", "(2*i + j*n) % 5", False),
         ("i*n", "i*m", False),
         ("i*n - i*n", "0", True),
+        ("int32(i)*n + n", "n + n*int32(i)", False),
+        ("min(i*n, j)", "min(n*i, j)", False),
         ("(a + b + c + d)*(a + b + c + d)*(a + b)*(c + d)*(a + d)", "0", False),
     ],
 )

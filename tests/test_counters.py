@@ -114,7 +114,7 @@ def test_what_blocks_that_look_back_do_besides_is_told() -> None:
     """Tickets, what is published and flags stand in no access of the text (an H100's counters)."""
     costs = counters.kernels("scan_vector")["look-back"].costs(n=10001)
     measured = {
-        "sectors loaded": (1267, "how far 5 blocks look back depends on"),
+        "sectors loaded": (1263, "how far 5 blocks look back depends on"),
         "sectors stored": (1261, "each of 5 blocks publishes two sums, each in a word with its"),
         "sectors updated": (5, "each of 5 blocks takes a ticket"),
         "wavefronts loaded": (1337, "each warp of 5 blocks reads its ticket"),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pymbolic.primitives as prim
 
@@ -24,8 +24,20 @@ class NoPolynomialError(Exception):
     """An expression is no polynomial, or one of too many terms."""
 
 
-def polynomial(expr: Expression) -> Polynomial:
+def _atom(expr: Expression) -> Expression:
+    """What :func:`polynomial` takes for one name."""
+    if isinstance(expr, prim.Variable):
+        return expr
+    if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+        parts = [_expression(polynomial(e)) for e in (expr.numerator, expr.denominator)]
+        return type(expr)(*parts)
+    raise NoPolynomialError
+
+
+def polynomial(expr: Expression, atom: Callable[[Expression], Expression] = _atom) -> Polynomial:
     """An expression of inames and sizes as a polynomial; quotients and remainders are atoms.
+
+    ``atom`` says what stands for an expression that is neither sum nor product nor number.
 
     Raises :class:`NoPolynomialError` for others, which may be computed in types that wrap around,
     and for more than :data:`MOST` terms.
@@ -33,18 +45,20 @@ def polynomial(expr: Expression) -> Polynomial:
     if isinstance(expr, int) and not isinstance(expr, bool):
         return {(): expr} if expr else {}
     if isinstance(expr, prim.Sum):
-        return _sum(map(polynomial, expr.children))
+        return _sum(polynomial(child, atom) for child in expr.children)
     if isinstance(expr, prim.Product):
         found: Polynomial = {(): 1}
         for child in expr.children:
-            found = _product(found, polynomial(child))
+            found = _product(found, polynomial(child, atom))
         return found
-    if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-        parts = [_expression(polynomial(e)) for e in (expr.numerator, expr.denominator)]
-        return {(type(expr)(*parts),): 1}
-    if isinstance(expr, prim.Variable):
-        return {(expr,): 1}
-    raise NoPolynomialError
+    found_atom = atom(expr)
+    if isinstance(found_atom, (int, prim.Sum, prim.Product)):
+        return polynomial(found_atom, _itself)
+    return {(found_atom,): 1}
+
+
+def _itself(expr: Expression) -> Expression:
+    return expr
 
 
 def are_one_polynomial(
@@ -65,6 +79,11 @@ def are_one_polynomial(
         return False
 
 
+def in_order(factors: Monomial) -> Monomial:
+    """Factors in the order that those of a :data:`Polynomial` have."""
+    return tuple(sorted(factors, key=repr))
+
+
 def _sum(parts: Iterable[Polynomial]) -> Polynomial:
     found: dict[Monomial, int] = {}
     for part in parts:
@@ -77,7 +96,7 @@ def _product(one: Polynomial, other: Polynomial) -> Polynomial:
     found: dict[Monomial, int] = {}
     for mine, first in one.items():
         for its, second in other.items():
-            factors = tuple(sorted((*mine, *its), key=repr))
+            factors = in_order((*mine, *its))
             found[factors] = found.get(factors, 0) + first * second
     return _checked(found)
 

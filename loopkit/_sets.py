@@ -65,6 +65,11 @@ def at_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
     return domain
 
 
+def at(point: Mapping[str, int]) -> isl.Set:
+    """``{ names : each has its value }``."""
+    return reduce(isl.Set.intersect, (equality(n, v) for n, v in point.items()), universe())
+
+
 def project_onto(domain: isl.Set, keep: Iterable[str]) -> isl.Set:
     """The projection of ``domain`` to the names in ``keep``."""
     kept = set(keep)

@@ -238,7 +238,7 @@ def test_range_of_a_subscript() -> None:
     assert same(found, "[m, x] -> { : 1 <= x <= m }")
     found = index_range(within, parse_expression("2*j"), "x")
     assert same(found, "[j, x] -> { : x = 2j }")
-    found = index_range((), parse_expression("j*j"), "x")
+    found = index_range((), parse_expression("f(j)"), "x")
     assert same(found, "{ : }")
 
 
@@ -257,8 +257,9 @@ def test_surely_inside() -> None:
     flat = (Within("col", 0, nm),)
     assert same(surely_inside(flat, parse_expression("col[j]"), parse_expression("m*n")), "{ : }")
     assert same(surely_inside(flat, col, parse_expression("m*n + 1")), "{ : }")
-    assert surely_inside(flat, col, nm).is_empty()
-    assert surely_inside((), parse_expression("j*j"), m).is_empty()
+    # What lies in [0, n*m) is nothing where n is not positive.
+    assert same(surely_inside(flat, col, nm), "[n, m] -> { : n <= 0 and m >= 0 }")
+    assert surely_inside((), parse_expression("f(j)"), m).is_empty()
 
 
 def test_bounds_that_are_not_affine_say_nothing() -> None:
@@ -310,7 +311,10 @@ def test_data_of_a_kernel() -> None:
             ...,
         ],
     ).assume_injective("perm")
-    assert data_of(knl) == Data((("perm", (n,)),), frozenset({"t", "y"}))
+    integers = frozenset({"n", "m", "i", "perm", "col"})
+    assert data_of(knl) == Data(
+        (("perm", (n,)),), frozenset({"t", "y"}), integers, frozenset({"n", "m"})
+    )
     at = parse_expression("perm[i]"), parse_expression("perm[k]")
     found = equal_cells(knl.assertions, *at, data_of(knl))
     assert same(found, "[i, k, n] -> { : i = k and 0 <= i < n }")

@@ -6,7 +6,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, equal_cells, index_range, surely_inside
+from loopkit._assertions.cells import data_of, equal_cells, index_range, maybe_outside
 from loopkit._assertions.follow import followed
 from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
@@ -31,17 +31,15 @@ class DataFacts:
         return index if statement is None else followed(self.kernel, statement, index)
 
     def is_inside(self, touch: Touch, axis: int) -> bool:
-        """Whether assertions put an index into its range."""
+        """Whether assertions, or the order of products, put an index into its range."""
         held = self.subject.held(touch.array)
         shape = held.shape if held is not None else None
-        if not self.kernel.assertions or touch.origin is None or not shape:
+        if touch.origin is None or not shape:
             return False
         index = self.followed(touch.leaf, touch.origin[axis])
-        sure = surely_inside(self.kernel.assertions, index, shape[axis], data_of(self.kernel))
-        space = self.subject.space
-        if any(n not in space.position for n in _sets.involved_names(sure)):
-            return False
-        return bool((touch.scope.set & self.ranges(touch.leaf)).is_subset(space.aligned(sure)))
+        where = touch.scope.set & self.ranges(touch.leaf)
+        known = self.kernel.assertions, index, shape[axis], data_of(self.kernel)
+        return bool(maybe_outside(where, *known).is_empty())
 
     def ranges(self, leaf: Leaf) -> isl.Set:
         """What is known of the private integers that a line depends on."""
@@ -118,7 +116,7 @@ class DataFacts:
     def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses may be one cell; the second has names of its own."""
         one, two = first.origin, second.origin
-        if not self.kernel.assertions or one is None or two is None:
+        if one is None or two is None:
             return space.everything
         copies = self._copies(space)
         left = [self.followed(first.leaf, i) for i in one]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit import _sets
 from loopkit._assertions.constraints import Data, condition, solutions
 from loopkit._assertions.reads import Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
@@ -44,14 +45,32 @@ def data_of(kernel: Kernel) -> Data:
         shape = getattr(argument, "shape", None)
         if argument.name in about and shape is not None:
             shapes.append((argument.name, tuple(shape)))
-    return Data(tuple(shapes), kernel.changing)
+    whole = [
+        d.name
+        for d in (*kernel.args, *kernel.temporaries)
+        if d.dtype is not None and d.dtype.kind in "iu"
+    ]
+    known = kernel.assumptions.set
+    return Data(
+        tuple(shapes),
+        kernel.changing,
+        kernel.integers | frozenset(whole),
+        frozenset(kernel.sizes),
+        frozenset(n for n in kernel.sizes if _is_positive(known, n)),
+    )
+
+
+def _is_positive(known: isl.Set, name: str) -> bool:
+    least = _sets.minimum_value(known, prim.Variable(name))
+    return least is not None and least >= 0
 
 
 class _Values(Reads):
     """Names for the values that indices read, and what the assertions say of them."""
 
     def __init__(self, assertions: Assertions, data: Data) -> None:
-        super().__init__(data.varying, frozenset(name for a in assertions for name in a.arrays))
+        known = frozenset(name for a in assertions for name in a.arrays)
+        super().__init__(data.varying, known, data.integers, data.sizes)
         self.assertions = assertions
         self.data = data
 
@@ -65,7 +84,7 @@ class _Values(Reads):
             else a
             for a in self.assertions
         )
-        return solutions(start, self.reads, facts_of(about), self.data)
+        return solutions(start, self, facts_of(about), self.data)
 
 
 def equal_cells(
@@ -88,6 +107,7 @@ def _equal(
     data: Data,
 ) -> isl.Set:
     values = _Values(assertions, data)
+    values.expect(first, second)
     pairs = [(values.side(0, a), values.side(1, b)) for a, b in zip(first, second, strict=True)]
     return values.possible(condition((a, "==", b) for a, b in pairs))
 
@@ -127,6 +147,7 @@ def index_range(
     ``index``: ``{ 1 <= name <= m }`` for ``col[j] + 1`` with ``0 <= col[...] < m``.
     """
     values = _Values(assertions, data)
+    values.expect((index,), (0,))
     return values.possible(condition([(prim.Variable(name), "==", values.side(0, index))]))
 
 
@@ -137,10 +158,23 @@ def surely_inside(
 
     Unlike :func:`index_range` it sees that ``n*m``, which is not affine, is ``n*m``.
     """
+    everywhere = _sets.universe()
+    return maybe_outside(everywhere, assertions, index, extent, data).complement().coalesce()
+
+
+def maybe_outside(
+    where: isl.Set,
+    assertions: Assertions,
+    index: Expression,
+    extent: Expression,
+    data: Data = UNKNOWN,
+) -> isl.Set:
+    """The part of ``where`` in which ``0 <= index < extent`` may not hold (a superset of it)."""
     values = _Values(assertions, data)
+    values.expect((index, extent), (0,))
     at, end = values.side(0, index), values.side(0, extent)
-    outside = condition([(at, "<", 0)]) | condition([(at, ">=", end)])
-    return values.possible(outside).complement().coalesce()
+    below, behind = condition([(at, "<", 0)]), condition([(at, ">=", end)])
+    return values.possible(where & below) | values.possible(where & behind)
 
 
 def _tuple(index: Index) -> tuple[Expression, ...]:

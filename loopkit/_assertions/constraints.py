@@ -9,7 +9,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import product
-from loopkit._assertions.reads import Read
+from loopkit._assertions.nonlinear import facts_of_products
+from loopkit._assertions.reads import PRODUCT, QUOTIENT, Read, Reads
 from loopkit._assertions.values import Facts
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
@@ -22,11 +23,16 @@ class Data(Exact):
 
     ``shapes`` gives the extents of index arrays.  The values of ``varying``
     names, temporaries and arrays that the kernel writes, may differ between two
-    instances; None stands for all arrays that no assertion is about.
+    instances; None stands for all arrays that no assertion is about.  ``integers`` are the names
+    of inames, sizes and data whose values are whole numbers; None stands for all.  Of
+    the ``sizes`` the ``positive`` ones are not below zero.
     """
 
     shapes: tuple[tuple[str, tuple[Expression, ...]], ...] = ()
     varying: frozenset[str] | None = None
+    integers: frozenset[str] | None = None
+    sizes: frozenset[str] = frozenset()
+    positive: frozenset[str] = frozenset()
 
     def extents(self, array: str) -> tuple[Expression, ...] | None:
         """The shape of ``array`` where it is known, and affine."""
@@ -42,12 +48,14 @@ class Data(Exact):
         return count if _sets.is_affine(count) else None
 
 
-def solutions(start: isl.Set, reads: tuple[Read, ...], facts: Facts, data: Data) -> isl.Set:
-    """The part of ``start`` where the values of ``reads`` can be, the values projected out.
+def solutions(start: isl.Set, values: Reads, facts: Facts, data: Data) -> isl.Set:
+    """The part of ``start`` where the values of reads can be, the values projected out.
 
     ``start`` is over the names of values, too.
     """
-    found = start
+    found, reads = start, values.reads
+    for fact in facts_of_products(reads, values.multiples, data.positive):
+        found = (found & fact).coalesce()
     for read in reads:
         found = found & _alone(read, facts, data)
     for position, one in enumerate(reads):
@@ -108,6 +116,8 @@ def _together(one: Read, other: Read, facts: Facts) -> isl.Set | None:
     if one.function != other.function or len(one.arguments) != len(other.arguments):
         if one.array is not None and other.array in facts.apart.get(one.array, ()):
             return _holds(v, "!=", w)
+        return None
+    if one.function in (PRODUCT, QUOTIENT):
         return None
     pairs = list(zip(one.arguments, other.arguments, strict=True))
     same = condition((p, "==", q) for p, q in pairs)

@@ -1,8 +1,9 @@
 """Expressions that read arrays, as affine expressions of the values that are read.
 
 ``perm[i] + 1`` becomes ``v + 1`` with ``v`` a name for the value ``perm[i]``.  What
-is not affine for another reason (``i*n``, ``f(i)``) becomes a name as well: one
-of a function nobody knows, which gives equal results for equal arguments.
+is not affine for another reason (``i*n``, ``f(i)``) becomes a name as well: one of a function that
+gives equal results for equal arguments.  Of products and quotients of whole numbers more is
+known (:mod:`.nonlinear`); sums of products have one form, in whatever order they are written.
 
 Data that the kernel itself writes may have changed between two instances.  The
 expressions of one instance are of one *side*; a varying name has the same value
@@ -11,6 +12,11 @@ only within a side.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import product
+from math import gcd, isqrt
 from typing import Any
 
 import numpy as np
@@ -18,11 +24,15 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._device_functions import OwnFunction
-from loopkit._expression import index_tuple, to_text
+from loopkit._expression import index_tuple, to_text, variable_names
 from loopkit._frozen import dataclass
-from loopkit._hidden import hidden
+from loopkit._hidden import hidden, is_hidden, plain
 from loopkit._nodes import Expression, TypeCast
+from loopkit._polynomials import Monomial, NoPolynomialError, Polynomial, in_order, polynomial
 from loopkit._same import key_of
+
+PRODUCT, QUOTIENT = ("product",), ("quotient",)
+"""The functions of two whole numbers of which more is known: a factor, and what it multiplies."""
 
 _CONNECTIVES = (prim.LogicalAnd, prim.LogicalOr)
 
@@ -49,14 +59,53 @@ class Reads:
 
     ``reads`` has each value once: the same array at the same indices has one
     name, in whatever expression it stands.  The values of ``varying`` names
-    differ between instances; None stands for all arrays that are not ``known``.
+    differ between instances; None stands for all arrays that are not ``known``.  The values of
+    ``integers`` are whole numbers; None stands for all names.  ``sizes`` are what products are
+    multiples of, where they are.
     """
 
-    def __init__(self, varying: frozenset[str] | None, known: frozenset[str]) -> None:
+    def __init__(
+        self,
+        varying: frozenset[str] | None,
+        known: frozenset[str],
+        integers: frozenset[str] | None = None,
+        sizes: frozenset[str] = frozenset(),
+    ) -> None:
         self._varying = varying
         self._known = known
+        self._integers = integers
+        self._sizes = frozenset(map(prim.Variable, sizes))
+        self._own: dict[str, bool] = {}
         self._side = 0
         self._found: dict[tuple[Any, ...], Read] = {}
+        self._common: Counter[Expression] = Counter()
+        self._multiples: dict[Expression, set[int]] = defaultdict(set)
+
+    def expect(self, *sides: Iterable[Expression]) -> None:
+        """Say what is to come, and will be compared: the expressions of each side.
+
+        What most products have in common is taken out of each, so that they can be compared;
+        where a side has none, with zero.
+        """
+        factors = [self._factors(side) for side in sides]
+        self._common = sum(factors, Counter())
+        for name in self._common:
+            if not all(name in counted for counted in factors):
+                self._multiples[name].add(0)
+
+    def _factors(self, expressions: Iterable[Expression]) -> Counter[Expression]:
+        """How many products names and the like are factors of."""
+        found: Counter[Expression] = Counter()
+        for expr in expressions:
+            with suppress(NoPolynomialError):
+                for factors in polynomial(expr, lambda leaf: leaf):
+                    found.update(set(factors) if len(factors) > 1 else ())
+        return found
+
+    @property
+    def multiples(self) -> Mapping[Expression, set[int]]:
+        """The numbers that names are multiplied by where they stand alone."""
+        return self._multiples
 
     @property
     def reads(self) -> tuple[Read, ...]:
@@ -89,10 +138,8 @@ class Reads:
             if self._varies(array, subscripted=True):
                 return self._value(("varying", array, self._side), indices)
             return self._value(("array", array), indices)
-        if isinstance(expr, prim.Sum):
-            return prim.Sum(tuple(self.affine(c) for c in expr.children))
-        if isinstance(expr, prim.Product):
-            return self._product(expr)
+        if isinstance(expr, (prim.Sum, prim.Product)):
+            return self._polynomial(expr)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
             return self._division(expr)
         if isinstance(expr, (prim.Min, prim.Max)):
@@ -105,27 +152,72 @@ class Reads:
             return prim.If(condition, then, otherwise)
         return self._unknown(expr)
 
-    def _product(self, expr: prim.Product) -> Expression:
-        factor, rest = 1, []
-        for child in expr.children:
-            if isinstance(child, (int, np.integer)) and not isinstance(child, bool):
-                factor *= int(child)
-            else:
-                rest.append(self.affine(child))
-        if not rest:
-            return factor
-        if len(rest) > 1:
-            # Factors in one order, so that i*n and n*i are the same function's value.
-            rest = [self._value(("product", len(rest)), tuple(sorted(rest, key=to_text)))]
-        return rest[0] if factor == 1 else prim.Product((factor, rest[0]))
+    def _polynomial(self, expr: prim.Sum | prim.Product) -> Expression:
+        try:
+            return self._linear(polynomial(expr, self.affine))
+        except NoPolynomialError:
+            return self._nameless(expr)
+
+    def _linear(self, terms: Polynomial) -> Expression:
+        """A sum of products, each product a name: those that have a factor in common are one."""
+        ordered = sorted(terms.items(), key=_text_of_term)
+        found: list[Expression] = []
+        for factors, number in ordered:
+            if len(factors) == 1:
+                self._multiples[factors[0]].add(number)
+            if len(factors) <= 1:
+                found.append(_term(number, factors[0]) if factors else number)
+        rest = {factors: number for factors, number in ordered if len(factors) > 1}
+        if (part := _root(rest)) is not None:
+            most, root = part
+            squares, one = _squares(root), self._linear(root)
+            rest = {f: n for f, n in rest.items() if f not in squares}
+            found.append(_term(most, self._times(one, one)))
+        while rest:
+            common = self._most_common(rest)
+            inside = {f: n for f, n in rest.items() if common in f}
+            rest = {f: n for f, n in rest.items() if f not in inside}
+            most = gcd(*inside.values())
+            most = -most if next(iter(inside.values())) < 0 else most
+            other = self._linear({_without(f, common): n // most for f, n in inside.items()})
+            found.append(_term(most, self._times(other, common)))
+        if not found:
+            return 0
+        return found[0] if len(found) == 1 else prim.Sum(tuple(found))
+
+    def _most_common(self, terms: Polynomial) -> Expression:
+        here = Counter(factor for factors in terms for factor in set(factors))
+        return min(
+            here, key=lambda f: (f not in self._sizes, -self._common[f], -here[f], to_text(f))
+        )
+
+    def _times(self, factor: Expression, by: Expression) -> Expression:
+        if self._are_whole((factor, by)):
+            return self._value(PRODUCT, (factor, by))
+        # Factors in one order, so that i*n and n*i are the same function's value.
+        return self._value(("times",), tuple(sorted((factor, by), key=to_text)))
+
+    def _are_whole(self, values: Iterable[Expression]) -> bool:
+        """Whether values are whole numbers, of which more is known than of floating ones."""
+        return all(self._is_integer(n) for value in values for n in variable_names(value))
+
+    def _is_integer(self, name: str) -> bool:
+        if name in self._own:
+            return self._own[name]
+        return self._integers is None or is_hidden(plain(name)) or plain(name) in self._integers
 
     def _division(self, expr: prim.FloorDiv | prim.Remainder) -> Expression:
-        numerator, denominator = self.affine(expr.numerator), expr.denominator
-        whole = isinstance(denominator, (int, np.integer)) and not isinstance(denominator, bool)
+        numerator, denominator = self.affine(expr.numerator), self.affine(expr.denominator)
+        whole = isinstance(denominator, (int, np.integer))
         if whole and denominator != 0 and _sets.is_affine(numerator):
             return type(expr)(numerator, int(denominator))
-        kind = type(expr).__name__
-        return self._value((kind,), (numerator, self.affine(denominator)))
+        if whole or not self._are_whole((numerator, denominator)):
+            return self._value((type(expr).__name__,), (numerator, denominator))
+        quotient = self._value(QUOTIENT, (numerator, denominator))
+        back = self._times(quotient, denominator)
+        if isinstance(expr, prim.FloorDiv):
+            return quotient
+        return prim.Sum((numerator, prim.Product((-1, back))))
 
     def _condition(self, expr: Expression) -> Expression | None:
         """An affine condition over names and values, or None."""
@@ -149,6 +241,9 @@ class Reads:
                 return self._value(("call", function.name, key_of(function)), arguments)
         if isinstance(expr, TypeCast):
             return self._value(("cast", expr.dtype.name), (self.affine(expr.operand),))
+        return self._nameless(expr)
+
+    def _nameless(self, expr: Expression) -> Expression:
         # Equal only to itself, word for word, in one instance: that is all that is known.
         return self._value(("expression", to_text(expr), self._side), ())
 
@@ -158,4 +253,54 @@ class Reads:
         if found is None:
             name = hidden("read", len(self._found))
             found = self._found[key] = Read(name, function, arguments)
+            self._own[name] = self._is_whole(function)
         return prim.Variable(found.name)
+
+    def _is_whole(self, function: tuple[Any, ...]) -> bool:
+        if function in (PRODUCT, QUOTIENT):
+            return True
+        named = function[0] in ("array", "varying")
+        return named and (self._integers is None or function[1] in self._integers)
+
+
+def _squares(root: Polynomial) -> Polynomial:
+    """The square of a sum of names."""
+    found: dict[Monomial, int] = {}
+    for (one, a), (other, b) in product(root.items(), repeat=2):
+        factors = in_order((*one, *other))
+        found[factors] = found.get(factors, 0) + a * b
+    return found
+
+
+def _root(terms: Polynomial) -> tuple[int, Polynomial] | None:
+    """A sum of names a multiple of whose square is part of a polynomial; None if there is none.
+
+    1 and ``8*o + r`` of ``64*o*o + 16*o*r + r*r + o*m``.
+    """
+    own = {f[0]: n for f, n in terms.items() if len(f) == 2 and f[0] == f[1]}
+    if not own:
+        return None
+    most = gcd(*own.values())
+    most = -most if next(iter(own.values())) < 0 else most
+    first = next(iter(own))
+    found: dict[Monomial, int] = {}
+    for name, number in own.items():
+        side = -1 if terms.get(in_order((first, name)), 0) * most < 0 and name != first else 1
+        found[name,] = side * isqrt(max(number // most, 0))
+    square = _squares(found)
+    is_part = all(terms.get(f) == most * n for f, n in square.items())
+    return (most, found) if is_part else None
+
+
+def _term(number: int, factor: Expression) -> Expression:
+    return factor if number == 1 else prim.Product((number, factor))
+
+
+def _text_of_term(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    factors, _ = term
+    return len(factors), [to_text(f) for f in factors]
+
+
+def _without(factors: Monomial, one: Expression) -> Monomial:
+    position = factors.index(one)
+    return factors[:position] + factors[position + 1 :]

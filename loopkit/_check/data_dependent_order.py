@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from loopkit import _sets
 from loopkit._assertions.cells import data_of, settling
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
-from loopkit._expression import Access, variable_names
-from loopkit._hidden import BASE, KILLER, OTHER, READER, SURE, WRITER, variable
+from loopkit._expression import Access, evaluate, variable_names
+from loopkit._hidden import BASE, KILLER, OTHER, READER, SURE, WRITER, plain, variable
+from loopkit._points import smallest_point
 from loopkit._poly.dataflow import commute, is_own_read, is_update
 from loopkit._poly.equal_values import Computed, equal_values_of
 from loopkit._poly.model import Cell
@@ -80,7 +82,7 @@ class DataDependentOrder:
 
     def _is_sure(self, reader: str, access: Access) -> bool:
         """Whether all that a read of the text may see, sums aside, is set for certain."""
-        if any(variable_names(i) & self.root.data for i in access[1]):
+        if any(map(self.root.is_beyond_sets, access[1])):
             return False
         try:
             sources = self.check.dataflow.of_read(reader, access)
@@ -99,7 +101,7 @@ class DataDependentOrder:
     def is_looked_up(self, array: str) -> bool:
         """Whether data decide which cells of an array are read in the text."""
         return any(
-            variable_names(index) & self.root.data
+            self.root.is_beyond_sets(index)
             for reader in self.root.kernel.readers.get(array, ())
             for name, indices in reader.reads
             if name == array
@@ -115,8 +117,7 @@ class DataDependentOrder:
         name, indices = access
         if name not in self.root.written:
             return False
-        data = any(variable_names(i) & self.root.data for i in indices)
-        return data or self.is_scattered(name)
+        return any(map(self.root.is_beyond_sets, indices)) or self.is_scattered(name)
 
     def read(self, event: ReadEvent, mine: Access, its: Access) -> None:
         """Check one read against all writes of its array."""
@@ -198,9 +199,29 @@ class DataDependentOrder:
         violation = replace(violation, array=second.array, cell=second.indices)
         if not (first.by_data or second.by_data):
             return violation
+        if violation.kind != "rewritten" or violation.how != "after":
+            # Else another write may come last in either order.
+            met = self.met(violation.where, first, second)
+            if met is not None:
+                return replace(violation, where=met)
         kernel, cells = self.new.kernel, (first.indices, second.indices)
         found = settling(kernel.assertions, *cells, violation.where, data_of(kernel))
         return replace(violation, exact=False, settling=found)
+
+    def met(self, where: isl.Set, first: Cell, second: Cell) -> isl.Set | None:
+        """A case of ``where`` in which subscripts without data are of one cell; None if unknown."""
+        used = (plain(n) for i in (*first.indices, *second.indices) for n in variable_names(i))
+        if not self.new.data.isdisjoint(used):
+            return None
+        point = smallest_point(where, self.new.kernel.sizes)
+        if point is None:
+            return None
+        pairs = zip(first.indices, second.indices, strict=True)
+        try:
+            meets = all(evaluate(a, point) == evaluate(b, point) for a, b in pairs)
+        except (ArithmeticError, KeyError):
+            return None
+        return where & _sets.at(point) if meets else None
 
     def writes(self, array: str) -> None:
         """Check that writes of an array that may meet keep their order, or are of one value."""

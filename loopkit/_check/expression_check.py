@@ -137,7 +137,8 @@ class ExpressionCheck:
                 return
             self.same_indices(old, mine, its, event)
             return
-        if mine[0] in self.new.kernel.arg_by_name and mine[0] == its[0]:
+        is_beyond = any(map(self.root.is_beyond_sets, mine[1]))
+        if mine[0] == its[0] and (is_beyond or mine[0] in self.new.kernel.arg_by_name):
             self.same_indices(old, mine, its, event)
         self.read(event, mine, its, old)
 

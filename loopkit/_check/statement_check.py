@@ -9,7 +9,7 @@ from loopkit._check.compare_statements import Untouched
 from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import ReadEvent
-from loopkit._expression import is_literal, substitute, variable_names
+from loopkit._expression import is_literal, substitute
 from loopkit._hidden import (
     BASE,
     END,
@@ -88,8 +88,8 @@ class StatementCheck(ExpressionCheck):
             self.read(event, old.write, new.write)
         if old.written == new.written or carried:
             for a, b in zip(old.write[1], new.write[1], strict=False):
-                if variable_names(a) & self.root.data:
-                    self.same(a, b, event)
+                if self.root.is_beyond_sets(a):
+                    self.same_index(a, b, event)
         if not self.same_start(old, new):
             # What is kept on the way in another type is the nearer reason, and comes first.
             self.same(old.rhs, new.rhs, event)

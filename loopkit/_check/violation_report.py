@@ -16,10 +16,12 @@ from loopkit._errors import (
     Witness,
     WitnessError,
 )
-from loopkit._expression import to_text
+from loopkit._expression import to_text, variable_names
+from loopkit._hidden import plain
 from loopkit._kernel import Statement
 from loopkit._make.atomic_updates import as_update
 from loopkit._poly.model import Model
+from loopkit._poly.pairs import FLAT
 from loopkit._poly.smallest_case import cell_text
 
 Row = tuple[str, str]
@@ -317,6 +319,9 @@ class _Words:
         if self.violation.settling:
             calls = " or ".join(a.call for a in self.violation.settling)
             return f"if the data allows it, say so first: {calls}"
+        indices = (*self.violation.cell, *self.violation.written)
+        if not any({plain(n) for n in variable_names(i)} & self.new.data for i in indices):
+            return f"{FLAT}, and unchecked=True trusts you"
         return (
             f"data decide which cells of '{self.array}' are touched; an assertion about them may "
             "settle it, and unchecked=True trusts you"

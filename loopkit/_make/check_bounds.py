@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import reduce
 
 import islpy as isl
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg
+from loopkit._assertions.cells import data_of, maybe_outside
 from loopkit._cached import memoised
-from loopkit._errors import OutOfBoundsError, caret_at, counted
+from loopkit._errors import InvalidArgumentError, OutOfBoundsError, caret_at, counted
 from loopkit._expression import evaluate, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import outside
+from loopkit._points import TooManyPointsError, points_of
+from loopkit._poly.in_bounds import between, outside
 from loopkit._poly.smallest_case import AccessCase, smallest_access
 from loopkit._rules import expand_rules
 from loopkit._same import Key, key_of
@@ -38,7 +42,8 @@ class Outside:
 def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     """Raise :class:`OutOfBoundsError` for the first access that leaves a declared array.
 
-    Subscripts and conditions that data decide are left to the executors.
+    Subscripts and conditions that data decide are left to the executors, and what neither sets
+    nor the order of products (:mod:`loopkit._assertions.nonlinear`) tell.
     """
     kernel = expand_rules(kernel)
     found = next(outside_accesses(kernel, declared), None)
@@ -122,6 +127,61 @@ def _outside(
             bad = where & there
             if not bad.is_empty():
                 yield Outside(statement, name, indices, axis, bad)
+        are_sets = _sets.is_pw_affine(index) and _sets.is_pw_affine(extent)
+        if not (are_sets or _is_open(kernel, extent)):
+            try:
+                where = _instances(kernel, statement, guards) if where is None else where
+            except _sets.NotAffineError:
+                return
+            case = _beyond_sets(kernel, where, index, extent)
+            if case is not None:
+                yield Outside(statement, name, indices, axis, case)
+
+
+def _beyond_sets(
+    kernel: Kernel, where: isl.Set, index: Expression, extent: Expression
+) -> isl.Set | None:
+    """A case of ``where`` in which an index that multiplies names leaves its axis.
+
+    Where it is not known to stay inside, it is computed for small sizes: None may mean that
+    nobody knows, and is left to the executors.
+    """
+    maybe = maybe_outside(where, kernel.assertions, index, extent, data_of(kernel))
+    for most in _SMALL:
+        sizes = [s for s in kernel.sizes if _sets.involves(maybe, s)]
+        small = reduce(isl.Set.intersect, (_at_most(s, most) for s in sizes), maybe)
+        names = [n for n in (*kernel.sizes, *kernel.all_inames) if _sets.involves(small, n)]
+        with suppress(TooManyPointsError, InvalidArgumentError):
+            for row in points_of(small, names, {}, _TRIED):
+                point = dict(zip(names, map(int, row), strict=True))
+                if _is_outside(index, extent, dict.fromkeys(kernel.integers, 0) | point):
+                    return where & _sets.at(point)
+    return None
+
+
+def _is_open(kernel: Kernel, extent: Expression) -> bool:
+    """Whether the caller's array alone says how long it is: a size that nothing else speaks of."""
+    names = variable_names(extent)
+    used = [
+        *_sets.involved_names(kernel.assumptions.set),
+        *(n for d in kernel.domains for n in d.parameters),
+    ]
+    indices = (i for s in kernel.statements for _, own in (s.write, *s.reads) for i in own)
+    return names.isdisjoint(used) and not any(names & variable_names(i) for i in indices)
+
+
+_SMALL, _TRIED = (1, 2, 3), 10_000
+
+
+def _at_most(size: str, most: int) -> isl.Set:
+    return between(size, 0, most)
+
+
+def _is_outside(index: Expression, extent: Expression, numbers: Mapping[str, int]) -> bool:
+    try:
+        return not 0 <= evaluate(index, numbers) < evaluate(extent, numbers)
+    except ArithmeticError:
+        return False
 
 
 def _instances(kernel: Kernel, statement: Statement, guards: tuple[Expression, ...]) -> isl.Set:

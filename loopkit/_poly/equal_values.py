@@ -106,7 +106,7 @@ class EqualValues:
         users = [s for s in model.kernel.statements if s.written == access[0]]
         if any(model.bounds_from_data(s.id) for s in (model.statement[statement], *users)):
             return None
-        if any(variable_names(index) & model.data for index in access[1]):
+        if any(map(model.is_beyond_sets, access[1])):
             return None
         if any(map(model.cells_by_data, users)):
             return None

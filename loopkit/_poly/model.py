@@ -37,6 +37,8 @@ from loopkit._same import key_of
 class Cell:
     """One array access of one statement instance: subscripts over that instance's names.
 
+    With ``by_data`` no set says which it is: data decide that, or a subscript multiplies names.
+
     ``coordinates`` say which copy of the array it touches: one for each hardware axis along
     which the array exists once per index; an axis that is missing stands for all of them.
     """
@@ -169,7 +171,7 @@ class Model(ParallelAxes):
                     value = everywhere.get(axis)
                 if value is not None:
                     coordinates.append((axis, value))
-        by_data = any(variable_names(i) & self.data for i in indices)
+        by_data = any(map(self.is_beyond_sets, indices))
         return Cell(name, tuple(indices), tuple(coordinates), by_data)
 
     def same_cell(self, a: Cell, b: Cell) -> isl.Set:
@@ -343,6 +345,10 @@ class Model(ParallelAxes):
         assert at.statement is not None
         name, indices = self.statement[at.statement].write
         return self.cell(name, self.indices(at, indices), at)
+
+    def is_beyond_sets(self, index: Expression) -> bool:
+        """Whether no set says what an index is: data decide it, or it multiplies names."""
+        return bool(variable_names(index) & self.data) or not _sets.is_pw_affine(index)
 
     def cells_by_data(self, statement: Statement) -> bool:
         """Whether data decide which cell a statement writes."""

@@ -53,7 +53,7 @@ def differ(iname: str, one: str, two: str) -> isl.Set:
     return _sets.condition_set(prim.Comparison(variable(iname, one), "!=", variable(iname, two)))
 
 
-_FLAT = (
+FLAT = (
     "an array of several axes says more than a flat one: b[i, j] of shape (n, m) for b[i*m + j]; "
     "fix_parameters(m=...) makes a size a number"
 )
@@ -79,7 +79,7 @@ def _compared(
         return compare(_sets.pw_affine(a), _sets.pw_affine(b))
     except _sets.NotAffineError as error:
         shown = to_text(unlabelled(error.args[0] if error.args else a))
-        raise Undecided(f"'{shown}' is not linear in inames and sizes", _FLAT) from None
+        raise Undecided(f"'{shown}' is not linear in inames and sizes", FLAT) from None
 
 
 def intersection(sets: Iterable[isl.Set]) -> isl.Set:

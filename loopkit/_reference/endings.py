@@ -16,9 +16,9 @@ from loopkit._cached import once
 from loopkit._exits import flags_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._points import range_in
 from loopkit._reference.compile_statement import Compiled
 from loopkit._reference.memory import Memory
-from loopkit._reference.points import range_in
 from loopkit._tree import Loop, Tree, statements_in
 
 _FIRST, _LONGEST = 64, 1 << 16

@@ -12,7 +12,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._places import space_of
-from loopkit._reference.points import range_in
+from loopkit._points import range_in
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 
 Key = tuple[str, int | str]

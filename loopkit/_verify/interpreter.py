@@ -25,12 +25,12 @@ from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch, launches_in, launches_of
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression, TypeCast
+from loopkit._points import TooManyPointsError
 from loopkit._poly.model import Model
 from loopkit._promotion import components_of, record_of
 from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Key, column_of, copies_of, find_axes
-from loopkit._reference.points import TooManyPointsError
 from loopkit._reference.run import Walker
 from loopkit._tree import statements_in
 from loopkit._verify.examples import ExampleData, Place, Sizes

@@ -147,7 +147,7 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
                     continue
                 # Such cells are compared by nobody.
                 is_temporary = name in model.kernel.temporary_by_name
-                if is_temporary and any(variable_names(i) & model.data for i in indices):
+                if is_temporary and any(map(model.is_beyond_sets, indices)):
                     yield f"data decide which cells of '{name}' are touched in '{statement.id}'"
 
 

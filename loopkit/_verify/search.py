@@ -20,7 +20,7 @@ import pymbolic.primitives as prim
 from loopkit import _budget
 from loopkit._check.compare_statements import couples
 from loopkit._check.instance_maps import Lineage
-from loopkit._expression import Access, is_constant, variable_names
+from loopkit._expression import Access, is_constant
 from loopkit._hidden import NEW, NEW_SOURCE, OLD, OLD_SOURCE, READER, WRITER
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -144,7 +144,7 @@ class Search(search_state.SearchContext):
             values = [(mine.rhs, its.rhs), *zip(*conditions, strict=True)]
             for a, b in zip(mine.write[1], its.write[1], strict=False):
                 is_same = mine.written == its.written or todo.is_partial
-                if variable_names(a) & root.data and is_same:
+                if root.is_beyond_sets(a) and is_same:
                     values.append((a, b))
             readers = Reader(mine, OLD), Reader(its, NEW)
             todos = [MatchValues(its.id, *readers, a, b) for a, b in values]

@@ -30,10 +30,10 @@ from loopkit._collectives import combined_axes
 from loopkit._expression import evaluate
 from loopkit._make.type_inference import infer_types
 from loopkit._places import shared_storage, space_of
+from loopkit._points import points_of
 from loopkit._reference.compile_statement import Compiled, Store, compile_statement
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, column_of, copies_of, find_axes
-from loopkit._reference.points import points_of
 from loopkit._rules import expand_rules
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
 from loopkit.codegen.prepare import realize_instruction_parallel

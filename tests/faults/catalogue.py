@@ -17,6 +17,7 @@ PARTS = (
     "details",
     "copies",
     "indirect",
+    "flat",
     "barriers",
     "launches",
     "saving",

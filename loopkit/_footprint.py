@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -96,7 +96,8 @@ class Use:
     """One place in a statement's text where an array (or a rule) is used, and when that happens.
 
     ``domain`` holds the instances for which it does, ``around`` all of the statement where those
-    are more.  With ``by_data`` data decide which of these they are.
+    are more.  With ``by_data`` data decide which of these they are, or which cell that is:
+    ``chosen`` has, by axis, a name for such an index, bounded by the domain, and how far it runs.
     """
 
     statement: Statement
@@ -105,6 +106,18 @@ class Use:
     domain: isl.Set
     around: isl.Set | None = None
     by_data: bool = False
+    chosen: Mapping[int, tuple[str, Range]] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> tuple[Expression, ...]:
+        """The indices, with names in place of those that data choose."""
+        names = {axis: prim.Variable(name) for axis, (name, _) in self.chosen.items()}
+        return tuple(names.get(axis, index) for axis, index in enumerate(self.indices))
+
+
+def ranges_of(uses: Iterable[Use]) -> dict[str, Range]:
+    """How far the indices run that data choose."""
+    return dict(pair for use in uses for pair in use.chosen.values())
 
 
 def iname_ranges(kernel: Kernel, inames: Sequence[str]) -> dict[str, Range]:
@@ -137,13 +150,13 @@ def _range(kernel: Kernel, iname: str) -> Range:
         return Range(Linear({}, low), high - low)
     own = kernel.domain_of([iname]) & kernel.assumptions.set
     home = kernel.domains[kernel.home_domain[iname]]
-    relative = _relative_range(own, iname) or _relative_range(home.set, iname)
+    relative = relative_range(own, iname) or relative_range(home.set, iname)
     if relative is None:
         raise _endless(iname)
     return relative
 
 
-def _relative_range(domain: isl.Set, iname: str) -> Range | None:
+def relative_range(domain: isl.Set, iname: str) -> Range | None:
     """Bounds ``lower <= iname <= lower + span`` among the constraints; the closest such."""
     basics = domain.coalesce().compute_divs().get_basic_sets()
     if len(basics) != 1:
@@ -226,11 +239,12 @@ def bounding_box(uses: Sequence[Use], ranges: Mapping[str, Range]) -> tuple[Axis
     Raises :class:`FootprintError` where an index is not affine, or where two
     accesses are not a constant apart.
     """
+    ranges = {**ranges, **ranges_of(uses)}
     return tuple(_axis(number, uses, ranges) for number in range(len(uses[0].indices)))
 
 
 def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis:
-    indices = [use.indices[number] for use in uses]
+    indices = [use.cells[number] for use in uses]
     affine = {i: _hull(linear(i), ranges) for i in dict.fromkeys(indices) if _is_linear(i)}
     hulls: list[Range] = []
     for use, index in zip(uses, indices, strict=True):
@@ -296,7 +310,8 @@ def _relative_hull(
 
 def is_inside(access: Use, box: Sequence[Axis], ranges: Mapping[str, Range]) -> bool:
     """Whether an access stays among the cells of the box while the inames in ``ranges`` run."""
-    for index, axis in zip(access.indices, box, strict=True):
+    ranges = {**ranges, **ranges_of([access])}
+    for index, axis in zip(access.cells, box, strict=True):
         if _is_linear(index):
             gap: Range | None = _hull(linear(index) - axis.lower, ranges)
         elif not _sets.is_pw_affine(index):
@@ -345,7 +360,7 @@ def touched_cells(
     axis of one cell.
     """
     groups: dict[tuple[object, ...], list[Use]] = {}
-    forms = {id(use): [_form(i) for i in use.indices] for use in uses}
+    forms = {id(use): [_form(i) for i in use.cells] for use in uses}
     for use in uses:
         shape: tuple[object, ...] = tuple(frozenset(f.terms.items()) for f in forms[id(use)])
         if exact:

@@ -73,6 +73,19 @@ def hidden(word: str, *which: object) -> str:
     return (2 * _DOT).join((word, *map(str, which or (0,))))
 
 
+_NUMBER = "number"
+
+
+def number(*which: object) -> str:
+    """A name for a whole number that data choose: one value for all instances of a question."""
+    return hidden(_NUMBER, *which)
+
+
+def is_number(name: str) -> bool:
+    """Whether a name is one of :func:`number`."""
+    return name.startswith(hidden(_NUMBER, ""))
+
+
 def is_hidden(name: str) -> bool:
     """Whether loopkit has made a name up."""
     return _DOT in name

@@ -598,14 +598,15 @@ def test_unbounded_sweep():
     assert "'k' has no constant length" in text and "split_iname('k', 16)" in text
 
 
-def test_not_affine_access_is_named():
+def test_access_that_data_choose_is_named():
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < 16 }",
         "b[i] = a[p[i]]",
-        [*global_args("a b", "16"), lk.GlobalArg("p", np.int32, shape=(16,)), ...],
+        [*global_args("a", "n"), lk.GlobalArg("p", np.int32, shape=(16,)), ...],
+        dtypes={"b": "float32"},
     ).tag_inames({"i": "l.0"})
     text = refused(IllegalTransformError, lambda: knl.add_prefetch("a", ["i"]))
-    assert "a[p[i]]" in text and "not affine" in text
+    assert "a[p[i]]" in text and "assume_within('p', 0, 64)" in text
     assert "p_s" in knl.add_prefetch("p", ["i"]).temporary_by_name
 
 

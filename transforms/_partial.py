@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-import numpy as np
-import pymbolic.primitives as prim
-
-from loopkit import _sets
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import to_text, variable_names
-from loopkit._footprint import Range, Use
-from loopkit._hidden import hidden
+from loopkit._expression import variable_names
+from loopkit._footprint import Use, ranges_of
 from loopkit._kernel import Kernel, Statement
-from loopkit._linear import Linear
 from loopkit._make.reduction_operations import operations_of
-from loopkit._poly.in_bounds import inside
 from loopkit._tree import common_prefix, flatten, path_inames
 from loopkit.transforms._common import with_statements
 from loopkit.transforms._placement import Place
@@ -67,41 +60,10 @@ def check_expressions(init: object, store: object) -> None:
             )
 
 
-def whole_where_data_choose(
-    kernel: Kernel, name: str, uses: Sequence[Use]
-) -> tuple[list[Use], dict[str, Range]]:
-    """Uses in which an index that data choose is any of its axis, and how far each such reaches.
-
-    Raises :class:`IllegalTransformError` for an axis of no constant length.
-    """
-    shape = kernel.array(name).shape or ()
-    ranges: dict[str, Range] = {}
-    found = []
-    for use in uses:
-        indices, domain = list(use.indices), use.domain
-        around = use.around
-        for axis, index in enumerate(use.indices):
-            if variable_names(index) <= kernel.integers and _sets.is_pw_affine(index):
-                continue
-            extent = shape[axis]
-            if not isinstance(extent, (int, np.integer)):
-                raise IllegalTransformError(
-                    f"data choose the cells of '{name}' along axis {axis}, which has "
-                    f"{to_text(extent)} of them: the buffer has no constant size",
-                    instead=f"fix_parameters({to_text(extent)}=...)",
-                )
-            word = hidden("cell", axis)
-            indices[axis] = prim.Variable(word)
-            ranges[word] = Range(Linear({}, 0), int(extent) - 1)
-            domain = domain & inside(indices[axis], extent)
-            around = None if around is None else around & inside(indices[axis], extent)
-        found.append(replace(use, indices=tuple(indices), domain=domain, around=around))
-    return found, ranges
-
-
 def names_in_indices(uses: Sequence[Use]) -> frozenset[str]:
     """The names by which cells differ."""
-    return frozenset().union(*(variable_names(index) for use in uses for index in use.indices))
+    cells = frozenset().union(*(variable_names(index) for use in uses for index in use.cells))
+    return cells.union(*(found.lower.names for found in ranges_of(uses).values()))
 
 
 def loops_around(kernel: Kernel, users: Sequence[Statement], swept: Collection[str]) -> list[str]:

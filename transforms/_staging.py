@@ -30,6 +30,7 @@ from loopkit._rules import expand_in, results_of
 from loopkit._simplify import simplify_indices
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Entry, Path, build, entries_of
+from loopkit.transforms._chosen import check_ranges, with_ranges
 from loopkit.transforms._common import map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
 from loopkit.transforms._rule_uses import replaced_within_rules
@@ -84,7 +85,8 @@ def uses_of(
 ) -> list[Use]:
     """Uses of ``name`` with these indices, under these conditions of the statement's text.
 
-    Where data decide whether one happens, it may happen.
+    Where data decide whether one happens, it may happen; where they choose an index, it may be
+    all that is known of them.
     """
     if not found:
         return []
@@ -92,6 +94,7 @@ def uses_of(
     around = domain & where_all_hold(statement.predicates, kernel.integers)
     from_data = not _sets.involved_names(domain) <= kernel.integers
     domains: dict[Guards, isl.Set] = {(): around}
+    shape = kernel.array(name).shape if kernel.is_array(name) else None
     uses = []
     for indices, guards in found:
         inner = tuple(g for g in guards if g not in statement.predicates)
@@ -99,7 +102,8 @@ def uses_of(
             domains[inner] = around & where_all_hold(inner, kernel.integers)
         text = to_text(element(name, indices))
         by_data = from_data or not are_decided((*statement.predicates, *inner), kernel.integers)
-        uses.append(Use(statement, indices, text, domains[inner], around, by_data))
+        use = Use(statement, indices, text, domains[inner], around, by_data)
+        uses.append(with_ranges(kernel, use, shape))
     return uses
 
 
@@ -125,6 +129,7 @@ def find_box(
     ``more`` are names beside inames that run, and how far.
     """
     try:
+        check_ranges(kernel, uses)
         ranges = _footprint.iname_ranges(kernel, swept)
         return _footprint.bounding_box(uses, {**ranges, **more})
     except _footprint.FootprintError as error:

@@ -9,12 +9,11 @@ from functools import partial
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, variable_names
-from loopkit._footprint import Range, Use, outer_names
+from loopkit._footprint import Use, outer_names
 from loopkit._hidden import READER, WRITER
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import matching
@@ -82,7 +81,8 @@ def buffer_array(
     With ``partial``, the buffer holds partial results of updates (``{atomic}`` ones, or those of
     a reduction): it starts at the operation's neutral element, and what it holds is combined with
     the array at the end, inside of all loops around that are not among ``buffer_inames``.
-    All other statements use the array itself.  An axis whose cells data choose is buffered whole.
+    All other statements use the array itself.  Where data choose the cells, all are buffered that
+    ``assume_within`` leaves of the axis.
 
     Before::
 
@@ -122,18 +122,16 @@ def buffer_array(
         )
     what = f"the buffer of '{given}'"
     users = list({use.statement.id: use.statement for use in (*reads, *writes)}.values())
-    ranges: dict[str, Range] = {}
     outer, operation = None, ""
     if partial:
         _partial.check_expressions(init_expression, store_expression)
         users = _partial.updates_among(var_name, users)
         operation = _partial.operation_of(var_name, users)
         writes = [use for use in writes if use.statement in users]
-        writes, ranges = _partial.whole_where_data_choose(expanded, var_name, writes)
         reads, outer = writes, _partial.loops_around(expanded, users, swept)
     # Of loops that no subscript knows of, the length does not matter to partial results.
     lengths = [i for i in swept if not partial or i in _partial.names_in_indices(writes)]
-    box = _staging.find_box(expanded, [*reads, *writes], lengths, what, ranges)
+    box = _staging.find_box(expanded, [*reads, *writes], lengths, what)
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))
@@ -215,7 +213,7 @@ def _reads_follow_writes(
     What is stored afterwards reads the buffer, too: where data decide whether a cell is
     written, the old value is stored again.
     """
-    if not all(_sets.is_condition(p) for w in writes for p in w.statement.predicates):
+    if any(write.by_data for write in writes):
         return False
     dataflow = dataflow_of(kernel)
     own = {w.statement.id: w.statement.inames for w in writes}

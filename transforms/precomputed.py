@@ -84,7 +84,8 @@ def precompute(
     ``f(i*n + j)``) is part of the value instead, if it is the same in all uses: of ``f(i*n + j)``
     and ``f(i*n + j + 1)`` the arguments are ``j`` and ``j + 1``.  Sweeping what it depends on gives
     the value an axis.  Then only values that are surely used are computed, unless assertions say
-    that what they read is there.
+    that what they read is there.  Where uses differ in what data choose, assertions
+    (``assume_within``) say which values these may be.
 
     ``storage_axes`` lists the arguments, by name or number, that get an axis of
     the temporary (all others must have one value only); by default those that

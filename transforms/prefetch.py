@@ -61,7 +61,8 @@ def add_prefetch(
     without the cells between where they are strided.  Subscripts may be clamped
     (``a[max(i - 1, 0)]``) or chosen (``a[if(i < 4, i, 7 - i)]``) while they stay
     near to one that is not.  Cells that nobody reads, at a ragged edge for
-    instance, are not fetched.
+    instance, are not fetched.  Where data choose (``a[p[j]]``), the cells are all that
+    assertions (``assume_within``) leave of the axis.
 
     The fetch stands inside the loops that the footprint depends on, and no
     deeper.  ``fetch_outer_inames`` puts it inside further loops; of these, such as stand inside

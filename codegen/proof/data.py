@@ -55,6 +55,16 @@ class DataFacts:
             result = result & space.aligned(known)
         return result
 
+    def chosen(self, touch: Touch, axis: int, name: str, space: Space) -> isl.Set:
+        """What assertions say of an index that data choose, as a condition on ``name``."""
+        if not self.kernel.assertions or touch.origin is None:
+            return space.everything
+        index = self.followed(touch.leaf, touch.origin[axis])
+        known = index_range(self.kernel.assertions, index, name, data_of(self.kernel))
+        if any(n not in space.position for n in _sets.involved_names(known)):
+            return space.everything
+        return space.aligned(known)
+
     def names_of(self, leaf: Leaf) -> frozenset[str]:
         """The private integers that decide whether a line runs, and what it touches."""
         if not self.subject.data_names:

@@ -13,6 +13,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._relations import grouped
+from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
@@ -31,9 +32,15 @@ class InitializedCheck(Check):
     """Finds for each read of a temporary the writes before it."""
 
     def __init__(
-        self, subject: Subject, recorder: Recorder, instances: InstanceCheck, varying: set[str]
+        self,
+        subject: Subject,
+        recorder: Recorder,
+        data: DataFacts,
+        instances: InstanceCheck,
+        varying: set[str],
     ) -> None:
         super().__init__(subject, recorder)
+        self.data = data
         self.surplus = {id(s.leaf): s.statement for s in instances.surplus}
         self.varying = varying
         self.uses = Liveness(subject)
@@ -173,14 +180,18 @@ class ArrayReads:
         return where & self.cells_of(read)
 
     def cells_of(self, touch: Touch) -> isl.Set:
-        """The cells of an access, over the names around it; where data decide, all that exist."""
+        """The cells of an access, over the names around it; where data decide, all that may be."""
         parts = []
-        for name, index, extent in zip(self.cells, touch.cell or (), touch.extents, strict=False):
+        known = self.space.everything
+        each = zip(self.cells, touch.cell or (), touch.extents, strict=False)
+        for axis, (name, index, extent) in enumerate(each):
             if index.is_affine:
                 parts.append(equal(variable(name), index))
-            elif extent is not None:
+                continue
+            known = known & self.check.data.chosen(touch, axis, name, self.space)
+            if extent is not None:
                 parts.append(in_range(variable(name), extent))
-        return self.space.all_of(parts)
+        return known & self.space.all_of(parts)
 
     def without_written(
         self, read: Touch, asked: isl.Set, after: Leaf | None = None

@@ -9,8 +9,17 @@ from dataclasses import field
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import Access, access_of, is_constant, nodes_of, substitute, variable_names
+from loopkit._expression import (
+    Access,
+    access_of,
+    is_constant,
+    is_no_access,
+    nodes_of,
+    substitute,
+    variable_names,
+)
 from loopkit._frozen import dataclass
+from loopkit._hidden import is_number
 from loopkit._kernel import Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
@@ -53,8 +62,8 @@ def is_integer(expr: Expression, integers: frozenset[str]) -> bool:
     2.0 would be 2 to them.
     """
     if isinstance(expr, prim.Variable):
-        return expr.name in integers
-    return variable_names(expr) <= integers and not any(
+        return expr.name in integers or is_number(expr.name)
+    return all(map(is_number, variable_names(expr) - integers)) and not any(
         is_constant(node) and not isinstance(node, int) for node in nodes_of(expr)
     )
 
@@ -192,32 +201,69 @@ class StatementComparison:
             if type(by) is not int or by <= 0 or not same(by, new.denominator):
                 return False
             old, new = old.numerator, new.numerator
-        else:
+        elif isinstance(old, prim.Sum) or isinstance(new, prim.Sum):
             by = 0
-        one, two = (with_rest(expr, self.new) for expr in (old, new))
-        if one is None or two is None or len(one[0]) != len(two[0]):
+        else:
             return False
-        rests = [prim.Remainder(rest, by) if by else rest for rest in (one[1], two[1])]
-        return self.same_index(*rests) and all(map(self.same_index, one[0], two[0]))
+        both = with_rests(old, new, self.new, self.new)
+        if both is None:
+            return False
+        rests = [prim.Remainder(rest, by) if by else rest for rest in (both.old, both.new)]
+        return self.same_index(*rests) and all(self.same_index(a, b) for a, b in both.beyond)
 
 
 def with_rest(expr: Expression, model: Model) -> tuple[tuple[Expression, ...], Expression] | None:
     """The terms of a sum of whole numbers that sets do not take, and all others; None where none.
 
-    They are what it reads of arrays of integers, and products as in ``i*n + j``.  In a subscript
-    they may be added in any order.
+    They are made of what it reads of arrays of integers, or products as in ``i*n + j``.  In a
+    subscript they may be added in any order.
     """
     beyond: list[Expression] = []
     rest: list[Expression] = []
     for term in _terms(expr):
         if is_integer(term, model.integers):
             (rest if _sets.is_pw_affine(term) else beyond).append(term)
-            continue
-        read = access_of(term, model.data)
-        if read is None or model.array(read[0]).dtype not in INTEGERS:
+        elif _is_whole(term, model):
+            beyond.append(term)
+        else:
             return None
-        beyond.append(term)
     return (tuple(beyond), prim.Sum((0, *rest))) if beyond else None
+
+
+@dataclass(frozen=True)
+class Rests:
+    """Two sums of whole numbers: the terms ``beyond`` sets, in pairs, and all others of each."""
+
+    beyond: tuple[tuple[Expression, Expression], ...]
+    old: Expression
+    new: Expression
+
+
+def with_rests(old: Expression, new: Expression, before: Model, after: Model) -> Rests | None:
+    """:func:`with_rest` of an index before a step, and after it; None where terms are no pairs."""
+    one, two = with_rest(old, before), with_rest(new, after)
+    if one is None or two is None or len(one[0]) != len(two[0]):
+        return None
+    return Rests(tuple(zip(one[0], two[0], strict=True)), one[1], two[1])
+
+
+def _is_whole(expr: Expression, model: Model) -> bool:
+    """Whether an expression is made of integers, those of arrays too, by operations on integers."""
+    for node in nodes_of(expr, is_no_access):
+        read = access_of(node, model.data)
+        if read is not None:
+            if model.array(read[0]).dtype not in INTEGERS:
+                return False
+        elif isinstance(node, prim.Variable):
+            if node.name not in model.integers:
+                return False
+        elif not (type(node) is int or isinstance(node, _WHOLE)):
+            return False
+    return True
+
+
+_WHOLE = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, prim.Max)
+"""Operations that make whole numbers of whole numbers."""
 
 
 def _terms(expr: Expression) -> Iterator[Expression]:

@@ -15,8 +15,8 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._check import made_anew
-from loopkit._check.compare_statements import Untouched, couples, is_integer, with_rest
+from loopkit._check import chosen_cells, made_anew
+from loopkit._check.compare_statements import Untouched, couples, is_integer, with_rests
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
 from loopkit._check.like_values import Likeness, likeness, times_of
@@ -26,7 +26,7 @@ from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
 from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
-from loopkit._hidden import READER, WRITER, hidden, inlined, instance, variable
+from loopkit._hidden import READER, WRITER, hidden, inlined, instance, is_number, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Sources
@@ -87,6 +87,14 @@ class ExpressionCheck:
     def same_read(
         self, old: Expression, its: Access | None, new: Expression, event: ReadEvent
     ) -> None:
+        if (
+            its is not None
+            and not isinstance(old, Untouched)
+            and chosen_cells.is_chosen(self.check, its)
+        ):
+            found = chosen_cells.named(self.check, old, its, event, self.same)
+            if found is not None:
+                old, its, event = found
         mine = self.access(old, self.root.data)
         if its is not None and mine is None and self.check.is_copy(its[0]):
             self.hop(old, None, its, event)
@@ -170,14 +178,14 @@ class ExpressionCheck:
 
     def same_index(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         """Like :meth:`same`, of a subscript: its terms are whole numbers, added in any order."""
-        one = with_rest(old, self.root)
-        two = with_rest(new, self.new)
-        if one is None or two is None or len(one[0]) != len(two[0]):
+        both = with_rests(old, new, self.root, self.new)
+        if both is None:
             self.same(old, new, event)
             return
-        for a, b in zip(one[0], two[0], strict=True):
+        for a, b in both.beyond:
             self.same(a, b, event)
-        mine, its = substitute(one[1], event.values), self.new.named(two[1], event.time.label)
+        mine = substitute(both.old, event.values)
+        its = self.new.named(both.new, event.time.label)
         if not self.same_integers(mine, its, event):
             self.different(event)
 
@@ -326,6 +334,7 @@ class ExpressionCheck:
         for iname, value in event.values.items():
             kept.append(hidden("value", iname))
             where = where & equal(prim.Variable(kept[-1]), value)
+        kept += filter(is_number, _sets.names_of(where))
         for axis, index in enumerate(cell[1] if cell else ()):
             kept.append(hidden("cell", axis))
             where = where & equal(prim.Variable(kept[-1]), index)

@@ -23,7 +23,10 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._assertions.cells import data_of, index_range
+from loopkit._assertions.follow import followed
 from loopkit._cached import cached_property, memoised
+from loopkit._check.compare_statements import with_rests
 from loopkit._check.instance_maps import Image
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import Access, access_of, is_constant, variable_names
@@ -100,7 +103,7 @@ class PartialSums:
 
     @cached_property
     def model(self) -> Model:
-        """The schedule, where an update of a cell that data choose is one of any cell there is.
+        """The schedule, where an update of a cell that data choose is one of any that it can be.
 
         Such an update has an iname more for each axis on which data choose.  Threads combine no
         cells of which nobody knows which they are.
@@ -116,9 +119,11 @@ class PartialSums:
             cell = list(indices)
             for axis, index in enumerate(indices):
                 if variable_names(index) & self.new.data or not _sets.is_affine(index):
-                    iname = hidden("cell", name, axis)
+                    iname = hidden("cell", statement.id, axis)
                     cell[axis] = prim.Variable(iname)
-                    domains[iname] = Domain((iname,), inside(cell[axis], shape[axis]))
+                    source = followed(kernel, statement, index)
+                    known = index_range(kernel.assertions, source, iname, data_of(kernel))
+                    domains[iname] = Domain((iname,), known & inside(cell[axis], shape[axis]))
             if cell != list(indices):
                 more = variable_names(tuple(cell)) - statement.inames & domains.keys()
                 lhs = prim.Subscript(prim.Variable(name), tuple(cell))
@@ -228,6 +233,7 @@ class PartialSums:
         """Report a flush that adds to another cell than the text's update changes."""
         image = self.update_of(carried)
         mine = self.model.statement[image.statement].write[1]
+        text, own = self.check.root.statement[image.origin], self.new.statement[image.statement]
         written = self.new.write_cell(Instance(carried.statement, FLUSH))
         pairs = self.paths(carried) & self.check.executed(image, UPDATE, READER)
         pairs = pairs & self.check.lineage.sizes
@@ -236,10 +242,18 @@ class PartialSums:
         for axis, (due, its) in enumerate(zip(indices, written.indices, strict=True)):
             cell = due
             if variable_names(due) & self.check.root.data or not _sets.is_affine(due):
-                name = hidden("cell", self.new.statement[image.statement].written, axis)
+                name = hidden("cell", own.id, axis)
                 if axis >= len(mine) or mine[axis] != prim.Variable(name):
                     raise Undecided(f"which cell of '{written.array}' is meant, data decide")
                 cell = variable(name, UPDATE)
+                rests = with_rests(
+                    text.write[1][axis], own.write[1][axis], self.check.root, self.new
+                )
+                if rests is not None:
+                    # The buffer may begin elsewhere than the array.
+                    begun = self.check.root.named(rests.old, READER)
+                    less = prim.Product((-1, self.new.named(rests.new, UPDATE)))
+                    cell = prim.Sum((cell, begun, less))
             differ = _sets.pw_affine(cell).ne_set(_sets.pw_affine(its))
             bad = pairs & differ
             if not bad.is_empty():

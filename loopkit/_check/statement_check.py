@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from loopkit import _sets
-from loopkit._check.compare_statements import Untouched
+from loopkit._check.compare_statements import Untouched, with_rests
 from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import ReadEvent
@@ -88,8 +88,15 @@ class StatementCheck(ExpressionCheck):
             self.read(event, old.write, new.write)
         if old.written == new.written or carried:
             for a, b in zip(old.write[1], new.write[1], strict=False):
-                if self.root.is_beyond_sets(a):
+                if not self.root.is_beyond_sets(a):
+                    continue
+                both = with_rests(a, b, self.root, self.new) if carried else None
+                if both is None:
                     self.same_index(a, b, event)
+                    continue
+                # To which cell a partial sum is flushed is asked besides.
+                for one, two in both.beyond:
+                    self.same(one, two, event)
         if not self.same_start(old, new):
             # What is kept on the way in another type is the nearer reason, and comes first.
             self.same(old.rhs, new.rhs, event)

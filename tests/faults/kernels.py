@@ -353,6 +353,17 @@ def ruled_by_data() -> lk.Kernel:
     )
 
 
+def chosen_by_data() -> lk.Kernel:
+    """Reads near to an iname, of which data say how near."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
+        "f(q) := 2*a[q] + 1\nb[i, j] = i*f(i + near[j]) + f(i + near[3 - j]) {id=s}",
+        [lk.GlobalArg("a", shape="n + 3"), lk.GlobalArg("near", shape=4), ...],
+        dtypes={"a, b": "float32", "near": "int32"},
+        assumptions="n >= 1",
+    ).assume_within("near", 0, 4)
+
+
 def ruled_by_product() -> lk.Kernel:
     """A rule of arguments that are not affine, and lie beside each other."""
     return lk.make_kernel(

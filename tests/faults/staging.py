@@ -232,6 +232,59 @@ fault(
     sizes=ODD,
 )
 
+
+def _range_lacks(end: str) -> Any:
+    """Of what data may choose, the first or the last is forgotten."""
+
+    def make(original: Any) -> Any:
+        def found(domain: Any, name: str) -> Any:
+            known = original(domain, name)
+            lower = known.lower + 1 if end == "first" else known.lower
+            return dataclasses.replace(known, lower=lower, span=known.span - 1)
+
+        return found
+
+    return make
+
+
+def near(sizes: Any) -> Any:
+    return {"near": [3, 0, 1, 3]}
+
+
+CHOSEN = {
+    "add_prefetch": do("add_prefetch", "a", "i_inner, j"),
+    "precompute": do("precompute", "f", "i_inner, j"),
+}
+for step in CHOSEN:
+    for end in ("first", "last"):
+        fault(
+            f"{step}: the {end} cell that data may choose is not in the footprint",
+            kernels.chosen_by_data,
+            CHOSEN[step],
+            Patch("transforms._chosen:_range_in", _range_lacks(end)),
+            chain=THREADS,
+            sizes={"n": 6},
+            by_running=True,
+            values=near,
+        )
+fault(
+    "precompute: what data choose is read one cell beside",
+    kernels.chosen_by_data,
+    CHOSEN["precompute"],
+    Patch(
+        "transforms._staging:element",
+        lambda f: (
+            lambda name, cells: f(
+                name, tuple(prim.Sum((c, -1)) if "near" in str(c) else c for c in cells)
+            )
+        ),
+    ),
+    chain=THREADS,
+    sizes={"n": 6},
+    by_running=True,
+    values=near,
+)
+
 # }}}
 
 # {{{ what is read instead

@@ -40,6 +40,41 @@ SCHEDULES = {
         (10,),
     ),
     "one argument": (lambda: tiled("f(j*m) + i*f(j*m)").precompute("f", "j"), (8,)),
+    "one invocation": (lambda: rows().precompute("f(i*m + j)", "j", default_tag=None), (8,)),
+    "both of them": (
+        lambda: tiled().precompute(["f(i*m + j)", "f(i*m + j + 1)"], "i_inner, j"),
+        (9, 4),
+    ),
+    "a range": (lambda: tiled().precompute("f(i*m:i*m + 9)", "i_inner"), (9, 4)),
+    "beside others": (
+        lambda: tiled("f(i*m + j) + i*f(i*i) + f(3*j)").precompute("f(i*m + j)", "i_inner, j"),
+        (4, 8),
+    ),
+    "one, and then others": (
+        lambda: (
+            tiled("f(i*m + j) + i*f(i*i) + f(3*j)")
+            .precompute("f(i*i)", "i_inner")
+            .precompute("f(i*m + j)", "j", default_tag=None)
+            .precompute("f", "j", default_tag=None)
+        ),
+        (4,),
+    ),
+    "a place": (
+        lambda: tiled("f(place[i] + j) + i*f(j)").precompute(
+            "f(place[i] + j)", "j", default_tag="unr"
+        ),
+        (8,),
+    ),
+    "no argument is left": (
+        lambda: rows("f(i*i) + f(j)").split_iname("i", 4).precompute("f(i*i)", default_tag=None),
+        (),
+    ),
+    "tagged": (
+        lambda: rows("f$one(i*m + j) + i*f(i*m + j)").precompute(
+            "f$one(i*m + j)", "j", default_tag=None
+        ),
+        (8,),
+    ),
 }
 
 
@@ -48,8 +83,7 @@ SCHEDULES = {
 def test_it_runs(name: str) -> None:
     make, shape = SCHEDULES[name]
     knl = make()
-    [copy] = knl.temporaries
-    assert copy.shape == shape
+    assert shape in [copy.shape for copy in knl.temporaries]
     assert knl.prove().ok
     for n, m in ((1, 9), (4, 9), (5, 17), (11, 10)):
         generator = np.random.default_rng(n)
@@ -79,6 +113,27 @@ def test_golden(golden: Golden) -> None:
 def test_refused(uses: str, why: str) -> None:
     with pytest.raises(lk.IllegalTransformError, match=why):
         rows(uses).precompute("f", "j", default_tag=None)
+
+
+@pytest.mark.parametrize(
+    "uses, invocation, why",
+    [
+        ("f(3*j)", "f(i*m + j)", r"in the invocations given\nuses are f\(3\*j\)"),
+        ("f(i*m + j)", "f(i*m + j + 30)", r"accesses are f\(i\*m \+ j\)"),
+        ("f(i*m + j)", "f(i*m + j, j)", "has 2 indices"),
+        ("f(i*m + j) + f(i*i)", ["f(i*m + j)", "f(i*i)"], "is not affine in inames and sizes"),
+        ("f(i*m + j)", "f(i*m + 0:8)", "has no constant length"),
+    ],
+)
+def test_invocations_refused(uses: str, invocation: str, why: str) -> None:
+    with pytest.raises(lk.LoopkitError, match=why):
+        rows(uses).precompute(invocation, "j", default_tag=None)
+
+
+def test_other_uses_stay_as_they_were() -> None:
+    knl = tiled("f(i*m + j) + f(i*m + j + 20)").precompute("f(i*m + j)", "j", default_tag=None)
+    assert "f_0_r[j] + f((4*i_outer + i_inner)*m + j + 20)" in str(knl)
+    assert [rule.name for rule in knl.substitutions] == ["f"]
 
 
 def test_what_nobody_surely_uses_is_not_read() -> None:

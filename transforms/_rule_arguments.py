@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pymbolic.primitives as prim
 
 from loopkit import _expression, _sets
 from loopkit._footprint import Use
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._linear import Linear, linear_in_parts
 from loopkit._nodes import Expression, tagged_like
 from loopkit._rules import expand_in
+from loopkit.transforms._spanning import Given
 
 Indices = tuple[Expression, ...]
 
@@ -36,28 +39,70 @@ def with_free_inames(
     return renamed.with_(substitutions=rules), new
 
 
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A rule of which a part of some arguments has become a part of its value.
+
+    ``spanning`` are the invocations that a footprint is spanned by, of the ``rule`` now.  ``old``
+    makes of its arguments those of the rule that it was.
+    """
+
+    kernel: Kernel
+    rule: SubstitutionRule
+    spanning: Given | None
+    old: Callable[[Indices], Indices] | None = None
+
+    def use(self, name: str, now: Indices) -> Expression:
+        """A use of the rule as it was, one of ``name``."""
+        return prim.Call(prim.Variable(name), self.old(now) if self.old else now)
+
+    def restored(self, kernel: Kernel, name: str) -> Kernel:
+        """The kernel where uses that are left are of the rule ``name`` again, as they were."""
+        if self.old is None:
+            return kernel
+        return _with_uses(kernel, self.rule.name, partial(self.use, name))
+
+
 def without_data(
-    kernel: Kernel, rule: SubstitutionRule, uses: Sequence[Use], swept: Collection[str]
-) -> tuple[Kernel, SubstitutionRule]:
+    kernel: Kernel,
+    rule: SubstitutionRule,
+    uses: Sequence[Use],
+    swept: Collection[str],
+    spanning: Given | None = None,
+) -> Bound:
     """The kernel where what is not affine in arguments is part of a rule, if all uses agree on it.
 
     Before: f(x) := sin(a[x]), used as f(place[j])         After: f := sin(a[place[j]]), used as f
     Before: f(x) := sin(a[x]), used as f(i*n + j + 1)      After: f(x) := sin(a[i*n + x]), f(j + 1)
+
+    Where invocations are given, ``spanning``, these are to agree; uses that do not stay.
     """
+    invoked = spanning or [use.indices for use in uses]
+    if not all(len(cells) == len(rule.arguments) for cells in invoked):
+        return Bound(kernel, rule, spanning)  # which is told where they span a box
     bases: dict[int, Expression] = {}
     for number in range(len(rule.arguments)):
-        values = dict.fromkeys(use.indices[number] for use in uses)
-        base = _base_of(list(values), kernel.integers, swept)
-        if base is not None:
-            bases[number] = base
+        values = dict.fromkeys(_start(cells[number]) for cells in invoked)
+        strange = [_strange(linear_in_parts(value), kernel.integers) for value in values]
+        if not any(strange) or any(s != strange[0] for s in strange):
+            continue
+        alike = {u.indices[number]: None for u in uses} if spanning else {}
+        values |= {
+            v: None for v in alike if _strange(linear_in_parts(v), kernel.integers) == strange[0]
+        }
+        bases[number] = _base_of(list(values), Linear(strange[0]), swept)
     if not bases:
-        return kernel, rule
+        return Bound(kernel, rule, spanning)
 
-    def rest(old: Indices, number: int) -> Expression:
-        return _apart(old[number], bases[number]) if number in bases else old[number]
+    def rest(old: Expression, number: int) -> Expression:
+        return _apart(old, bases[number]) if number in bases else old
 
-    given = {use.indices for use in uses}
-    gone = {n for n in bases if all(rest(old, n) == 0 for old in given)}
+    def agrees(old: Indices) -> bool:
+        return all(not _strange(linear_in_parts(rest(old[n], n)), kernel.integers) for n in bases)
+
+    given = [u.indices for u in uses if agrees(u.indices)]
+    given += [tuple(map(_start, cells)) for cells in invoked]
+    gone = {n for n in bases if all(rest(old[n], n) == 0 for old in given)}
     kept = [n for n in range(len(rule.arguments)) if n not in gone]
     values_of = {
         (name := rule.arguments[n]): base if n in gone else prim.Sum((base, prim.Variable(name)))
@@ -68,33 +113,52 @@ def without_data(
     new = SubstitutionRule(name, tuple(rule.arguments[n] for n in kept), expression)
 
     def use(old: Indices) -> Expression:
-        return (
-            prim.Call(prim.Variable(name), tuple(rest(old, n) for n in kept))
-            if kept
-            else _function(new)
-        )
+        if not agrees(old):
+            return prim.Call(prim.Variable(rule.name), old)
+        now = tuple(rest(old[n], n) for n in kept)
+        return prim.Call(prim.Variable(name), now) if kept else _function(new)
+
+    def before(now: Indices) -> Indices:
+        whole = dict(bases)
+        for number, index in zip(kept, now, strict=False):  # behind them may be free inames
+            if number in bases:
+                index = (linear_in_parts(bases[number]) + linear_in_parts(index)).expression
+            whole[number] = index
+        return tuple(whole[number] for number in range(len(rule.arguments)))
 
     ids = {u.statement.id for u in uses}
     changed = _with_uses(kernel, rule.name, use, ids)
-    return changed.with_(substitutions=(*changed.substitutions, new)), new
+    changed = changed.with_(substitutions=(*changed.substitutions, new))
+    now = spanning and [tuple(_each(c[n], partial(rest, number=n)) for n in kept) for c in spanning]
+    return Bound(changed, new, now, before)
 
 
-def _base_of(
-    values: Sequence[Expression], integers: frozenset[str], swept: Collection[str]
-) -> Expression | None:
-    """What is not affine in an argument of a rule; None where nothing is, or uses differ in it.
+def _start(index: Expression | slice) -> Expression:
+    """An index, or where a range of them begins."""
+    return (index.start or 0) if isinstance(index, slice) else index
+
+
+def _each(
+    index: Expression | slice, change: Callable[[Expression], Expression]
+) -> Expression | slice:
+    """An index changed, or both ends of a range."""
+    if not isinstance(index, slice):
+        return change(index)
+    ends = [None if end is None else change(end) for end in (index.start or 0, index.stop)]
+    return slice(*ends)
+
+
+def _base_of(values: Sequence[Expression], strange: Linear, swept: Collection[str]) -> Expression:
+    """What of an argument of a rule becomes part of its value: what is ``strange`` in all uses.
 
     All of the first value, where others are constants away and nothing is swept that what is not
     affine does not move with: the argument is that constant, and not one more axis that moves.
     """
     forms = [linear_in_parts(value) for value in values]
-    strange = [_strange(form, integers) for form in forms]
-    if not any(strange) or any(s != strange[0] for s in strange):
-        return None
-    base, first = Linear(strange[0]), forms[0]
-    has_own = not (first - base).names.intersection(swept) <= base.names
+    first = forms[0]
+    has_own = not (first - strange).names.intersection(swept) <= strange.names
     if len(values) > 1 and (has_own or not all(first.same_terms(form) for form in forms)):
-        return base.expression
+        return strange.expression
     return values[0]
 
 

@@ -40,7 +40,7 @@ def footprint(
     first, rank = found[0].statement, len(found[0].indices)
     spanning: list[Indices] = []
     more: dict[str, Range] = {}
-    for indices in subscripts:
+    for indices in in_inames(kernel, found, subscripts) or ():
         if len(indices) != rank:
             shown = ", ".join(":" if isinstance(i, slice) else to_text(i) for i in indices)
             raise InvalidArgumentError(
@@ -48,14 +48,13 @@ def footprint(
                 f"{counted(len(indices), 'index', 'indices')}, but '{name}' has "
                 f"{counted(rank, 'axis', 'axes')}"
             )
-        split = _split_inames(kernel, first)
         cells: list[Expression] = []
         for axis, index in enumerate(indices):
             if isinstance(index, slice):
                 runs = hidden("slice", len(more))
-                more[runs] = _slice_range(kernel, name, axis, index, split)
+                more[runs] = _slice_range(kernel, name, axis, index)
                 index = prim.Variable(runs)
-            cells.append(substitute(index, split))
+            cells.append(index)
         spanning.append(tuple(cells))
     uses = _staging.uses_of(kernel, first, name, [(i, ()) for i in spanning])
     box = _staging.find_box(kernel, uses, swept, what, more)
@@ -70,6 +69,23 @@ def footprint(
     return box, inside
 
 
+def in_inames(kernel: Kernel, found: Sequence[Use], subscripts: Given | None) -> Given | None:
+    """Subscripts over the inames that uses have: those of the text may have been split."""
+    if subscripts is None or not found:
+        return subscripts
+    split = _split_inames(kernel, found[0].statement)
+
+    def now(index: Expression | slice) -> Expression | slice:
+        if not isinstance(index, slice):
+            return substitute(index, split)
+        start, stop = (
+            None if e is None else substitute(e, split) for e in (index.start, index.stop)
+        )
+        return slice(start, stop)
+
+    return [tuple(map(now, indices)) for indices in subscripts]
+
+
 def _split_inames(kernel: Kernel, statement: Statement) -> dict[str, Expression]:
     """The inames of the text that a statement has no more, in terms of those that it has."""
     image = lineage_of(kernel).image_of.get(statement.id)
@@ -77,15 +93,13 @@ def _split_inames(kernel: Kernel, statement: Statement) -> dict[str, Expression]
     return {i: e for i, e in values.items() if i not in kernel.home_domain}
 
 
-def _slice_range(
-    kernel: Kernel, name: str, axis: int, given: slice, split: dict[str, Expression]
-) -> Range:
+def _slice_range(kernel: Kernel, name: str, axis: int, given: slice) -> Range:
     """How far a range of an axis runs; all of the axis where an end is left out."""
     shape = None if name in kernel.rule_by_name else kernel.array(name).shape
     end = given.stop if given.stop is not None else shape[axis] if shape is not None else None
-    start = substitute(0 if given.start is None else given.start, split)
+    start = 0 if given.start is None else given.start
     try:
-        lower, upper = linear(start), None if end is None else linear(substitute(end, split))
+        lower, upper = linear(start), None if end is None else linear(end)
     except NotAffineError:
         upper = None
     if upper is None or not lower.same_terms(upper):

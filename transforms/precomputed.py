@@ -34,7 +34,7 @@ from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_arguments import with_free_inames, without_data
 from loopkit.transforms._rule_results import made_anew, names_of_bounds, taken_apart
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._spanning import Given, footprint
+from loopkit.transforms._spanning import Given, footprint, in_inames
 from loopkit.transforms._staging import Indices, Staging, element
 from loopkit.transforms._tagged import uses_of_rule
 from loopkit.transforms._transfer_loops import reused_axes
@@ -98,7 +98,8 @@ def precompute(
 
     ``subst_use`` is the rule's name, or one or more invocations of it, ``"f(i, 0:8)"``: these
     span the footprint, as ``footprint_subscripts`` do for :func:`add_prefetch`, and uses outside
-    stay.  Of uses with a tag, ``f$near(i)``, ``precompute("f$near", ...)`` means these alone.
+    stay, such as those in which what is not affine is another.  Of uses with a tag,
+    ``f$near(i)``, ``precompute("f$near", ...)`` means these alone.
     ``temporary_name`` is the copy's name; ``temporary_address_space`` says in what memory that is.
 
     :raises IllegalTransformError: as for :func:`add_prefetch`; where arguments differ in what is
@@ -118,29 +119,41 @@ def precompute(
         start = kernel = apart.kernel
     axes = {*swept, *(axis for axis in storage_axes or () if isinstance(axis, str))}
     expanded, uses = _all_uses(kernel, rule, selected)
-    bound, rule = without_data(expanded, rule, uses, axes)
-    if bound is not expanded:
+    spanning = in_inames(expanded, uses, spanning)
+    bound = without_data(expanded, rule, uses, axes, spanning)
+    if bound.kernel is not expanded:
         if apart is not None and spanning is not None:
             raise IllegalTransformError(
-                f"data decide which values of '{name}' are used, and it holds reductions",
+                f"what is not affine decides which values of '{name}' are used, and it holds "
+                "reductions",
                 instead=f"precompute('{given}', ...) without an invocation; `within` selects uses",
             )
-        kernel = bound
+        kernel, rule, spanning = bound.kernel, bound.rule, bound.spanning
+    rank = len(rule.arguments)
     kernel, rule = with_free_inames(kernel, rule, axes)
+    more = tuple(map(prim.Variable, rule.arguments[rank:]))
+    spanning = spanning and [(*cells, *more) for cells in spanning]
+    every = uses
     if kernel is not start:
         expanded, uses = _all_uses(kernel, rule, selected)
     if not uses:
         others = [s.id for s in text.statements if name in rules_of(text, s)]
+        instead = f"it is used by {', '.join(others)}" if others else "it is not used anywhere"
+        if every:
+            instead = "uses are " + ", ".join(dict.fromkeys(use.text for use in every))
         raise IllegalTransformError(
-            f"precompute would replace nothing: no selected statement uses '{given}'",
-            instead=f"it is used by {', '.join(others)}" if others else "it is not used anywhere",
+            "precompute would replace nothing: no selected statement uses "
+            + (f"'{name}' in the invocations given" if every else f"'{given}'"),
+            instead=instead,
         )
     users = {use.statement.id: use.statement for use in uses}
     order = moved_out(kernel, users.values(), swept, precompute_outer_inames)
     if order.kernel is not kernel:
         kernel = order.kernel
         expanded, uses = _all_uses(kernel, rule, users)
-    what = f"the precomputation of '{rule.name}'"
+    if bound.old is not None:
+        uses = [replace(use, text=to_text(bound.use(name, use.indices))) for use in uses]
+    what = f"the precomputation of '{name}'"
     box, uses = footprint(expanded, uses, swept, spanning, rule.name, what)
     box = _with_storage_axes(box, rule, storage_axes)
     tags: dict[int, Tag | None] = dict.fromkeys(range(len(box)), parse_tag(default_tag))
@@ -165,7 +178,8 @@ def precompute(
     if apart is not None:
         free |= names_of_bounds(kernel, rule)
         held = apart.value(body)
-    inferred = None if dtype is not None else known_dtype(kernel, held)
+    arguments = dict(zip(rule.arguments, uses[0].indices, strict=True))
+    inferred = None if dtype is not None else known_dtype(kernel, substitute(held, arguments))
     staging = Staging(
         made_by=f"precompute('{given if chosen.tag else rule.name}')",
         what=what,
@@ -192,7 +206,8 @@ def precompute(
 
     change = _staging.stage(expanded, staging, uses, value, statement, "user", kernel)
     if spanning is not None:
-        change = replace(change, kernel=_with_calls(change.kernel, rule))
+        left = bound.restored(_with_calls(change.kernel, rule), chosen.name)
+        change = replace(change, kernel=left)
     if apart is not None:
         change = made_anew(apart, change, statement)
     for unused in dict.fromkeys((rule.name, chosen.name)):

@@ -123,21 +123,16 @@ def _at_zero(kernel: Any, rule: Any) -> Any:
     )
 
 
-def _first_argument(original: Any) -> Any:
-    """An argument that data decide is that of the first iteration."""
-
-    def first(use: Any) -> Any:
-        indices = tuple(substitute(i, {"j": 0}) for i in use.indices)
-        return dataclasses.replace(use, indices=indices)
-
-    return lambda kernel, rule, uses, *rest: original(kernel, rule, list(map(first, uses)), *rest)
+def _of_the_first(original: Any) -> Any:
+    """What data decide of a rule's value is that of the first iteration."""
+    return lambda name, arguments, value: original(name, arguments, substitute(value, {"j": 0}))
 
 
 fault(
     "precompute: what data choose is the first of it",
     kernels.ruled_by_data,
     do("precompute", "f", "j", default_tag=None),
-    Patch("transforms.precomputed:without_data", _first_argument),
+    Patch("transforms._rule_arguments:SubstitutionRule", _of_the_first),
     sizes={"n": 3},
     by_running=True,
     values=lambda sizes: {"p": [2, 0, 1, 2]},
@@ -149,6 +144,26 @@ fault(
     Patch(
         "transforms._rule_arguments:_apart",
         lambda original: lambda value, base: prim.Sum((original(value, base), 1)),
+    ),
+    sizes={"n": 3, "m": 6},
+)
+fault(
+    "precompute: an invocation's own part is one more",
+    kernels.ruled_by_product,
+    do("precompute", "f(i*m + j)", "j", default_tag=None),
+    Patch(
+        "transforms._rule_arguments:_apart",
+        lambda original: lambda value, base: prim.Sum((original(value, base), 1)),
+    ),
+    sizes={"n": 3, "m": 6},
+)
+fault(
+    "precompute: uses that stay get another argument",
+    kernels.ruled_by_product,
+    do("precompute", "f(i*m + j)", "j", default_tag=None),
+    Patch(
+        "transforms._rule_arguments:Bound.use",
+        lambda original: lambda self, name, now: original(self, name, (prim.Sum((now[0], -1)),)),
     ),
     sizes={"n": 3, "m": 6},
 )

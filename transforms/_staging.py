@@ -164,7 +164,7 @@ class Staging:
     The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
     those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
     the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
-    cells should go.  With ``only_used`` no value is computed that is not surely used, since
+    cells should go.  With ``only_used`` no value is computed that is not used, since
     that may read what is not there.  With ``may_move`` a private copy becomes a shared one where
     later tags make it one for several threads.
     """
@@ -249,8 +249,6 @@ class Staging:
         exact = value is None or self.only_used
         whole = value is not None and self.whole_box
         cells = cells_in_use(kernel, uses, self.box, positions, place, exact=exact, whole_box=whole)
-        if self.only_used:
-            self.check_used(cells, kernel, uses, positions, place)
         if value is not None:
             at = tuple(
                 axis.lower.expression if name is None else axis.cell_at(name)
@@ -268,29 +266,6 @@ class Staging:
             order=by_stride(self.array, list(names)),
             together=self.space is not AddressSpace.PRIVATE,
             reused=reused,
-        )
-
-    def check_used(
-        self,
-        cells: isl.Set,
-        kernel: Kernel,
-        uses: Sequence[Use],
-        positions: Sequence[str | None],
-        place: Place,
-    ) -> None:
-        """Raise unless each of ``cells`` is one that is used whatever data say."""
-        surely = [use for use in uses if not use.by_data]
-        if surely:
-            found = cells_in_use(kernel, surely, self.box, positions, place, exact=True)
-            if cells.is_subset(found):
-                return
-        doubt = next((use for use in uses if use.by_data), None)
-        why = f": data decide whether '{doubt.statement.id}' uses {doubt.text}" if doubt else ""
-        raise IllegalTransformError(
-            f"{self.what} would compute values that are not surely used, and might read for them "
-            f"what lies outside of its array{why}",
-            instead="assume_within(array, first, end) says that what an index array holds lies "
-            "inside" + ("" if doubt else "; without fetch_bounding_box only what is used is there"),
         )
 
     def transfer(

@@ -103,7 +103,9 @@ def precompute(
     ``temporary_name`` is the copy's name; ``temporary_address_space`` says in what memory that is.
 
     :raises IllegalTransformError: as for :func:`add_prefetch`; where arguments differ in what is
-        not affine; where data decide whether a value is used, and what it reads might not be there.
+        not affine.
+    :raises UndecidedError: where data decide whether a value is used, and what it reads might not
+        be there.
     """
     given, spanning = cast(tuple[str, Given | None], subst_use)
     name = given.partition("$")[0]
@@ -197,7 +199,7 @@ def precompute(
         axis_argument="precompute_inames",
         reused=reused,
         whole_box=fetch_bounding_box,
-        only_used=_staging.may_leave(expanded, held),
+        only_used=_staging.may_leave(expanded, body),
         may_move=temporary_address_space is None,
     )
 

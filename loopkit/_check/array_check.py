@@ -21,6 +21,7 @@ from loopkit._arrays import (
     strides_of,
     swizzles_of,
 )
+from loopkit._check.read_ahead import check_read_ahead
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import counted
@@ -40,11 +41,13 @@ def check_bounds(check: Check, statement_id: str) -> None:
     """Report accesses of a statement that leave a temporary, or that a copy makes outside.
 
     Accesses to arguments that stand in the text were judged when the kernel
-    was made; those that data decide are for the executors to catch.
+    was made; those of them that data decide are for the executors to catch.
     """
     new = check.new
     statement = new.statement[statement_id]
     is_copy = statement_id not in check.lineage.image_of
+    if is_copy:
+        check_read_ahead(check, statement_id)
     at = Instance(statement_id, BASE)
     domain = new.domain(at) & check.lineage.sizes
     accesses: list[Guarded] = [(*statement.write, ())]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loopkit._cached import cached_property, memoised
+from loopkit._check.read_ahead import accesses_by_data
 from loopkit._check.schedule_check import Check
 from loopkit._kernel import Statement
 from loopkit._relations import reachable
@@ -134,7 +135,11 @@ class QuestionKeys:
         """The key of whether a statement stays in its arrays."""
         names = sorted(dict(self.new.statement[statement].accesses))
         arrays = tuple(self.array(n) for n in names if self.new.kernel.is_array(n))
-        return ("bounds", self.everywhere, self.statement(statement), arrays)
+        read: Key = ()
+        if statement not in self.check.lineage.image_of:
+            mine = accesses_by_data(self.new, self.new.statement[statement])
+            read = self.family(_reads(self.new.statement[statement], self.new.data)) if mine else ()
+        return ("bounds", self.everywhere, self.statement(statement), arrays, read)
 
     def of_races(self, array: str) -> Key:
         """The key of whether writes of an array, and what carries it off, are ordered."""

@@ -37,7 +37,7 @@ _SENTENCES = {
     ("repeated", "partial"): "what {sink} adds up would be added more than once",
     ("repeated", ""): "{sink} would be executed more than once",
     ("merged", ""): "{source} and {sink} would be one update, and be added once",
-    ("bounds", ""): "{sink} would access {cell}, {detail}",
+    ("bounds", ""): "{sink} {would} access {cell}, {detail}",
     ("expression", ""): "{sink} would compute something else{why}",
     ("overlap", ""): "{here} and {there} would lie in the same place",
     ("outside", ""): "{here} would have no place: {detail}",

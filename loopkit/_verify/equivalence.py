@@ -74,7 +74,7 @@ def _for_which(case: _Comparison) -> str:
     words = "every output cell has the same value"
     if not case.context.plain_is_universe():
         words += f" for all sizes with {to_text(conditions(case.context))}"
-    assertions = sorted({str(a) for k in (case.before, case.after) for a in k.assertions})
+    assertions = sorted({a.text for k in (case.before, case.after) for a in k.assertions})
     if assertions:
         words += f", for data with {', '.join(assertions)}"
     return words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pymbolic.primitives as prim
@@ -147,6 +148,17 @@ fault(
     ),
     sizes={"n": 3, "m": 6},
 )
+for rule in ("a[place[x]]", "sum(k, a[place[x]] * k)"):
+    fault(
+        f"precompute: what lies between values of {rule} is read, too",
+        partial(kernels.ruled_by_some_places, rule),
+        do("precompute", "f", default_tag=None),
+        Patch("transforms._staging:may_leave", lambda original: lambda kernel, value: False),
+        sizes={"n": 2, "m": 3},
+        values=lambda sizes: {"place": [0, 1 << 20, 1, -(1 << 20), 1 << 20, 2]},
+        by_running=True,
+        sanitize=True,
+    )
 fault(
     "precompute: an invocation's own part is one more",
     kernels.ruled_by_product,

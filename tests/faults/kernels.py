@@ -378,6 +378,17 @@ def ruled_by_product() -> lk.Kernel:
     )
 
 
+def ruled_by_some_places(rule: str = "a[place[x]]") -> lk.Kernel:
+    """A rule of which some values are used; of the others an index array may lie."""
+    return lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 4 }",
+        f"f(x) := {rule}\nb[i] = f(0) + f(2) + f(5) {{id=s}}",
+        [lk.GlobalArg("a", shape="m"), lk.GlobalArg("place", "int32", shape=6), ...],
+        dtypes={"a, b": "float32"},
+        assumptions="n, m >= 1",
+    )
+
+
 def rule_with_free_iname() -> lk.Kernel:
     """A rule whose value depends on a loop that no argument names."""
     return make(

@@ -1,0 +1,175 @@
+"""What copies read where data decide the place: is it there?
+
+A copy of ``x[idx[i]]`` may stand where the text asks nobody what ``idx[i]`` is: in front of the
+condition under which that is a place of ``x``.  It reads nothing that is not there where
+assertions or conditions of its own say so, or where the text surely reads the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._assertions.cells import data_of, maybe_outside
+from loopkit._assertions.values import Assertion, Within
+from loopkit._check.copy_chains import CopyChains
+from loopkit._check.schedule_check import Check
+from loopkit._check.violation import Violation
+from loopkit._expression import accesses, variable_names
+from loopkit._guarded import Guarded, Guards, conjuncts, guarded_reads
+from loopkit._hidden import BASE, SOURCE, instance, variable
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+from loopkit._poly.model import Cell, Model
+from loopkit._poly.pairs import Instance, equal_inames, parts_in
+
+
+def accesses_by_data(model: Model, statement: Statement) -> list[Guarded]:
+    """The arrays that a statement accesses at places that no set tells, with the conditions."""
+    own = (*statement.write, statement.predicates)
+    return [
+        (name, indices, guards)
+        for name, indices, guards in (own, *guarded_reads(statement))
+        if name in model.data and any(map(model.is_beyond_sets, indices))
+    ]
+
+
+def check_read_ahead(check: Check, statement_id: str) -> None:
+    """Report what a copy accesses, where data decide whether that lies in its array."""
+    new = check.new
+    at = Instance(statement_id, BASE)
+    used: isl.Set | None = None
+    for name, indices, guards in accesses_by_data(new, new.statement[statement_id]):
+        where = new.domain(at) & check.lineage.sizes & new.where_evaluated(guards, BASE)
+        open_ = where & _perhaps_outside(new, at, name, indices, guards, where)
+        if open_.is_empty():
+            continue
+        if used is None:
+            used = new.labelled(surely_used(check, statement_id), BASE)
+        bad = open_ - used
+        if not bad.is_empty():
+            cell = tuple(new.named(i, BASE) for i in indices)
+            settling = tuple(
+                a
+                for a in _candidates(new, at, name, indices)
+                if (bad & _perhaps_outside(new, at, name, indices, guards, where, a)).is_empty()
+            )
+            found = Violation(
+                "bounds",
+                bad,
+                check.side_of(at),
+                array=name,
+                cell=cell,
+                exact=False,
+                settling=settling,
+                detail="which may lie outside, and the text does not surely read that",
+            )
+            check.report(found)
+            return
+
+
+def _perhaps_outside(
+    new: Model,
+    at: Instance,
+    name: str,
+    indices: tuple[Expression, ...],
+    guards: Guards,
+    where: isl.Set,
+    *more: Assertion,
+) -> isl.Set:
+    """The part of ``where`` in which an access may leave its array (a superset of it).
+
+    Conditions on data count where they say that in so many words.
+    """
+    shape = new.array(name).shape
+    if shape is None:
+        return where
+    assertions = (*new.kernel.assertions, *more)
+    known = {part for g in new.indices(at, guards) for part in conjuncts(g)}
+    result = where - where
+    for index, extent in zip(new.indices(at, indices), shape, strict=True):
+        limits = (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<", extent))
+        if known.issuperset(limits) and not variable_names(index) & new.written:
+            continue
+        result = result | maybe_outside(where, assertions, index, extent, data_of(new.kernel))
+    return result
+
+
+def _candidates(
+    new: Model, at: Instance, name: str, indices: tuple[Expression, ...]
+) -> Iterator[Assertion]:
+    for index, extent in zip(new.indices(at, indices), new.array(name).shape or (), strict=False):
+        for array, inner in accesses(index):
+            if inner and array in new.kernel.arg_by_name and array not in new.written:
+                yield Within(array, 0, extent)
+
+
+def surely_used(check: Check, statement_id: str, behind: frozenset[str] = frozenset()) -> isl.Set:
+    """``{ inames of a copy, sizes : a statement of the text surely reads what it has written }``.
+
+    A subset.  What reads may be a copy (not one ``behind`` it) that is surely used itself.
+    """
+    new = check.new
+    copy = new.statement[statement_id]
+    at, time = Instance(statement_id, SOURCE), Instance(None, BASE)
+    where = new.domain(at) & check.lineage.sizes
+    found = where - where
+    cell = new.write_cell(at)
+    if cell.by_data:
+        return found
+    behind = behind | {statement_id}
+    for reader in new.kernel.readers.get(copy.written, ()):
+        if reader.id in behind:
+            continue
+        time = Instance(reader.id, BASE)
+        both = where & new.domain(time)
+        if reader.id not in check.lineage.image_of:
+            both = both & new.labelled(surely_used(check, reader.id, behind), BASE)
+        for name, indices, guards in guarded_reads(reader):
+            if name == copy.written and not both.is_empty():
+                found = found | _read_by(check, at, cell, time, indices, guards, both)
+    names = (*new.kernel.all_inames, *new.data)
+    return _sets.rename(found.coalesce(), {instance(n, SOURCE): n for n in names})
+
+
+def _read_by(
+    check: Check,
+    at: Instance,
+    cell: Cell,
+    time: Instance,
+    indices: tuple[Expression, ...],
+    guards: Guards,
+    both: isl.Set,
+) -> isl.Set:
+    """``{ names of a copy : a read surely sees it }``, of instances ``both`` of the two."""
+    new, chains = check.new, CopyChains(check)
+    assert at.statement is not None and time.statement is not None
+    nowhere = check.onto(both - both, new.domain(at))
+    its = new.cell(cell.array, new.indices(time, indices), time)
+    bounds = new.bounds_from_data(time.statement)
+    asked = [part for g in guards for part in conjuncts(g) if new.condition(part) is None]
+    held = [part for g in new.statement[at.statement].predicates for part in conjuncts(g)]
+    same = [*asked, *map(prim.Variable, bounds)]
+    if (
+        its.by_data
+        or any(part not in held for part in asked)
+        or set(bounds) - set(new.bounds_from_data(at.statement))
+    ):
+        return nowhere
+    # What data decide of both is decided alike.
+    inames = frozenset().union(*map(variable_names, same)) & {*new.kernel.all_inames}
+    both = both & equal_inames(inames, at.label, time.label)
+    for name in bounds:
+        both = both & _sets.equality(instance(name, at.label), variable(name, time.label))
+    both = both & new.where_evaluated(guards, time.label) & new.same_cell(cell, its)
+    found = nowhere
+    for part in parts_in(both, new.order.before(at, time)):
+        for writer in new.writers(cell.array):
+            if writer.operation is None:
+                part = chains.not_replaced(part, at, writer, cell, time)
+        if all(chains.is_unchanged(s, at, time, part) for s in same):
+            found = found | check.onto(part, found)
+    return found

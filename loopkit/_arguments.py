@@ -257,7 +257,7 @@ def mapping_of(takes: str, key: Kind, value: Kind) -> Kind:
 
 
 def name_or_number(what: str, value: Any) -> str | int:
-    """A name, or a number that counts from 0."""
+    """A name, or a number."""
     return integer(what, value) if is_integer(value) else name(what, value)
 
 
@@ -339,7 +339,10 @@ def axes(what: str, value: Any) -> Any:
 
 
 def array_axes(what: str, value: Any) -> Any:
-    """Axes of arrays: ``("a", 0)``, with ``"F"`` behind it or not, or a list of such."""
+    """Axes of arrays: ``("a", 0)``, with ``"F"`` behind it or not, or a list of such.
+
+    An axis is a number or a name.
+    """
     several = [value] if isinstance(value, tuple) and value and is_text(value[0]) else value
     result = []
     takes = "pairs of an array and an axis"
@@ -349,7 +352,7 @@ def array_axes(what: str, value: Any) -> Any:
         order = text("an order", item[2]) if len(item) == 3 else "C"
         if order not in ("C", "F"):
             raise InvalidArgumentError(f"an order is 'C' or 'F', not {shown(order)}")
-        result.append((name("an array", item[0]), integer("an axis", item[1]), order))
+        result.append((name("an array", item[0]), name_or_number("an axis", item[1]), order))
     return tuple(result)
 
 
@@ -387,7 +390,7 @@ def dim_tags(what: str, value: Any) -> Any:
     if is_text(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {integer("an axis", axis): dim_tag(what, item) for axis, item in value.items()}
+        return {name_or_number("an axis", axis): dim_tag(what, i) for axis, i in value.items()}
     return tuple(dim_tag(what, item) for item in items(what, value, "a tag for each axis"))
 
 
@@ -474,6 +477,8 @@ Natural = Annotated[int, at_least(0)]
 MaybeNatural = Annotated[int | None, optional(at_least(0))]
 Positive = Annotated[int, at_least(1)]
 Counts = Annotated[Sequence[int], counts]
+AnAxis = Annotated[int | str, name_or_number]
+MaybeAxis = Annotated[int | str | None, optional(name_or_number)]
 ArrayAxes = Annotated[Any, array_axes]
 SizeValues = Annotated[Any, size_values]
 Within = Annotated[str | Match | None, within]
@@ -497,7 +502,7 @@ TagRequest = Annotated[
     str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]], tag_request
 ]
 _OneTag = str | Nested | Strided | GivenStride
-DimTags = Annotated[str | Sequence[_OneTag] | Mapping[int, _OneTag], dim_tags]
+DimTags = Annotated[str | Sequence[_OneTag] | Mapping[int | str, _OneTag], dim_tags]
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Final
 
@@ -101,7 +103,7 @@ class ArrayArg(Exact):
 
     ``shape`` in elements, one expression over sizes per axis, or None where it
     is to be inferred from the accesses; ``dtype`` None likewise.  ``dim_tags``
-    None means row-major.
+    None means row-major.  ``dim_names`` are what the axes are called, if they have names.
     """
 
     name: str
@@ -111,10 +113,12 @@ class ArrayArg(Exact):
     offset: Expression = 0
     is_input: bool | None = None
     is_output: bool | None = None
+    dim_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_declared(self.name, "the name of an array")
         _check_extents(self.name, self.shape, self.dim_tags)
+        _check_dim_names(self)
         for what, flag in (("is_input", self.is_input), ("is_output", self.is_output)):
             if flag is not None:
                 check_flag(flag, f"{what} of '{self.name}'")
@@ -166,7 +170,7 @@ class TemporaryVariable(Exact):
     reads it sees the updates so far, also where threads run that loop together.  Temporaries of
     one ``base_storage`` begin at the same byte of shared memory.  With an
     ``initializer``, an array, and ``read_only=True`` it is a table of constants, and
-    :func:`make_kernel` makes a :class:`ConstantTable` of it.
+    :func:`make_kernel` makes a :class:`ConstantTable` of it.  ``dim_names`` are those of its axes.
     """
 
     name: str
@@ -183,6 +187,7 @@ class TemporaryVariable(Exact):
     base_storage: str | None = None
     initializer: Any = None
     read_only: bool = False
+    dim_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_declared(self.name, "the name of a temporary")
@@ -203,6 +208,7 @@ class TemporaryVariable(Exact):
         if self.accumulates is not None:
             check_identifier(self.accumulates, "a reduction")
         check_note(self.made_by, "the step that made a temporary")
+        _check_dim_names(self)
         _check_padding(self)
         _check_swizzles(self)
         if self.combined_by is not None and self.combined_by not in COMBINED_BY:
@@ -231,6 +237,66 @@ def _check_extents(name: str, shape: object, dim_tags: object) -> None:
     for tag in dim_tags:
         if isinstance(tag, Strided):
             check_expression(tag.stride, f"a stride of '{name}'")
+
+
+def _check_dim_names(array: ArrayArg | TemporaryVariable) -> None:
+    """Names, all different, one for each axis; a text lists them."""
+    names: Any = array.dim_names
+    if isinstance(names, str):
+        names = tuple(part.strip() for part in names.split(","))
+        object.__setattr__(array, "dim_names", names)
+    if names is None:
+        return
+    if not isinstance(names, tuple):
+        raise InvalidArgumentError(
+            f"{shown(names)} are no names of the axes of '{array.name}'",
+            instead="they are a tuple, or a text such as 'row, column'",
+        )
+    for name in names:
+        check_name(name, f"the name of an axis of '{array.name}'")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidArgumentError(f"two axes of '{array.name}' would be called '{twice}'")
+    rank = len(array.shape) if isinstance(array.shape, tuple) else 0
+    if rank and rank != len(names):
+        raise InvalidArgumentError(
+            f"'{array.name}' has {counted(rank, 'axis', 'axes')}, but dim_names has "
+            f"{counted(len(names), 'name')}",
+            instead="give one name per axis",
+        )
+
+
+def without_names(data: Argument | TemporaryVariable) -> Argument | TemporaryVariable:
+    """The same, its axes without names: these change nothing."""
+    if isinstance(data, ValueArg) or data.dim_names is None:
+        return data
+    return replace(data, dim_names=None)
+
+
+def if_distinct(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Names of axes that were made of others; none where two would be one, or there are no axes."""
+    found = () if names is None else tuple(names)
+    return found if found and len(set(found)) == len(found) else None
+
+
+def axis_number(array: ArrayArg | TemporaryVariable, axis: int | str) -> int:
+    """The number of an axis: itself, counted from the end if negative, or that of a name."""
+    rank, names = len(array.shape or ()), array.dim_names
+    if isinstance(axis, str):
+        if names is None:
+            raise InvalidArgumentError(
+                f"the axes of '{array.name}' have no names, and none is '{axis}'",
+                instead=f"set_array_axis_names('{array.name}', ...) gives them some",
+            )
+        if axis not in names:
+            raise UnknownNameError(f"axis of '{array.name}'", axis, names)
+        return names.index(axis)
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"'{array.name}' has {counted(rank, 'axis', 'axes')}; there is no axis {axis}",
+            instead=f"axes are 0 to {rank - 1}" if rank else "a scalar has none",
+        )
+    return axis % rank
 
 
 def _check_padding(temporary: TemporaryVariable) -> None:

@@ -106,7 +106,8 @@ def _array(kernel: Kernel, array: ArrayArg | TemporaryVariable) -> str:
     swizzled = f"swizzled to {text}" if text else ""
     base = getattr(array, "base_storage", None)
     storage = f"base_storage='{base}'" if base else ""
-    words = (f"[{shape}]", space.word, str(array.dtype or ""), tags, swizzled, storage)
+    called = f"axes {', '.join(array.dim_names)}" if array.dim_names else ""
+    words = (f"[{shape}]", space.word, str(array.dtype or ""), tags, swizzled, storage, called)
     return " ".join(filter(None, words))
 
 

@@ -104,6 +104,7 @@ class Methods:
         save_and_reload_temporaries = transforms.save_and_reload_temporaries
         set_argument_order = transforms.set_argument_order
         set_temporary_address_space = transforms.set_temporary_address_space
+        set_array_axis_names = transforms.set_array_axis_names
         split_array_dim = transforms.split_array_dim
         split_iname = transforms.split_iname
         swizzle_array = transforms.swizzle_array

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._arrays import AddressSpace, TemporaryVariable, if_distinct
 from loopkit._expression import replace_accesses
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -69,4 +69,7 @@ def _is_own(kernel: Kernel, indices: Iterable[Expression]) -> bool:
 def _with_axes(temporary: TemporaryVariable, axes: Sequence[int]) -> TemporaryVariable:
     padding = temporary.padding and tuple(temporary.padding[axis] for axis in axes)
     shape = tuple(temporary.shape[axis] for axis in axes)
-    return replace(temporary, shape=shape, dim_tags=None, padding=padding, swizzles=())
+    names = temporary.dim_names and if_distinct(temporary.dim_names[axis] for axis in axes)
+    return replace(
+        temporary, shape=shape, dim_tags=None, padding=padding, swizzles=(), dim_names=names
+    )

@@ -91,10 +91,14 @@ def outline(kernel: Kernel) -> Line:
     return Line("signature", head, note, (*above, *nest))
 
 
-def _array(name: str, shape: tuple[Expression, ...] | None) -> str:
-    if shape is None:
-        return f"{name}[?]"
-    return f"{name}[{', '.join(to_text(s) for s in shape)}]" if shape else name
+def _array(array: ArrayArg | TemporaryVariable) -> str:
+    """An array with its extents, and what its axes are called: ``a[row: n, col: m]``."""
+    if array.shape is None:
+        return f"{array.name}[?]"
+    axes = list(map(to_text, storage_shape(array)))
+    if array.dim_names:
+        axes = [f"{name}: {axis}" for name, axis in zip(array.dim_names, axes, strict=False)]
+    return f"{array.name}[{', '.join(axes)}]" if axes else array.name
 
 
 def _signature(kernel: Kernel) -> tuple[str, str]:
@@ -102,11 +106,11 @@ def _signature(kernel: Kernel) -> tuple[str, str]:
     arrays = [a for a in kernel.args if isinstance(a, ArrayArg)]
     written = {a.name for a in arrays if a.name in kernel.writers}
     inputs = [
-        _array(a.name, a.shape)
+        _array(a)
         for a in arrays
         if (a.name not in written or a.name in kernel.readers) and not isinstance(a, ConstantTable)
     ]
-    outputs = [_array(a.name, a.shape) for a in arrays if a.name in written]
+    outputs = [_array(a) for a in arrays if a.name in written]
     inside = "; ".join(p for p in (", ".join(values), ", ".join(inputs)) if p)
     head = f"{kernel.name}({inside})" + (f" -> {', '.join(outputs)}" if outputs else "")
     dtypes = {str(a.dtype) if a.dtype is not None else "untyped" for a in arrays}
@@ -118,12 +122,12 @@ def _signature(kernel: Kernel) -> tuple[str, str]:
 def _temporaries(kernel: Kernel) -> Iterator[Line]:
     for table in (a for a in kernel.args if isinstance(a, ConstantTable)):
         note = f"constant {dtype_name(table.dtype) if table.dtype else ''}"
-        yield Line("array", _array(table.name, table.shape), f"{note}: {_elements(table)}")
+        yield Line("array", _array(table), f"{note}: {_elements(table)}")
     for t in kernel.temporaries:
         if t.shape or t.address_space is not AddressSpace.PRIVATE:
             yield Line(
                 "array",
-                _array(t.name, storage_shape(t)),
+                _array(t),
                 f"{t.address_space.word} {dtype_name(t.dtype) if t.dtype else ''}".rstrip()
                 + _swizzled(t)
                 + _over(kernel, t),

@@ -23,6 +23,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.arguments import rename_argument as rename_argument
     from loopkit.transforms.arguments import set_argument_order as set_argument_order
     from loopkit.transforms.array_axes import concatenate_arrays as concatenate_arrays
+    from loopkit.transforms.array_axes import set_array_axis_names as set_array_axis_names
     from loopkit.transforms.array_axes import split_array_dim as split_array_dim
     from loopkit.transforms.assertions import assume_disjoint as assume_disjoint
     from loopkit.transforms.assertions import assume_increasing as assume_increasing
@@ -95,7 +96,7 @@ if _EAGER:  # for type checkers, which follow what no Python executes
 _FAMILIES = {
     "alias": "alias_temporaries",
     "arguments": "remove_unused_arguments rename_argument set_argument_order",
-    "array_axes": "concatenate_arrays split_array_dim",
+    "array_axes": "concatenate_arrays set_array_axis_names split_array_dim",
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
     "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
     "barriers": "add_barrier remove_barrier",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import TypeVar
 
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import TemporaryVariable
+from loopkit._arrays import TemporaryVariable, if_distinct
 from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, substitute, variable_names
@@ -23,6 +24,8 @@ from loopkit._tags import InstructionParallel
 from loopkit._tree import common_prefix
 from loopkit.transforms._common import with_arrays, with_statements
 from loopkit.transforms._loop_nests import check_nesting, extent
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,15 @@ def with_axes(
         return statement.map_expressions(lambda e: replace_accesses(e, access))
 
     padding = (*temporary.padding, *(0 for _ in lengths)) if temporary.padding else ()
-    changed = replace(temporary, shape=(*temporary.shape, *lengths), padding=padding)
+    names = temporary.dim_names
+    if names is not None:
+        # New axes are called as what runs along them.
+        more = enumerate(next(iter(added.values())), len(names)) if added else ()
+        names = if_distinct(
+            (*names, *(i.name if isinstance(i, prim.Variable) else f"axis_{n}" for n, i in more))
+        )
+    shape = (*temporary.shape, *lengths)
+    changed = replace(temporary, shape=shape, padding=padding, dim_names=names)
     statements = {id_: longer(kernel.statement_by_id[id_]) for id_ in added}
     return with_arrays(with_statements(kernel, statements), {name: changed})
 
@@ -206,7 +217,7 @@ def without_axes(kernel: Kernel, temporary: TemporaryVariable, axes: Collection[
             instead="take axes away first; tag_array_axes, pad_temporary and swizzle_array then",
         )
 
-    def kept(values: Sequence[Expression]) -> tuple[Expression, ...]:
+    def kept(values: Sequence[T]) -> tuple[T, ...]:
         return tuple(v for axis, v in enumerate(values) if axis not in axes)
 
     def access(found: str, indices: tuple[Expression, ...]) -> Expression | None:
@@ -220,5 +231,6 @@ def without_axes(kernel: Kernel, temporary: TemporaryVariable, axes: Collection[
         for s in kernel.statements
         if name in s.names
     }
-    less = replace(temporary, shape=kept(temporary.shape))
+    names = temporary.dim_names and if_distinct(kept(temporary.dim_names))
+    less = replace(temporary, shape=kept(temporary.shape), dim_names=names)
     return with_arrays(with_statements(kernel, changed), {name: less})

@@ -195,7 +195,13 @@ class Staging:
         shape = tuple(axis.extent for axis in self.box if axis.is_kept)
         is_open = self.may_move and self.space is AddressSpace.PRIVATE
         space = AddressSpace.AUTO if is_open else self.space
-        return TemporaryVariable(self.name, self.dtype, shape, space, made_by=self.made_by)
+        called = None if self.array is None else self.array.dim_names
+        kept = zip(called, self.box, strict=True) if called else ()
+        names = tuple(name for name, axis in kept if axis.is_kept) or None
+        made_by = self.made_by
+        return TemporaryVariable(
+            self.name, self.dtype, shape, space, made_by=made_by, dim_names=names
+        )
 
     def at(self, indices: Sequence[Expression]) -> Expression:
         """The copy's element for the cell ``indices``."""
@@ -244,7 +250,10 @@ class Staging:
         around them where all that it accesses is in bounds.
         """
         reused = self.reused
-        names = name_axes(kernel, self.box, base, self.axis_names, self.axis_argument, reused)
+        called = None if self.array is None else self.array.dim_names
+        names = name_axes(
+            kernel, self.box, base, self.axis_names, self.axis_argument, reused, called
+        )
         positions = [names.get(axis) for axis in range(len(self.box))]
         exact = value is None or self.only_used
         whole = value is not None and self.whole_box

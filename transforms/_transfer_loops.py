@@ -186,14 +186,17 @@ def name_axes(
     given: str | Iterable[str] | None,
     argument: str,
     reused: Collection[int] = (),
+    axes: Sequence[str] | None = None,
 ) -> dict[int, str]:
     """Names for the kept axes of a box: ``given`` ones, or such as begin with ``base``.
 
-    Axes along which inames run that exist, ``reused``, have names of their own as well.
+    Axes along which inames run that exist, ``reused``, have names of their own as well.  ``axes``
+    are the names of all axes, where they have some.
     """
     kept = [i for i, axis in enumerate(box) if axis.is_kept]
+    called = {axis: axes[axis] if axes else str(axis) for axis in kept}
     if given is None:
-        return {axis: kernel.fresh_name(f"{base}_dim_{axis}") for axis in kept}
+        return {axis: kernel.fresh_name(f"{base}_dim_{called[axis]}") for axis in kept}
     wanted, rank = names_in(given), len(box)
     if len(wanted) not in (rank, len(kept)):
         count = str(rank) if rank == len(kept) else f"{rank} (or {len(kept)})"
@@ -206,7 +209,7 @@ def name_axes(
     names: dict[int, str] = {}
     for axis, name in zip(kept, wanted, strict=True):
         given_name = None if axis in reused else name
-        names[axis] = new_name(kernel, given_name, f"{base}_dim_{axis}", names.values())
+        names[axis] = new_name(kernel, given_name, f"{base}_dim_{called[axis]}", names.values())
     return names
 
 

@@ -1,14 +1,15 @@
-"""Axes of arrays: one split in two, and arrays one behind the other along an axis."""
+"""Axes of arrays: their names, one split in two, and arrays one behind the other along one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit._arrays import ArrayArg, TemporaryVariable
+from loopkit._arrays import ArrayArg, TemporaryVariable, axis_number, if_distinct
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, Witness
 from loopkit._expression import replace_accesses
@@ -20,11 +21,46 @@ from loopkit._transform import transform
 from loopkit.transforms import _common
 from loopkit.transforms._common import simplified, with_arrays, with_statements
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms.storage import checked_axis
 
 Array = ArrayArg | TemporaryVariable
 Indices = tuple[Expression, ...]
 Access = Callable[[Indices], Indices]
+T = TypeVar("T")
+
+
+@transform
+def set_array_axis_names(
+    kernel: Kernel,
+    ary_names: kind.Names,
+    dim_names: kind.MaybeNames,
+    *,
+    unchecked: bool = False,
+) -> Change:
+    """Give the axes of arrays names, by which transforms know them beside their numbers.
+
+    Before: ``a[n, m]``, ``add_padding("a_s", 0, 16)``, copied by loops ``a_dim_0``, ``a_dim_1``
+    After (``"a", "row, col"``): ``a[row: n, col: m]``, ``add_padding("a_s", "row", 16)``, by
+    ``a_dim_row``, ``a_dim_col``
+
+    Copies that are made of an array have the names of its axes.
+
+    :arg ary_names: arguments and temporaries, with as many axes as there are names.
+    :arg dim_names: one name per axis, all different; None takes them away.
+    :raises InvalidArgumentError: where there are more axes or less, or names that are no names.
+    :raises IllegalTransformError: where the axes are called so already.
+    """
+    arrays = [kernel.array(name) for name in kind.names_in(ary_names)]
+    if not arrays:
+        raise InvalidArgumentError("ary_names names no array")
+    names = None if dim_names is None else kind.names_in(dim_names)
+    for array in arrays:
+        if names is not None and array.shape is not None and not array.shape:
+            raise InvalidArgumentError(f"'{array.name}' is a scalar, which has no axes")
+    if all(array.dim_names == names for array in arrays):
+        called = f"are called {', '.join(names)}" if names else "have no names"
+        raise IllegalTransformError(f"the axes of '{arrays[0].name}' {called} already")
+    changed = {array.name: replace(array, dim_names=names) for array in arrays}
+    return Change(with_arrays(kernel, changed))
 
 
 @transform
@@ -44,7 +80,8 @@ def split_array_dim(
     part that is not full has elements that nobody uses.
 
     :arg arrays_and_axes: ``("t", 0)``, or ``("t", 0, "F")`` for the inner part in front of the
-        outer one; or a list of such.
+        outer one; or a list of such.  An axis is a number or a name, of which ``row_outer`` and
+        ``row_inner`` are made.
     :arg count: the length of the inner axis.
     :raises IllegalTransformError: for an argument, whose cells are where the caller has them; for
         a temporary with a layout of its own.
@@ -56,25 +93,29 @@ def split_array_dim(
     return Change(kernel)
 
 
-def _split(kernel: Kernel, name: str, axis: int, count: int, order: str) -> Kernel:
+def _split(kernel: Kernel, name: str, axis: int | str, count: int, order: str) -> Kernel:
     array = kernel.array(name)
     _check_plain(array)
     shape = array.shape or ()
-    at = checked_axis(axis, len(shape), name)
+    at = axis_number(array, axis)
 
-    def both(outer: Expression, inner: Expression) -> Indices:
+    def both(outer: T, inner: T) -> tuple[T, T]:
         return (outer, inner) if order == "C" else (inner, outer)
 
-    extents = both(simplify(_parts(shape[at], count)), count)
+    names = array.dim_names
+    if names is not None:
+        parts = both(f"{names[at]}_outer", f"{names[at]}_inner")
+        names = if_distinct((*names[:at], *parts, *names[at + 1 :]))
+
+    extents: Indices = both(simplify(_parts(shape[at], count)), count)
 
     def access(indices: Indices) -> Indices:
         index = indices[at]
         inner = prim.Remainder(index, count)
         return (*indices[:at], *both(prim.FloorDiv(index, count), inner), *indices[at + 1 :])
 
-    return _reindexed(
-        kernel, {name: name}, {name: access}, (*shape[:at], *extents, *shape[at + 1 :])
-    )
+    shape = (*shape[:at], *extents, *shape[at + 1 :])
+    return _reindexed(kernel, {name: name}, {name: access}, shape, names)
 
 
 def _parts(extent: Expression, count: int) -> Expression:
@@ -86,7 +127,7 @@ def concatenate_arrays(
     kernel: Kernel,
     array_names: kind.Names,
     new_name: kind.NewName = None,
-    axis_nr: kind.Integer = 0,
+    axis_nr: kind.AnAxis = 0,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -97,7 +138,7 @@ def concatenate_arrays(
 
     :arg array_names: temporaries of one type, one memory, and equal extents on all other axes.
     :arg new_name: what the whole is called; as the first of them with ``_cat`` behind it if None.
-    :arg axis_nr: the axis, from the end if negative.
+    :arg axis_nr: the axis, by name or number; from the end if negative.
     :raises IllegalTransformError: for arguments, which are the caller's, and for temporaries that
         differ.
     """
@@ -109,18 +150,17 @@ def concatenate_arrays(
         _check_plain(array)
         _check_alike(arrays[0], array, axis_nr)
     shape = arrays[0].shape or ()
-    at = checked_axis(axis_nr, len(shape), names[0])
+    at = axis_number(arrays[0], axis_nr)
+    alike = all(array.dim_names == arrays[0].dim_names for array in arrays)
     whole = _common.new_name(kernel, new_name, f"{names[0]}_cat")
     start: Expression = 0
     moves = {}
     for array in arrays:
         moves[array.name] = _moved(at, start)
         start = simplify(prim.Sum((start, (array.shape or ())[at])))
-    return Change(
-        _reindexed(
-            kernel, dict.fromkeys(names, whole), moves, (*shape[:at], start, *shape[at + 1 :])
-        )
-    )
+    shape = (*shape[:at], start, *shape[at + 1 :])
+    called = arrays[0].dim_names if alike else None
+    return Change(_reindexed(kernel, dict.fromkeys(names, whole), moves, shape, called))
 
 
 def _moved(at: int, start: Expression) -> Access:
@@ -129,9 +169,16 @@ def _moved(at: int, start: Expression) -> Access:
 
 
 def _reindexed(
-    kernel: Kernel, new: Mapping[str, str], accesses: Mapping[str, Access], shape: Indices
+    kernel: Kernel,
+    new: Mapping[str, str],
+    accesses: Mapping[str, Access],
+    shape: Indices,
+    names: tuple[str, ...] | None,
 ) -> Kernel:
-    """Arrays with other names, subscripts and one shape; those that become one are merged."""
+    """Arrays with other names, subscripts and one shape; those that become one are merged.
+
+    ``names`` are those of the axes, where they have some.
+    """
     for name in new:
         using = {s.id for s in kernel.statements if name in read_names(kernel, s)}
         kernel = expand_rules_that_use(kernel, name, using)
@@ -144,7 +191,7 @@ def _reindexed(
     users = [s for s in kernel.statements if not s.names.isdisjoint(new)]
     statements = {s.id: s.map_expressions(lambda e: replace_accesses(e, access)) for s in users}
     first = next(iter(new))
-    changed = replace(kernel.array(first), name=new[first], shape=shape)
+    changed = replace(kernel.array(first), name=new[first], shape=shape, dim_names=names)
     kernel = with_arrays(with_statements(kernel, statements), {first: changed})
     gone = [name for name in new if name not in (first, new[name])]
     rest = tuple(t for t in kernel.temporaries if t.name not in gone)
@@ -165,7 +212,7 @@ def _check_plain(array: Array) -> None:
         )
 
 
-def _check_alike(first: Array, array: Array, axis: int) -> None:
+def _check_alike(first: Array, array: Array, axis: int | str) -> None:
     """An error where two arrays cannot be one along an axis."""
     if isinstance(array, ArrayArg):
         cell = (0,) * len(array.shape or ())
@@ -178,7 +225,7 @@ def _check_alike(first: Array, array: Array, axis: int) -> None:
     shapes = [list(a.shape or ()) for a in (first, array)]
     if not shapes[0]:
         raise IllegalTransformError(f"'{first.name}' has no axes")
-    at = checked_axis(axis, len(shapes[0]), first.name)
+    at = axis_number(first, axis)
     for what, one, other in (
         ("types", first.dtype, array.dtype),
         ("memory", first.address_space, array.address_space),

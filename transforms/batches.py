@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import Argument, ArrayArg, ConstantTable, Nested, ValueArg
+from loopkit._arrays import Argument, ArrayArg, ConstantTable, Nested, ValueArg, if_distinct
 from loopkit._assertions.values import Within
 from loopkit._budget import in_turn
 from loopkit._called import fitting
@@ -116,7 +116,7 @@ def _batched(kernel: Kernel, iname: str, count: Expression, varying: Collection[
     box = _sets.condition_set(
         prim.LogicalAnd((prim.Comparison(0, "<=", here), prim.Comparison(here, "<", count)))
     )
-    args = [_with_axis(kernel, a, count) if a.name in varying else a for a in kernel.args]
+    args = [_with_axis(kernel, a, count, iname) if a.name in varying else a for a in kernel.args]
     if isinstance(count, prim.Variable) and count.name not in kernel.arg_by_name:
         args.append(ValueArg(count.name, INT32))
     for assertion in kernel.assertions:
@@ -134,7 +134,7 @@ def _batched(kernel: Kernel, iname: str, count: Expression, varying: Collection[
     )
 
 
-def _with_axis(kernel: Kernel, argument: Argument, count: Expression) -> Argument:
+def _with_axis(kernel: Kernel, argument: Argument, count: Expression, iname: str) -> Argument:
     """An argument of which each problem has its own."""
     name = argument.name
     if isinstance(argument, ValueArg):
@@ -156,4 +156,5 @@ def _with_axis(kernel: Kernel, argument: Argument, count: Expression) -> Argumen
                 instead="tag_array_axes for the kernel that comes out",
             )
         tags = (Nested(len(tags)), *tags)
-    return replace(argument, shape=(count, *argument.shape), dim_tags=tags)
+    names = if_distinct((iname, *argument.dim_names)) if argument.dim_names else None
+    return replace(argument, shape=(count, *argument.shape), dim_tags=tags, dim_names=names)

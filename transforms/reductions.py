@@ -287,6 +287,7 @@ def _partial(
         accumulator,
         name=fresh(f"{accumulator.name}_part"),
         shape=(),
+        dim_names=None,
         address_space=AddressSpace.PRIVATE,
         dim_tags=None,
         padding=(),

@@ -20,6 +20,7 @@ from loopkit._arrays import (
     Nested,
     Strided,
     TemporaryVariable,
+    axis_number,
     last_fastest,
     parse_address_space,
     storage_shape,
@@ -115,6 +116,7 @@ def tag_array_axes(
     axis, as a list or separated by commas: ``N0`` for the axis that varies
     fastest, ``N1`` for the next, and so on; or ``stride:17`` for a stride in
     elements, an expression over sizes; or ``stride:auto`` for that of the array that a call passes.
+    A mapping by axis, of numbers or names, says it of some.
 
     Before: ``a[i, j]`` at ``8*i + j``.  After ``tag_array_axes("a", "f")``, with 4
     rows: at ``i + 4*j``.
@@ -128,7 +130,6 @@ def tag_array_axes(
     changed: dict[str, ArrayArg | TemporaryVariable] = {}
     for name in names:
         array = kernel.array(name)
-        rank = len(array.shape or ())
         if array.shape is None:
             raise IllegalTransformError(
                 f"the number of axes of '{name}' is not known", instead="declare its shape"
@@ -138,7 +139,7 @@ def tag_array_axes(
                 f"'{name}' is a table of constants, which lies as its initializer does",
                 instead="write the text for the transposed table",
             )
-        tags = _parse_dim_tags(dim_tags, rank, name)
+        tags = _parse_dim_tags(dim_tags, array)
         is_own = isinstance(array, TemporaryVariable)
         if is_own and any(isinstance(tag, GivenStride) for tag in tags or ()):
             raise InvalidArgumentError(
@@ -148,14 +149,17 @@ def tag_array_axes(
     return Change(with_arrays(kernel, changed))
 
 
-def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, ...] | None:
+def _parse_dim_tags(
+    tags: kind.DimTags, array: ArrayArg | TemporaryVariable
+) -> tuple[DimTag, ...] | None:
+    name, rank = array.name, len(array.shape or ())
     by_c = last_fastest(rank)
     if isinstance(tags, str) and tags.strip().lower() in ("c", "f"):
         return None if tags.strip().lower() == "c" else by_c[::-1]
     if isinstance(tags, Mapping):
         given: list[str | DimTag] = list(by_c)
         for axis, tag in tags.items():
-            given[checked_axis(axis, rank, name)] = tag
+            given[axis_number(array, axis)] = tag
     elif isinstance(tags, str):
         given = [tags[a:b] for a, b in split_outside_brackets(tags, 0, len(tags), ",")]
     else:
@@ -194,21 +198,11 @@ def _parse_dim_tag(tag: str | DimTag) -> DimTag:
     raise UnknownNameError("array axis tag", text, ["N0", "N1", "stride:17", "c", "f"])
 
 
-def checked_axis(axis: int, rank: int, name: str) -> int:
-    """The number of an axis, which may be given from the end."""
-    if not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            f"'{name}' has {counted(rank, 'axis', 'axes')}; there is no axis {axis}",
-            instead=f"axes are 0 to {rank - 1}" if rank else "a scalar has none",
-        )
-    return axis % rank
-
-
 @transform
 def pad_temporary(
     kernel: Kernel,
     name: kind.Name,
-    axis: kind.Integer,
+    axis: kind.AnAxis,
     elements: kind.Natural = 1,
     *,
     unchecked: bool = False,
@@ -219,14 +213,14 @@ def pad_temporary(
     shared memory.  After ``pad_temporary("t", 1)``: 33 apart, in different banks.
 
     :arg name: a temporary.
-    :arg axis: its number; from the end, if negative.
+    :arg axis: its name, or number; from the end, if negative.
     :raises IllegalTransformError: where that would move no element.
     """
     if name not in kernel.temporary_by_name:
         raise UnknownNameError("temporary", name, kernel.temporary_by_name)
     temporary = kernel.temporary_by_name[name]
     rank = len(temporary.shape)
-    position = checked_axis(axis, rank, name)
+    position = axis_number(temporary, axis)
     tags = temporary.dim_tags or last_fastest(rank)
     tag = tags[position]
     if not isinstance(tag, Nested):
@@ -255,8 +249,8 @@ def pad_temporary(
 def swizzle_array(
     kernel: Kernel,
     array: kind.Name,
-    axis: kind.Integer = -1,
-    by: kind.MaybeInteger = None,
+    axis: kind.AnAxis = -1,
+    by: kind.MaybeAxis = None,
     bits: kind.MaybeNatural = None,
     *,
     base: kind.Natural = 0,
@@ -290,8 +284,8 @@ def swizzle_array(
         raise UnknownNameError("temporary", array, kernel.temporary_by_name)
     temporary = kernel.temporary_by_name[array]
     rank = len(temporary.shape)
-    position = checked_axis(axis, rank, array)
-    other = checked_axis(default_by(position, rank) if by is None else by, rank, array)
+    position = axis_number(temporary, axis)
+    other = axis_number(temporary, default_by(position, rank) if by is None else by)
     if space_of(kernel, temporary) is AddressSpace.GLOBAL:
         raise IllegalTransformError(
             f"'{array}' lies in global memory, which has no banks",
@@ -338,7 +332,7 @@ def _with_room(temporary: TemporaryVariable, axis: int) -> TemporaryVariable:
 def add_padding(
     kernel: Kernel,
     variable: kind.Name,
-    axis: kind.Integer,
+    axis: kind.AnAxis,
     align_bytes: kind.Positive,
     *,
     unchecked: bool = False,
@@ -350,12 +344,12 @@ def add_padding(
     has them; :func:`tag_array_axes` says where that is.
 
     :arg variable: a temporary whose type is known.
+    :arg axis: its name, or number; from the end, if negative.
     :raises IllegalTransformError: where strides are no constants, or multiples already, and of an
         argument, with a cell that the caller has elsewhere.
     """
     array = kernel.array(variable)
-    rank = len(array.shape or ())
-    position = checked_axis(axis, rank, variable)
+    position = axis_number(array, axis)
     if array.dtype is None:
         raise IllegalTransformError(
             f"the type of '{variable}' is not known yet", instead="add_dtypes says it"

@@ -61,7 +61,9 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
         if temporary.name not in spread:
             return temporary
         shape = (*temporary.shape, last - first + 1)
-        return replace(temporary, shape=shape, dim_tags=None, padding=(), swizzles=())
+        return replace(
+            temporary, shape=shape, dim_tags=None, padding=(), swizzles=(), dim_names=None
+        )
 
     return kernel.with_(
         statements=tuple(copied(s) for s in kernel.statements),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._arguments import at_least, integer, needed_name
-from loopkit._arrays import strides_of
+from loopkit._arguments import at_least, name_or_number, needed_name
+from loopkit._arrays import axis_number, strides_of
 from loopkit._budget import in_turn
-from loopkit._errors import InvalidArgumentError, counted
+from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._inspect import costs
 from loopkit._kernel import Kernel
@@ -20,12 +20,12 @@ from loopkit._spelling import shown
 
 @in_turn
 def find_padding_multiple(
-    kernel: Kernel, variable: str, axis: int, align_bytes: int, allowed_waste: float = 0.1
+    kernel: Kernel, variable: str, axis: int | str, align_bytes: int, allowed_waste: float = 0.1
 ) -> int:
     """How many steps along an axis fill whole units of memory without wasting too much.
 
     :arg variable: an array or a temporary, whose type is known.
-    :arg axis: its number; its stride must be a constant.
+    :arg axis: its name or number; its stride must be a constant.
     :arg align_bytes: the size of a unit, as of a sector or a line of the cache.
     :arg allowed_waste: the share of what is used that may stay empty.
     :returns: the smallest number of steps that need no more: a length for :func:`split_iname`, or
@@ -34,11 +34,7 @@ def find_padding_multiple(
     """
     _check_kernel(kernel)
     array = kernel.array(needed_name("variable", variable))
-    rank = len(array.shape or ())
-    if not -rank <= integer("axis", axis) < rank:
-        raise InvalidArgumentError(
-            f"'{variable}' has {counted(rank, 'axis', 'axes')}; there is no axis {axis}"
-        )
+    axis = axis_number(array, name_or_number("axis", axis))
     unit = at_least(1)("align_bytes", align_bytes)
     if not isinstance(allowed_waste, (int, float)) or not allowed_waste >= 0:
         raise InvalidArgumentError(f"allowed_waste is a share, not {shown(allowed_waste)}")

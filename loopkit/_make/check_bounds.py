@@ -180,7 +180,7 @@ def _at_most(size: str, most: int) -> isl.Set:
 def _is_outside(index: Expression, extent: Expression, numbers: Mapping[str, int]) -> bool:
     try:
         return not 0 <= evaluate(index, numbers) < evaluate(extent, numbers)
-    except ArithmeticError:
+    except (ArithmeticError, NotImplementedError):  # or none of integers: that is told apart
         return False
 
 

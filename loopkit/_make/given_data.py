@@ -37,6 +37,7 @@ def GlobalArg(
     offset: Any = 0,
     is_input: bool | None = None,
     is_output: bool | None = None,
+    dim_names: Any = None,
 ) -> _arrays.ArrayArg:
     """An array argument in global memory.
 
@@ -53,6 +54,7 @@ def GlobalArg(
         array that a call passes says itself where it begins.
     :arg is_input: whether a call must pass it; left out, whether it is read before it is written.
     :arg is_output: whether a call returns it; left out, whether it is written.
+    :arg dim_names: what its axes are called, as by :func:`set_array_axis_names`.
     :raises InvalidArgumentError: for what is none of that.
     """
     name = check_declared(name, "the name of an array")
@@ -66,6 +68,7 @@ def GlobalArg(
         as_offset(offset),
         is_input,
         is_output,
+        None if dim_names is None else kind.names("dim_names", dim_names),
     )
 
 
@@ -82,7 +85,7 @@ def ConstantArg(name: str, dtype: Any = None, shape: Any = AUTO, **rest: Any) ->
     """An array argument that is only read.
 
     ``name``, ``dtype``, ``shape`` and the ``rest`` (``order``, ``strides``, ``dim_tags``,
-    ``offset``) are those of :func:`GlobalArg`, and so are the errors raised.
+    ``offset``, ``dim_names``) are those of :func:`GlobalArg`, and so are the errors raised.
     """
     unknown = sorted(rest.keys() - _REST)
     if unknown:
@@ -90,7 +93,7 @@ def ConstantArg(name: str, dtype: Any = None, shape: Any = AUTO, **rest: Any) ->
     return replace(GlobalArg(name, dtype, shape, **rest), is_input=True, is_output=False)
 
 
-_REST = ("order", "strides", "dim_tags", "offset")
+_REST = ("order", "strides", "dim_tags", "offset", "dim_names")
 
 
 def _dim_tags(
@@ -303,7 +306,13 @@ def table_of(given: _arrays.TemporaryVariable) -> _arrays.ConstantTable:
     if given.dim_tags is not None or given.base_storage is not None:
         raise InvalidArgumentError(f"the table '{name}' lies as its initializer does")
     return _arrays.ConstantTable(
-        name, contents.dtype, contents.shape, None, 0, False, False, contents
+        name,
+        contents.dtype,
+        contents.shape,
+        is_input=False,
+        is_output=False,
+        dim_names=given.dim_names,
+        contents=contents,
     )
 
 

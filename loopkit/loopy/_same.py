@@ -12,6 +12,7 @@ from loopkit.loopy._unit import TranslationUnit
 NAMES: Mapping[str, str] = {
     "ScalarArg": "ValueArg",
     "add_loop_priority": "prioritize_loops",
+    "set_array_dim_names": "set_array_axis_names",
     "tag_data_axes": "tag_array_axes",
     "register_reduction_parser": "register_reduction",
 }
@@ -30,8 +31,6 @@ UNCHANGED: Mapping[str, str] = {
     "linearize": "the loop tree is part of the kernel",
     "preprocess_kernel": "a kernel is whole from the start",
     "preprocess_program": "a kernel is whole from the start",
-    "set_array_axis_names": "axes have numbers",
-    "set_array_dim_names": "axes have numbers",
     "set_instruction_priority": "the order is that of the text",
     "simplify_indices": "each step does",
 }

@@ -10,6 +10,23 @@ from loopkit._kernel import Kernel
 Arguments = dict[str, Any] | None
 
 
+def set_array_axis_names(r: random.Random, knl: Kernel) -> Arguments:
+    arrays = [a for a in (*knl.temporaries, *knl.args) if getattr(a, "shape", None)]
+    if not arrays:
+        return None
+    array = r.choice(arrays)
+    rank = len(array.shape or ())
+    names = r.sample(["row", "col", "depth", "part"], min(rank, 4))
+    return {"ary_names": array.name, "dim_names": r.choice([names, names, names, None])}
+
+
+def _axis(r: random.Random, knl: Kernel, name: str, rank: int) -> int | str:
+    """An axis by its number, or by its name if it has one."""
+    axis = r.randrange(rank)
+    names = knl.array(name).dim_names
+    return names[axis] if names and r.random() < 0.7 else axis
+
+
 def split_array_dim(r: random.Random, knl: Kernel) -> Arguments:
     arrays = [(t.name, len(t.shape)) for t in knl.temporaries if t.shape]
     if r.random() < 0.1:
@@ -18,7 +35,7 @@ def split_array_dim(r: random.Random, knl: Kernel) -> Arguments:
     if not arrays:
         return None
     name, rank = r.choice(arrays)
-    axis = (name, r.randrange(rank), r.choice("CF"))
+    axis = (name, _axis(r, knl, name, rank), r.choice("CF"))
     return {"arrays_and_axes": axis, "count": r.choice([1, 2, 3, 4, 5, 8])}
 
 

@@ -657,6 +657,7 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "assume_increasing": (assume_increasing, 4),
     "assume_within": (assume_within, 1),
     "remove_unused_inames": (remove_unused_inames, 1),
+    "set_array_axis_names": (array_steps.set_array_axis_names, 1),
     "split_array_dim": (array_steps.split_array_dim, 2),
     "concatenate_arrays": (array_steps.concatenate_arrays, 2),
     "unprivatize_temporaries_with_inames": (array_steps.unprivatize_temporaries_with_inames, 2),

@@ -135,6 +135,16 @@ CASES = (
         is_wrong=False,
     ),
     Case(
+        "two axes of one name",
+        k.turned_tile,
+        do("set_array_axis_names", "t", "row, row"),
+        InvalidArgumentError,
+        message("two axes of 't' would be called 'row'"),
+        (do("set_array_axis_names", "t", "row, col"), do("add_padding", "t", "row", 48)),
+        CONSTANT,
+        is_wrong=False,
+    ),
+    Case(
         "padding that moves nothing",
         k.turned_tile,
         do("add_padding", "t", 0, 16),

@@ -208,6 +208,11 @@ def first_values(
     }
 
 
+def known_inames(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> frozenset[str]:
+    """The inames by which instances of a statement are told apart, those of the text among them."""
+    return frozenset({*_named(kernel, statement, sizes), *_own(model_of(kernel), statement)})
+
+
 def instances_of(
     kernel: Kernel, statement: str, sizes: Mapping[str, int], at: At, most: int = POINTS
 ) -> Instances:

@@ -18,7 +18,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, ticks
 from loopkit._pictures.picture import Picture
-from loopkit._pictures.shown_instances import Instances, instances_of
+from loopkit._pictures.shown_instances import Instances, instances_of, known_inames
 from loopkit._points import smallest_point
 from loopkit._poly.model import Model, model_of
 from loopkit._spelling import is_name
@@ -310,16 +310,22 @@ def _runs(
     runs = []
     for name, values in wanted:
         for statement in [s for s, origin in origins.items() if origin == name]:
+            # Of an instance that is one for several, the text's inames say more.
+            known = known_inames(kernel, statement, sizes)
             near = {
                 iname: value if n < len(values) - 2 else range(value - NEAR, value + NEAR + 1)
                 for n, (iname, value) in enumerate(values)
+                if iname in known
             }
             try:
                 some = instances_of(kernel, statement, sizes, near)
             except InvalidArgumentError:  # data decide how many instances there are
                 runs.append(Run(name, values, None))
                 continue
-            columns = [some.column(iname).tolist() for iname, _ in values]
+            columns = [
+                some.column(iname).tolist() if iname in known else [value] * len(some)
+                for iname, value in values
+            ]
             for row in range(len(some)):
                 own = tuple((n, c[row]) for (n, _), c in zip(values, columns, strict=True))
                 loops = dict(zip(some.names, some.rows[row].tolist(), strict=True))

@@ -276,7 +276,7 @@ def _given_axes(argument: Argument, strided: frozenset[str]) -> list[int]:
 
 def size_checks(kernel: Kernel) -> tuple[Check, ...]:
     """32-bit sizes stay below where index arithmetic that rounds them up would overflow."""
-    result = []
+    result = [*computed_checks(kernel)]
     for argument in kernel.args:
         if isinstance(argument, ValueArg) and argument.name in kernel.sizes:
             limit = largest_size(argument.dtype or INT32)
@@ -285,6 +285,12 @@ def size_checks(kernel: Kernel) -> tuple[Check, ...]:
                 condition = prim.Comparison(prim.Variable(argument.name), "<=", limit)
                 result.append(Check(condition, text))
     return tuple(result)
+
+
+def computed_checks(kernel: Kernel) -> Iterator[Check]:
+    """Sizes that are computed are what they are, also where a call says them."""
+    for name, value in kernel.computed_sizes.items():
+        yield Check(prim.Comparison(prim.Variable(name), "==", value), f"{name} = {to_text(value)}")
 
 
 def checks(assumptions: isl.Set) -> tuple[Check, ...]:

@@ -144,7 +144,8 @@ class ConstantTable(ArrayArg):
 class ValueArg(Exact):
     """A scalar argument, passed by value; integer ones may be sizes.
 
-    A ``name`` such as ``"s, t"`` declares several.
+    A ``name`` such as ``"s, t"`` declares several.  A ``default`` that is an expression of sizes
+    computes a size that no call need pass: it always has that value.
     """
 
     name: str
@@ -328,6 +329,11 @@ def _check_swizzles(temporary: TemporaryVariable) -> None:
 
 
 Argument = ArrayArg | ValueArg
+
+
+def is_computed(argument: Argument) -> bool:
+    """Whether an argument is a size that is computed from others."""
+    return isinstance(argument, ValueArg) and isinstance(argument.default, prim.ExpressionNode)
 
 
 def product(factors: list[Expression]) -> Expression:

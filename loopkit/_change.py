@@ -8,6 +8,7 @@ from dataclasses import field
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._renumbered import Renumbered
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Change:
     sizes or data.  Each of ``wishes`` makes more of the new kernel, one after the
     other, and is granted where that can be proven.  ``arguments``, where it is given, says what
     each argument is called now, in their order; those that are missing are gone.
+    With ``renumbered`` iterations of loops have other numbers, and nothing else changes.
+    With ``parts`` the change is several, one after the other, each of which is proven.
     With ``is_text`` the new kernel, once it is proven, is what later steps are compared with: it
     makes some values in statements of its own that are those of several statements of the text.
     """
@@ -48,6 +51,12 @@ class Change:
     wishes: tuple[Callable[[Kernel], Kernel], ...] = ()
     arguments: Mapping[str, str] | None = None
     is_text: bool = False
+    renumbered: Renumbered | None = None
+    parts: tuple[Change, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.parts and self.kernel is not self.parts[-1].kernel:
+            raise ValueError("a change in parts makes what the last of them makes")
 
     @property
     def merges(self) -> bool:

@@ -17,7 +17,7 @@ from loopkit._run.host import CpuExecutor, HostExecutor
 from loopkit._run.kinds import info_of
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit.codegen.functions import parameters
-from loopkit.codegen.lower import checks, program_of
+from loopkit.codegen.lower import checks, computed_checks, program_of
 from loopkit.transforms import add_dtypes
 
 
@@ -105,7 +105,7 @@ class ReferenceExecutor(CpuExecutor):
             params=tuple(parameters(typed, [])),
             grid=(1, 1, 1),
             block=(1, 1, 1),
-            checks=checks(typed.assumptions.set),
+            checks=(*checks(typed.assumptions.set), *computed_checks(typed)),
             arguments=tuple(a.name for a in typed.passed),
         )
         self.plan = ArgumentPlan(signature)

@@ -188,6 +188,7 @@ def launch_configs(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[LaunchConf
     for name in sizes:
         if name not in kernel.sizes:
             raise UnknownNameError("size", name, kernel.sizes)
+    sizes = kernel.with_computed(sizes)
     missing = sorted(needed - sizes.keys())
     if missing:
         raise InvalidArgumentError(

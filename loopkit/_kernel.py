@@ -6,20 +6,29 @@ It is data, and what is found by looking through it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets, _spelling
-from loopkit._arrays import Argument, ArrayArg, ConstantTable, TemporaryVariable, ValueArg
+from loopkit._arrays import (
+    Argument,
+    ArrayArg,
+    ConstantTable,
+    TemporaryVariable,
+    ValueArg,
+    is_computed,
+)
 from loopkit._assertions.values import Assertion
 from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
 from loopkit._device_functions import OwnFunction, names_of
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
-from loopkit._expression import Access, accesses, tagged_uses, variable_names
+from loopkit._expression import Access, accesses, evaluate, tagged_uses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
 from loopkit._linear import plain_terms
@@ -285,6 +294,30 @@ class Kernel(Exact, Methods):
             for a in self.args
             if isinstance(a, ValueArg) and (a.dtype is None or a.dtype.kind in "iu")
         )
+
+    @cached_property
+    def computed_sizes(self) -> Mapping[str, Expression]:
+        """The sizes that are computed from others, and how."""
+        return {a.name: a.default for a in self.args if isinstance(a, ValueArg) and is_computed(a)}
+
+    def with_computed(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Sizes with those that can be computed from them: where these are whole numbers."""
+        found = dict(sizes)
+        for name, value in self.computed_sizes.items():
+            with suppress(KeyError, TypeError):
+                if name not in found:
+                    known = {n: index(found[n]) for n in variable_names(value)}
+                    found[name] = evaluate(value, known)
+        return found
+
+    @cached_property
+    def computed_facts(self) -> isl.Set:
+        """``{ sizes : computed ones are what they are }``, as far as sets can say so."""
+        found = _sets.universe()
+        for name, value in self.computed_sizes.items():
+            if _sets.is_affine(value):
+                found = found & _sets.equality(name, value)
+        return found
 
     @cached_property
     def integers(self) -> frozenset[str]:

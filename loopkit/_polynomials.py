@@ -34,10 +34,15 @@ def _atom(expr: Expression) -> Expression:
     raise NoPolynomialError
 
 
-def polynomial(expr: Expression, atom: Callable[[Expression], Expression] = _atom) -> Polynomial:
+def polynomial(
+    expr: Expression,
+    atom: Callable[[Expression], Expression] = _atom,
+    whole: Callable[[Expression], Expression | None] = lambda _: None,
+) -> Polynomial:
     """An expression of inames and sizes as a polynomial; quotients and remainders are atoms.
 
-    ``atom`` says what stands for an expression that is neither sum nor product nor number.
+    ``atom`` says what stands for an expression that is neither sum nor product nor number.  For a
+    sum that is a factor stands what ``whole`` says, if anything.
 
     Raises :class:`NoPolynomialError` for others, which may be computed in types that wrap around,
     and for more than :data:`MOST` terms.
@@ -45,11 +50,13 @@ def polynomial(expr: Expression, atom: Callable[[Expression], Expression] = _ato
     if isinstance(expr, int) and not isinstance(expr, bool):
         return {(): expr} if expr else {}
     if isinstance(expr, prim.Sum):
-        return _sum(polynomial(child, atom) for child in expr.children)
+        return _sum(polynomial(child, atom, whole) for child in expr.children)
     if isinstance(expr, prim.Product):
         found: Polynomial = {(): 1}
         for child in expr.children:
-            found = _product(found, polynomial(child, atom))
+            one = whole(child) if isinstance(child, prim.Sum) else None
+            its = polynomial(child, atom, whole) if one is None else {(one,): 1}
+            found = _product(found, its)
         return found
     found_atom = atom(expr)
     if isinstance(found_atom, (int, prim.Sum, prim.Product)):

@@ -102,7 +102,12 @@ def _array(array: ArrayArg | TemporaryVariable) -> str:
 
 
 def _signature(kernel: Kernel) -> tuple[str, str]:
-    values = [a.name for a in kernel.args if isinstance(a, ValueArg)]
+    computed = kernel.computed_sizes
+    values = [
+        f"{a.name} = {to_text(computed[a.name])}" if a.name in computed else a.name
+        for a in kernel.args
+        if isinstance(a, ValueArg)
+    ]
     arrays = [a for a in kernel.args if isinstance(a, ArrayArg)]
     written = {a.name for a in arrays if a.name in kernel.writers}
     inputs = [

@@ -383,15 +383,6 @@ def test_chunk(product: Kernel, length: int, chunks: int) -> None:
     assert len(new.domains[0].set.get_basic_sets()) == 1
 
 
-def test_chunk_of_a_parametric_loop(product: Kernel) -> None:
-    assert error_of(product.chunk_iname, "i", 3) == (
-        "IllegalTransformError: chunk_iname('i', 3): loop 'i' cannot be cut "
-        "into a number of chunks: its length is not a constant, and the start of a chunk would be "
-        "a product of two unknowns\nsplit_iname('i', length) takes any loop; "
-        "fix_parameters(n=...) makes it constant"
-    )
-
-
 def test_chunk_of_a_strided_loop() -> None:
     kernel = make_kernel("{ [i]: 0 <= i < 11 and i mod 2 = 0 }", "a[i] = i", dtypes={"a": "int32"})
     check_change(tr.chunk_iname, kernel, "i", 3, sizes={})

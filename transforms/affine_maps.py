@@ -20,7 +20,10 @@ from loopkit._simplify import simplify
 from loopkit._syntax.domain_parser import parse_map
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
+from loopkit._tree import path_inames
+from loopkit.transforms import _renumbering as renumbering
 from loopkit.transforms._common import inames_in, new_name, refuse_tagged, then
+from loopkit.transforms._free_order import in_order
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms.duplicate import isolated
@@ -211,13 +214,19 @@ def join_inames(
     Before: for i: for j in [0, 16): S(i, j)
     After (``["i", "j"]``): for j_and_i: S(j_and_i // 16, j_and_i % 16)
 
-    :arg inames: the last one varies fastest.  All but the first need a constant
-        length.
+    Where a length but the first is a size, the loop counts to a size that is computed, and
+    that no call passes:
+
+    Before: for i in [0, n): for j in [0, m): S(i, j)
+    After: for j_and_i in [0, n_m): S(j_and_i // m, j_and_i % m), with n_m = n*m
+
+    :arg inames: the last one varies fastest.  Where lengths are sizes, their values may not
+        hang on other inames.
     :arg new_iname: by default their names, the fastest first, joined by ``_and_``.
     :arg tag: see :func:`tag_inames`.
     :arg within: a match string: only around these statements, which gives them
         loops of their own.
-    :raises IllegalTransformError: where a length is no constant, an iname is tagged, or a
+    :raises IllegalTransformError: where data or other inames bound a loop, an iname is tagged, or a
         statement is inside of some of the inames only.
     """
     old = inames_in(kernel, inames)
@@ -225,53 +234,64 @@ def join_inames(
         refuse_tagged(kernel, iname, "join")
     if len(set(old)) < 2 or len(set(old)) < len(old):
         raise InvalidArgumentError("joining takes two or more different inames")
-    change, names = isolated(kernel, old, within)
+    first, names = isolated(kernel, old, within)
     joined = new_name(kernel, new_iname, "_and_".join(reversed(old)))
-    change = then(kernel, change, _joined(change.kernel, tuple(names.values()), joined))
+    inames = tuple(names.values())
     parsed = parse_tag(tag)
-    if parsed is not None:
-        change = replace(change, kernel=with_tags(change.kernel, {joined: parsed}))
-    return change
+    tags = {} if parsed is None else {joined: parsed}
+    extents = [_extent(first.kernel, iname) for iname in inames]
+    if all(isinstance(length, int) for _, length in extents[1:]):
+        change = then(kernel, first, _joined(first.kernel, inames, extents, joined))
+        return replace(change, kernel=with_tags(change.kernel, tags)) if tags else change
+    nested = in_order(first.kernel, _adjacent(first.kernel, inames))
+    lows, lengths = zip(*extents, strict=True)
+    counted = renumbering.joined(nested.kernel, inames, lows, lengths, joined)
+    short = renumbering.with_short_subscripts(counted.kernel, [joined])
+    last = replace(short, kernel=with_tags(short.kernel, tags)) if tags else short
+    return Change(last.kernel, parts=(first, nested, counted, last))
 
 
-def _other_ways(kernel: Kernel, first: str, iname: str) -> str:
-    """What does the work of a joined loop where a length in it is a size."""
-    found = extent(kernel, first)
-    if found is not None and isinstance(found[1], int):
-        return f"put '{iname}' first, split it, or fix its length with fix_parameters"
-    return (
-        f"tag_inames('{first}: g.1, {iname}: g.0') makes a grid of both; a part of '{iname}' that "
-        f"split_iname makes may be joined, and all of it once fix_parameters gives its length"
-    )
+def _adjacent(kernel: Kernel, inames: tuple[str, ...]) -> list[str]:
+    """The loops around statements, with some of them one directly inside the other, in order."""
+    found: list[str] = []
+    path = max(kernel.paths.values(), key=lambda p: len({*inames} & {*path_inames(p)}))
+    for iname in path_inames(path):
+        if iname not in inames:
+            found.append(iname)
+        elif not {*found} & {*inames}:
+            found += inames
+    return found
 
 
-def _joined(kernel: Kernel, old: tuple[str, ...], joined: str) -> Change:
+def _extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression]:
+    found = extent(kernel, iname)
+    if found is None:
+        raise IllegalTransformError(f"iname '{iname}' has no bounds that depend on sizes alone")
+    return found
+
+
+def _joined(
+    kernel: Kernel,
+    old: tuple[str, ...],
+    extents: Sequence[tuple[Expression, Expression]],
+    joined: str,
+) -> Change:
     [mark] = marks_for(1)
     total: list[Expression] = []
     conditions: list[Expression] = []
     inverse: dict[str, Expression] = {}
     stride = 1
-    for iname in reversed(old):
-        found = extent(kernel, iname)
-        if found is None:
-            raise IllegalTransformError(f"iname '{iname}' has no bounds that depend on sizes alone")
-        low, length = found
+    for iname, (low, length) in reversed([*zip(old, extents, strict=True)]):
         offset = prim.Sum((prim.Variable(iname), prim.Product((-1, low))))
         total.insert(0, prim.Product((stride, offset)))
         quotient = prim.FloorDiv(prim.Variable(joined), stride)
         if iname == old[0]:
             inverse[iname] = simplify(prim.Sum((quotient, low)))
-        elif isinstance(length, int):
+        else:
+            assert isinstance(length, int)
             conditions += [prim.Comparison(offset, ">=", 0), prim.Comparison(offset, "<", length)]
             inverse[iname] = simplify(prim.Sum((prim.Remainder(quotient, length), low)))
             stride *= length
-        else:
-            raise IllegalTransformError(
-                f"cannot join iname '{iname}': it has {to_text(length)} values, and only the first "
-                f"of the inames may have a length that is no constant: the others are had back by "
-                f"dividing by it, which is no affine expression",
-                instead=_other_ways(kernel, old[0], iname),
-            )
     whole = prim.Comparison(prim.Variable(mark), "==", prim.Sum(tuple(total)))
     graph = _sets.condition_set(prim.LogicalAnd((whole, *conditions)))
     return reindexed(kernel, Reindexing(old, (joined,), (mark,), graph), "join", inverse)

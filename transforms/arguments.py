@@ -58,8 +58,9 @@ def _called(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
             changes["dim_tags"] = tuple(
                 Strided(value(t.stride)) if isinstance(t, Strided) else t for t in data.dim_tags
             )
-        if isinstance(getattr(data, "offset", None), prim.ExpressionNode):
-            changes["offset"] = value(data.offset)
+        for part in ("offset", "default"):
+            if isinstance(getattr(data, part, None), prim.ExpressionNode):
+                changes[part] = value(getattr(data, part))
         return replace(data, **changes)
 
     def said(assertion: Any) -> Any:

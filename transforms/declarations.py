@@ -11,11 +11,11 @@ import numpy as np
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, Strided, ValueArg
+from loopkit._arrays import Argument, ArrayArg, Strided, ValueArg, is_computed
 from loopkit._assertions.values import map_bounds
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import substitute, to_text
+from loopkit._expression import substitute, to_text, variable_names
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
 from loopkit._make import check_types, infer_known_types, infer_types
 from loopkit._nodes import Expression
@@ -117,17 +117,25 @@ def fix_parameters(
         if isinstance(value, Mapping):
             raise kind.unfit(f"the size '{name}'", "an integer", dict(value))
     values = _fixed_values(kernel, value_dict)
-    known = at_values(kernel.assumptions.set, values)
+    for name, value in kernel.with_computed(values).items():
+        if name in values and name in kernel.computed_sizes:
+            raise IllegalTransformError(
+                f"'{name}' is computed: it is {to_text(kernel.computed_sizes[name])}",
+                instead=f"fix {', '.join(sorted(variable_names(kernel.computed_sizes[name])))}",
+            )
+        values[name] = value
+    args = [_fixed_size(a, values) for a in kernel.args if a.name not in values]
+    kernel, given = kernel.with_(args=tuple(args)), kernel
+    known = at_values(kernel.assumptions.set, values) & kernel.computed_facts
     if known.is_empty():
         shown = ", ".join(f"{n}={v}" for n, v in values.items())
         raise IllegalTransformError(
-            f"{shown} contradicts the assumptions of the kernel: {_assumed(kernel)}"
+            f"{shown} contradicts the assumptions of the kernel: {_assumed(given)}"
         )
     domains = tuple(
         Domain(d.inames, at_values(d.set, values)) if d.parameters & values.keys() else d
         for d in kernel.domains
     )
-    args = [a for a in kernel.args if a.name not in values]
     new = kernel.with_(
         domains=domains,
         statements=tuple(
@@ -141,6 +149,14 @@ def fix_parameters(
     )
     touched = {s.id for s in kernel.statements if s.names & values.keys()}
     return Change(simplified(new, touched) if touched else new, fixed=values)
+
+
+def _fixed_size(argument: Argument, values: Mapping[str, int]) -> Argument:
+    """An argument, with numbers in what it is computed of."""
+    if not is_computed(argument):
+        return argument
+    assert isinstance(argument, ValueArg)
+    return replace(argument, default=simplify(substitute(argument.default, values)))
 
 
 def _fixed_rule(

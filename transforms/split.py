@@ -16,12 +16,14 @@ from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
+from loopkit._renumbered import Chunked
 from loopkit._slabs import with_slabs
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path
 from loopkit.transforms import _common
-from loopkit.transforms._loop_nests import replace_inames
+from loopkit.transforms import _renumbering as renumbering
+from loopkit.transforms._loop_nests import extent, replace_inames
 from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.slabs import check_peeled
 from loopkit.transforms.tag import with_tags
@@ -39,7 +41,7 @@ class _Division:
     box_is_all: bool = False
 
 
-Divide = Callable[[Kernel, str, str, str], _Division]
+Divide = Callable[[Kernel, str, str, str], _Division | Chunked]
 
 
 def _divided(
@@ -59,8 +61,14 @@ def _divided(
     outer = _common.new_name(change.kernel, names[0], f"{iname}_outer")
     inner = _common.new_name(change.kernel, names[1], f"{iname}_inner", [outer])
     division = divide(change.kernel, inames[iname], outer, inner)
-    replaced = _replaced(change.kernel, inames[iname], outer, inner, division)
-    change = _common.then(kernel, change, replaced)
+    parts: tuple[Change, ...] = ()
+    if isinstance(division, Chunked):
+        cut = renumbering.renumbered(change.kernel, division)
+        parts = (change, cut)
+        change = renumbering.with_short_subscripts(cut.kernel, [outer, inner])
+    else:
+        replaced = _replaced(change.kernel, inames[iname], outer, inner, division)
+        change = _common.then(kernel, change, replaced)
     parsed = {i: parse_tag(t) for i, t in zip((outer, inner), tags, strict=True)}
     given = {i: t for i, t in parsed.items() if t is not None}
     if given:
@@ -69,7 +77,7 @@ def _divided(
     if first or last:
         check_peeled(change.kernel, outer, first, last)
         change = replace(change, kernel=with_slabs(change.kernel, {outer: (first, last)}))
-    return change
+    return Change(change.kernel, parts=(*parts, change)) if parts else change
 
 
 def _replaced(kernel: Kernel, iname: str, outer: str, inner: str, division: _Division) -> Change:
@@ -160,21 +168,31 @@ def chunk_iname(
     After (3 chunks): for i_outer in [0, 3): for i_inner in [0, 4 or 3):
     S(3*i_outer + min(i_outer, 1) + i_inner)
 
-    Longer chunks come first.  The loop's length must be a constant, because a
-    product of two sizes is not affine.  ``outer_iname``, ``inner_iname``, ``outer_tag``,
+    Longer chunks come first.  Of a length ``n`` that is a size, a chunk has ``n // 3`` iterations
+    or one more, and ``n % 3`` chunks are longer.  ``outer_iname``, ``inner_iname``, ``outer_tag``,
     ``inner_tag``, ``slabs``, ``do_tagged_check`` and ``within`` are those of
     :func:`split_iname`.
 
     :arg num_chunks: a positive integer.
-    :raises IllegalTransformError: where the length is no constant, or the iname is tagged.
+    :raises IllegalTransformError: where data or other inames bound the loop, or the iname is
+        tagged.
     """
     names, tags = (outer_iname, inner_iname), (outer_tag, inner_tag)
     divide = partial(_chunks, num_chunks)
     return _divided(kernel, split_iname, divide, "chunk", names, tags, slabs, within)
 
 
-def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> _Division:
-    low, high = _constant_range(kernel, iname)
+def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> _Division | Chunked:
+    ends = _constant_range(kernel, iname)
+    if ends is None:
+        found = extent(kernel, iname)
+        if found is None:
+            raise IllegalTransformError(
+                f"loop '{iname}' cannot be cut into chunks: sizes do not tell its length",
+                instead=f"split_iname('{iname}', length) takes any loop",
+            )
+        return Chunked(iname, *found, chunks, outer, inner)
+    low, high = ends
     short, longer = divmod(high - low + 1, chunks)
     chunk, rest = prim.Variable(outer), prim.Variable(inner)
     terms: list[Expression] = [prim.Product((short, chunk))] if short > 1 else []
@@ -191,8 +209,8 @@ def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> 
     return _Division(value, _between(0, outer, chunks) & _between(0, inner, length), is_all)
 
 
-def _constant_range(kernel: Kernel, iname: str) -> tuple[int, int]:
-    """The first and the last value of a loop, which are the same for all sizes."""
+def _constant_range(kernel: Kernel, iname: str) -> tuple[int, int] | None:
+    """The first and the last value of a loop; None where they are not the same for all sizes."""
     domain = kernel.domain_of([iname]) & kernel.assumptions.set
     low, high = _sets.value_range(domain, prim.Variable(iname))
     context = _sets.project_out(domain, [iname])
@@ -200,12 +218,4 @@ def _constant_range(kernel: Kernel, iname: str) -> tuple[int, int]:
         ends = (_sets.project_out(domain & _sets.equality(iname, e), [iname]) for e in (low, high))
         if all(context.is_subset(end) for end in ends):
             return low, high
-    sizes = sorted(_sets.involved_names(kernel.domain_of([iname])) & set(kernel.sizes))
-    advice = f"split_iname('{iname}', length) takes any loop"
-    if sizes:
-        advice += f"; fix_parameters({', '.join(f'{s}=...' for s in sizes)}) makes it constant"
-    raise IllegalTransformError(
-        f"loop '{iname}' cannot be cut into a number of chunks: its length is not a constant, "
-        f"and the start of a chunk would be a product of two unknowns",
-        instead=advice,
-    )
+    return None

@@ -18,6 +18,7 @@ from loopkit.codegen.proof.forms import (
     Floor,
     Form,
     NotAffineError,
+    Opaque,
     Variable,
     Xor,
     bits_of,
@@ -136,6 +137,15 @@ class Scope:
             # Bits above those that change stay.
             (low, high), rest = self.range_of(atom.left), (1 << atom.bits) - 1
             return low & ~rest, high | rest
+        return self._range_of_quotient(atom) if isinstance(atom, Opaque) else (-FAR, FAR)
+
+    def _range_of_quotient(self, atom: Opaque) -> Interval:
+        """Bounds of ``a // b`` and ``a % b`` where nothing is negative; both are 0 where b is."""
+        match atom:
+            case Opaque(word=("//" | "%",), parts=(Form() as of, Form() as by)):
+                (low, high), (least, most) = self.range_of(of), self.range_of(by)
+                if low >= 0 and least >= 0:
+                    return 0, high if atom.word == ("//",) else max(0, min(high, most - 1))
         return -FAR, FAR
 
     def bits_of(self, form: Form) -> int | None:

@@ -178,6 +178,10 @@ class TextTranslator:
             return left.times(right)
         known = right.constant
         if operator in ("/", "%"):
+            # C rounds to zero, which is down where nothing is negative.
+            is_positive = known is None and scope.never_below_zero(right.minus(forms.constant(1)))
+            if is_positive and scope.never_below_zero(left):
+                return divided(operator == "/", left, right)
             if known is None or known <= 0:
                 return self._typed(expr, scope)
             quotient = truncated(left, known, scope)

@@ -179,6 +179,10 @@ class WidthCheck(Check):
         is_bounded = kind in _NARROW or kind in _UNSIGNED
         if not is_bounded or self.names.reads_memory(expr) or (keeps_bits and kind in _UNSIGNED):
             return
+        if isinstance(expr, c.Binary) and expr.operator in ("/", "%"):
+            by = self.form(expr.right, site.scope)
+            if by.constant is None and site.scope.never_below_zero(by.minus(constant(1))):
+                return  # no larger than what is divided
         what = f"{8 * kind.itemsize}-bit integer"
         self.fits(self.form(expr, site.scope), kind, site, what, expr)
 

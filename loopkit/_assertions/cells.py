@@ -21,7 +21,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.constraints import Data, condition, solutions
-from loopkit._assertions.reads import Reads
+from loopkit._assertions.reads import PRODUCT, QUOTIENT, Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._cached import memoised
 from loopkit._nodes import Expression
@@ -57,6 +57,12 @@ def data_of(kernel: Kernel) -> Data:
         kernel.integers | frozenset(whole),
         frozenset(kernel.sizes),
         frozenset(n for n in kernel.sizes if _is_positive(known, n)),
+        tuple(kernel.computed_sizes.items()),
+        tuple(
+            (iname, (low, high))
+            for iname, (low, high) in ((i, kernel.range_of(i)) for i in kernel.all_inames)
+            if low is not None and high is not None
+        ),
     )
 
 
@@ -84,6 +90,9 @@ class _Values(Reads):
             else a
             for a in self.assertions
         )
+        if self.from_zero and any(r.function in (PRODUCT, QUOTIENT) for r in self.reads):
+            for name, value in self.data.computed:
+                start = start & condition([(prim.Variable(name), "==", self.affine(value))])
         return solutions(start, self, facts_of(about), self.data)
 
 
@@ -147,7 +156,7 @@ def index_range(
     ``index``: ``{ 1 <= name <= m }`` for ``col[j] + 1`` with ``0 <= col[...] < m``.
     """
     values = _Values(assertions, data)
-    values.expect((index,), (0,))
+    values.expect((index,), from_zero=True)
     return values.possible(condition([(prim.Variable(name), "==", values.side(0, index))]))
 
 
@@ -171,7 +180,7 @@ def maybe_outside(
 ) -> isl.Set:
     """The part of ``where`` in which ``0 <= index < extent`` may not hold (a superset of it)."""
     values = _Values(assertions, data)
-    values.expect((index, extent), (0,))
+    values.expect((index, extent), from_zero=True)
     at, end = values.side(0, index), values.side(0, extent)
     below, behind = condition([(at, "<", 0)]), condition([(at, ">=", end)])
     return values.possible(where & below) | values.possible(where & behind)

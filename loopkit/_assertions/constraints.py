@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import product
 from loopkit._assertions.nonlinear import facts_of_products
-from loopkit._assertions.reads import PRODUCT, QUOTIENT, Read, Reads
+from loopkit._assertions.reads import PART, PRODUCT, QUOTIENT, Read, Reads
 from loopkit._assertions.values import Facts
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
@@ -25,7 +25,8 @@ class Data(Exact):
     names, temporaries and arrays that the kernel writes, may differ between two
     instances; None stands for all arrays that no assertion is about.  ``integers`` are the names
     of inames, sizes and data whose values are whole numbers; None stands for all.  Of
-    the ``sizes`` the ``positive`` ones are not below zero.
+    the ``sizes`` the ``positive`` ones are not below zero, ``computed`` ones are what is said.
+    ``ranges`` are the smallest and the largest values of inames that have both.
     """
 
     shapes: tuple[tuple[str, tuple[Expression, ...]], ...] = ()
@@ -33,6 +34,8 @@ class Data(Exact):
     integers: frozenset[str] | None = None
     sizes: frozenset[str] = frozenset()
     positive: frozenset[str] = frozenset()
+    computed: tuple[tuple[str, Expression], ...] = ()
+    ranges: tuple[tuple[str, tuple[int, int]], ...] = ()
 
     def extents(self, array: str) -> tuple[Expression, ...] | None:
         """The shape of ``array`` where it is known, and affine."""
@@ -54,7 +57,7 @@ def solutions(start: isl.Set, values: Reads, facts: Facts, data: Data) -> isl.Se
     ``start`` is over the names of values, too.
     """
     found, reads = start, values.reads
-    for fact in facts_of_products(reads, values.multiples, data.positive):
+    for fact in facts_of_products(values, data):
         found = (found & fact).coalesce()
     for read in reads:
         found = found & _alone(read, facts, data)
@@ -117,7 +120,7 @@ def _together(one: Read, other: Read, facts: Facts) -> isl.Set | None:
         if one.array is not None and other.array in facts.apart.get(one.array, ()):
             return _holds(v, "!=", w)
         return None
-    if one.function in (PRODUCT, QUOTIENT):
+    if one.function in (PRODUCT, QUOTIENT, PART):
         return None
     pairs = list(zip(one.arguments, other.arguments, strict=True))
     same = condition((p, "==", q) for p, q in pairs)

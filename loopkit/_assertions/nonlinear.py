@@ -10,26 +10,31 @@ All sets here are supersets of what there is: nothing that can happen is left ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.reads import PRODUCT, QUOTIENT, Read
+from loopkit._assertions.reads import PART, PRODUCT, QUOTIENT, Read, Reads
+from loopkit._hidden import plain
 from loopkit._nodes import Expression
+
+if TYPE_CHECKING:
+    from loopkit._assertions.constraints import Data
 
 _Relation = tuple[Expression, str, Expression]
 
 
-def facts_of_products(
-    reads: Iterable[Read], multiples: Mapping[Expression, Iterable[int]], positive: frozenset[str]
-) -> Iterator[isl.Set]:
-    """What holds of each product and quotient among some values, and of each two of them.
-
-    ``multiples`` are the numbers that factors are multiplied by elsewhere, ``positive`` names
-    that are not below zero.
-    """
+def facts_of_products(values: Reads, data: Data) -> Iterator[isl.Set]:
+    """What holds of each product and quotient among some values, and of each two of them."""
+    reads = values.reads
+    parts = [read for read in reads if read.function == PART]
+    for read in parts:
+        yield _part(read)
+    known_parts = (r.name for r in parts if _is_in(r.arguments[0], data.positive))
+    positive = data.positive.union(known_parts)
     products = [read for read in reads if read.function == PRODUCT]
     for number, one in enumerate(products):
         for other in products[:number]:
@@ -37,12 +42,18 @@ def facts_of_products(
     for read in reads:
         if read.function == QUOTIENT:
             yield _quotient(read, products, positive)
+    ranges = dict(data.ranges)
     for one in products:
         value, (factor, by) = prim.Variable(one.name), one.arguments
         if factor == by:
             yield from _square(value, factor)
-        for known in sorted(multiples.get(by, ())):
-            yield _ordered((factor, value), (known, _times(known, by)), by, positive)
+        known = set(values.multiples.get(by, ()))
+        if isinstance(factor, prim.Variable) and not _is_in(by, data.sizes):
+            known.update(ranges.get(plain(factor.name), ()))
+        for number in sorted(known):
+            yield _ordered((factor, value), (number, _times(number, by)), by, positive)
+        if _is_in(factor, data.sizes) and _is_in(by, data.sizes):
+            yield _all((value, "==", 0)) | _all((factor, "!=", 0), (by, "!=", 0))
 
 
 def _of_two(one: Read, other: Read, positive: frozenset[str]) -> Iterator[isl.Set]:
@@ -73,11 +84,11 @@ def _ordered(
         | _all((x, "<", y), (_plus(v, by), "<=", w))
         | _all((y, "<", x), (_plus(w, by), "<=", v))
     )
-    return found if _is_positive(by, positive) else found | _all((by, "<", 0))
+    return found if _is_in(by, positive) else found | _all((by, "<", 0))
 
 
-def _is_positive(expr: Expression, positive: frozenset[str]) -> bool:
-    return isinstance(expr, prim.Variable) and expr.name in positive
+def _is_in(expr: Expression, names: frozenset[str]) -> bool:
+    return isinstance(expr, prim.Variable) and expr.name in names
 
 
 def _square(value: Expression, root: Expression) -> Iterator[isl.Set]:
@@ -90,7 +101,14 @@ def _quotient(read: Read, products: Iterable[Read], positive: frozenset[str]) ->
     value, (a, m) = prim.Variable(read.name), read.arguments
     [back] = [prim.Variable(p.name) for p in products if p.arguments == (value, m)]
     found = _all((m, ">", 0), (back, "<=", a), (a, "<", _plus(back, m)))
-    return found | _all((m, "==" if _is_positive(m, positive) else "<=", 0))
+    return found | _all((m, "==" if _is_in(m, positive) else "<=", 0))
+
+
+def _part(read: Read) -> isl.Set:
+    """``q = a // 8`` is where ``8*q <= a < 8*q + 8``."""
+    a, number = read.arguments
+    back = _times(number, prim.Variable(read.name))
+    return _all((back, "<=", a), (a, "<", _plus(back, number)))
 
 
 def _plus(*terms: Expression) -> Expression:

@@ -31,8 +31,10 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit._polynomials import Monomial, NoPolynomialError, Polynomial, in_order, polynomial
 from loopkit._same import key_of
 
-PRODUCT, QUOTIENT = ("product",), ("quotient",)
-"""The functions of two whole numbers of which more is known: a factor, and what it multiplies."""
+PRODUCT, QUOTIENT, PART = ("product",), ("quotient",), ("part",)
+"""Functions of two whole numbers of which more is known: a factor, and what it multiplies; and
+what divides and is divided, by another whole number or by one that is a constant.
+"""
 
 _CONNECTIVES = (prim.LogicalAnd, prim.LogicalOr)
 
@@ -79,18 +81,20 @@ class Reads:
         self._side = 0
         self._found: dict[tuple[Any, ...], Read] = {}
         self._common: Counter[Expression] = Counter()
+        self.from_zero = False
+        self._divisors: dict[Expression, None] = {}
         self._multiples: dict[Expression, set[int]] = defaultdict(set)
 
-    def expect(self, *sides: Iterable[Expression]) -> None:
+    def expect(self, *sides: Iterable[Expression], from_zero: bool = False) -> None:
         """Say what is to come, and will be compared: the expressions of each side.
 
         What most products have in common is taken out of each, so that they can be compared;
-        where a side has none, with zero.
+        where a side has none, or with ``from_zero``, with zero.
         """
         factors = [self._factors(side) for side in sides]
-        self._common = sum(factors, Counter())
+        self._common, self.from_zero = sum(factors, Counter()), from_zero
         for name in self._common:
-            if not all(name in counted for counted in factors):
+            if from_zero or not all(name in counted for counted in factors):
                 self._multiples[name].add(0)
 
     def _factors(self, expressions: Iterable[Expression]) -> Counter[Expression]:
@@ -154,9 +158,14 @@ class Reads:
 
     def _polynomial(self, expr: prim.Sum | prim.Product) -> Expression:
         try:
-            return self._linear(polynomial(expr, self.affine))
+            return self._linear(polynomial(expr, self.affine, self._divisor))
         except NoPolynomialError:
             return self._nameless(expr)
+
+    def _divisor(self, expr: Expression) -> Expression | None:
+        """A sum that is divided by elsewhere, and stays in one piece as a factor."""
+        found = self.affine(expr) if self._divisors else None
+        return found if found in self._divisors else None
 
     def _linear(self, terms: Polynomial) -> Expression:
         """A sum of products, each product a name: those that have a factor in common are one."""
@@ -187,9 +196,13 @@ class Reads:
 
     def _most_common(self, terms: Polynomial) -> Expression:
         here = Counter(factor for factors in terms for factor in set(factors))
-        return min(
-            here, key=lambda f: (f not in self._sizes, -self._common[f], -here[f], to_text(f))
-        )
+        divisors = {by: number for number, by in enumerate(self._divisors)}
+
+        def key(of: Expression) -> tuple[Any, ...]:
+            place = divisors.get(of, len(divisors))
+            return place, of not in self._sizes, -self._common[of], -here[of], to_text(of)
+
+        return min(here, key=key)
 
     def _times(self, factor: Expression, by: Expression) -> Expression:
         if self._are_whole((factor, by)):
@@ -206,15 +219,29 @@ class Reads:
             return self._own[name]
         return self._integers is None or is_hidden(plain(name)) or plain(name) in self._integers
 
+    def _is_of_sizes(self, expr: Expression) -> bool:
+        """Whether an expression is a sum of sizes: what is divided may be a factor elsewhere."""
+        names = set(map(prim.Variable, variable_names(expr)))
+        return bool(names) and names <= self._sizes and _sets.is_affine(expr)
+
     def _division(self, expr: prim.FloorDiv | prim.Remainder) -> Expression:
         numerator, denominator = self.affine(expr.numerator), self.affine(expr.denominator)
         whole = isinstance(denominator, (int, np.integer))
+        if whole and denominator > 0 and self._is_of_sizes(numerator):
+            part = self._value(PART, (numerator, int(denominator)))
+            self._sizes |= {part}
+            if isinstance(expr, prim.FloorDiv):
+                return part
+            return prim.Sum((numerator, prim.Product((-int(denominator), part))))
         if whole and denominator != 0 and _sets.is_affine(numerator):
             return type(expr)(numerator, int(denominator))
         if whole or not self._are_whole((numerator, denominator)):
             return self._value((type(expr).__name__,), (numerator, denominator))
+        self._divisors[denominator] = None
         quotient = self._value(QUOTIENT, (numerator, denominator))
         back = self._times(quotient, denominator)
+        if self.from_zero:
+            self._multiples[denominator].add(0)
         if isinstance(expr, prim.FloorDiv):
             return quotient
         return prim.Sum((numerator, prim.Product((-1, back))))
@@ -257,7 +284,7 @@ class Reads:
         return prim.Variable(found.name)
 
     def _is_whole(self, function: tuple[Any, ...]) -> bool:
-        if function in (PRODUCT, QUOTIENT):
+        if function in (PRODUCT, QUOTIENT, PART):
             return True
         named = function[0] in ("array", "varying")
         return named and (self._integers is None or function[1] in self._integers)

@@ -104,7 +104,7 @@ def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any
     return {name: value for name, value in values.items() if name not in names}
 
 
-_PARTS = ("shape", "dim_tags", "offset")
+_PARTS = ("shape", "dim_tags", "offset", "default")
 
 
 def names_needed(kernel: Kernel, gone: Collection[str] = ()) -> frozenset[str]:
@@ -126,7 +126,8 @@ def names_needed(kernel: Kernel, gone: Collection[str] = ()) -> frozenset[str]:
         for tag in getattr(data, "dim_tags", None) or ():
             if isinstance(tag, Strided):
                 found |= variable_names(tag.stride)
-        offset = getattr(data, "offset", 0)
-        if isinstance(offset, prim.ExpressionNode):
-            found |= variable_names(offset)
+        for part in ("offset", "default"):
+            value = getattr(data, part, None)
+            if isinstance(value, prim.ExpressionNode):
+                found |= variable_names(value)
     return frozenset(found)

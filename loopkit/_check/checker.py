@@ -12,7 +12,7 @@ import islpy as isl
 from loopkit import _budget
 from loopkit._budget import SpentError, turn, within
 from loopkit._check.declarations import broken_declaration, broken_structure, moved_cell
-from loopkit._check.instance_maps import Lineage, descend, lineage_of
+from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
 from loopkit._check.step_proof import NOTHING, Obligations, StepProof
 from loopkit._check.violation import Aim, Violation
 from loopkit._collectives import combined_axes, thread_scans
@@ -41,6 +41,11 @@ def check_change(
     What is raised follows from the first thing that is certainly wrong.  What else is wrong
     of that kind, and the smallest case of it, is found when somebody reads the error.
     """
+    if change.parts:
+        for part in change.parts:
+            lineage = check_change(before, part, suggest)
+            before = part.kernel.recorded(part.kernel.history, lineage)
+        return lineage
     lineage, found = examine(before, change, aim=Aim.DECIDE)
     if found:
         # Most steps are legal, and need no report.
@@ -74,6 +79,18 @@ def examine(
     where isl does not answer within ``budget`` operations, or a question has no
     violation and no answer.
     """
+    for part in change.parts:
+        lineage, found = examine(before, part, budget, aim)
+        if found or part is change.parts[-1]:
+            return lineage, found
+        before = part.kernel.recorded(part.kernel.history, lineage)
+    if change.renumbered is not None:
+        from loopkit._check.renumbering import not_renumbered
+
+        why = not_renumbered(before, change.kernel, change.renumbered)
+        if why:
+            raise IllegalTransformError(f"the loops cannot be counted in another way: {why}")
+        return own_lineage(change.kernel), []
     if change.arguments is not None:
         from loopkit._check.argument_names import descend_with_names
 

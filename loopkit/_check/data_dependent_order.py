@@ -13,7 +13,7 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._assertions.cells import data_of, settling
 from loopkit._check.instance_maps import Image
-from loopkit._check.schedule_check import Check, ReadEvent
+from loopkit._check.schedule_check import Check, ReadEvent, with_computed_sizes
 from loopkit._check.violation import Violation
 from loopkit._expression import Access, evaluate, variable_names
 from loopkit._hidden import BASE, KILLER, OTHER, READER, SURE, WRITER, plain, variable
@@ -213,6 +213,9 @@ class DataDependentOrder:
         used = (plain(n) for i in (*first.indices, *second.indices) for n in variable_names(i))
         if not self.new.data.isdisjoint(used):
             return None
+        if computed := self.new.kernel.computed_sizes:
+            possible = with_computed_sizes(where, computed)
+            where = where - where if possible is None else possible
         point = smallest_point(where, self.new.kernel.sizes)
         if point is None:
             return None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pymbolic.primitives as prim
+
 from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, ValueArg
 from loopkit._errors import Witness
@@ -54,7 +56,7 @@ def broken_declaration(before: Kernel, change: Change) -> str:
         position = known.find_dim_by_name(_sets.PARAM, name)
         if position >= 0:
             known = known.fix_val(_sets.PARAM, position, _sets.val(value))
-    if not known.is_subset(after.assumptions.set):
+    if not (known & after.computed_facts).is_subset(after.assumptions.set):
         return "sizes would be assumed that nobody promised"
     if not change.fixed and not set(after.assertions) <= set(before.assertions):
         return "something would be assumed of the data that nobody promised"
@@ -67,7 +69,7 @@ def _changed(old: Argument, new: Argument, change: Change) -> str:
     if old.dtype is not None and old.dtype != new.dtype:
         return f"'{old.name}' would be {new.dtype} instead of {old.dtype}"
     if isinstance(old, ValueArg):
-        kept = isinstance(new, ValueArg) and same(old.default, new.default)
+        kept = isinstance(new, ValueArg) and _is_same_default(old.default, new.default, change)
         return "" if kept else f"'{old.name}' would have another default"
     assert not isinstance(new, ValueArg)
     if not is_same_extent(old.offset, new.offset, change):
@@ -85,6 +87,12 @@ def _changed(old: Argument, new: Argument, change: Change) -> str:
             f"have another shape: {' becomes '.join(shown)}"
         )
     return ""
+
+
+def _is_same_default(old: object, new: object, change: Change) -> bool:
+    if isinstance(old, prim.ExpressionNode):
+        return is_same_extent(old, new, change)
+    return same(old, new)
 
 
 def is_same_extent(old: object, new: object, change: Change) -> bool:

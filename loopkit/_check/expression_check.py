@@ -178,6 +178,10 @@ class ExpressionCheck:
 
     def same_index(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         """Like :meth:`same`, of a subscript: its terms are whole numbers, added in any order."""
+        if self.are_integers(old, new):
+            whole = substitute(old, event.values), self.new.named(new, event.time.label)
+            if self.same_integers(self.fixed(whole[0]), whole[1], event):
+                return
         both = with_rests(old, new, self.root, self.new)
         if both is None:
             self.same(old, new, event)
@@ -189,6 +193,11 @@ class ExpressionCheck:
         if not self.same_integers(mine, its, event):
             self.different(event)
 
+    def fixed(self, expr: Expression) -> Expression:
+        """An expression of the text with the numbers of sizes that were fixed."""
+        numbers = dict(self.check.lineage.fixed)
+        return substitute(expr, numbers) if numbers else expr
+
     def same_parts(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         if is_constant(old) and same(old, new):
             return
@@ -196,7 +205,7 @@ class ExpressionCheck:
         if isinstance(old, prim.Variable) and type(new) is int and fixed.get(old.name) == new:
             return
         if self.are_integers(old, new):
-            mine = substitute(old, event.values)
+            mine = self.fixed(substitute(old, event.values))
             its = self.new.named(new, event.time.label)
             if self.same_integers(mine, its, event):
                 return

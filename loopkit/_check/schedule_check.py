@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice, product
 
 import islpy as isl
 
@@ -17,7 +18,7 @@ from loopkit._cached import cached_property, memoised
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.partial_sums import Carried, PartialSums
 from loopkit._check.violation import Aim, Side, Violation
-from loopkit._expression import Access, substitute
+from loopkit._expression import Access, evaluate, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import READER, SURE, WRITER, plain, variable
 from loopkit._kernel import Statement
@@ -101,6 +102,24 @@ class ReadEvent:
         return replace(self, where=where)
 
 
+def with_computed_sizes(where: isl.Set, computed: Mapping[str, Expression]) -> isl.Set | None:
+    """The part of ``where`` for some small sizes, with those that are computed of them.
+
+    None where there is none for small ones: whether there is any is open.
+    """
+    names = sorted({name for value in computed.values() for name in variable_names(value)})
+    for numbers in islice(product(range(_SMALL), repeat=len(names)), _TRIED):
+        sizes = dict(zip(names, numbers, strict=True))
+        sizes |= {name: evaluate(value, sizes) for name, value in computed.items()}
+        part = where & _sets.at(sizes)
+        if not part.is_empty():
+            return part
+    return None
+
+
+_SMALL, _TRIED = 5, 625
+
+
 def written_cells(statement: Statement) -> tuple[object, ...]:
     """What decides which cells a statement writes, and in which of its instances."""
     return statement.inames, key_of((statement.predicates, statement.write))
@@ -151,6 +170,9 @@ class Check:
                 read for read in loads if read[1] and read[0] in self.new.kernel.arg_by_name
             )
             violation = replace(violation, exact=False, settling=tuple(map(Increasing, arrays)))
+        if self.new.kernel.computed_sizes and violation.exact:
+            where = with_computed_sizes(violation.where, self.new.kernel.computed_sizes)
+            violation = replace(violation, where=where or violation.where, exact=where is not None)
         self.found.append(violation)
         if self.aim is Aim.DECIDE and violation.exact and not self._supposed:
             raise DecidedError

@@ -26,6 +26,7 @@ from loopkit._poly.pairs import Instance
 from loopkit._poly.parallel_axes import Axis
 from loopkit._poly.places import places_of
 from loopkit._same import key_of
+from loopkit._simplify import simplify
 from loopkit.codegen.bounds import determined_value
 from loopkit.codegen.hardware import find_hardware
 from loopkit.codegen.instances import executed_instances
@@ -272,7 +273,7 @@ def _cell(
     forms = []
     quotients: dict[str, Expression] = {}
     for index in indices:
-        index = substitute(index, sizes)
+        index = simplify(substitute(index, sizes))
         try:
             form = linear(index)
         except NotAffineError:

@@ -157,14 +157,15 @@ def polynomials(
     Raises :class:`InvalidArgumentError` where a number is no polynomial of the sizes, and says
     which.
     """
-    names = tuple(name for name in kernel.sizes if name not in given)
+    known = {*given, *kernel.computed_sizes}
+    names = tuple(name for name in kernel.sizes if name not in known)
     lattice = _lattice(kernel, given, names)
     seen: dict[tuple[int, ...], OnDemand] = {}
 
     def sample(sizes: Mapping[str, int]) -> OnDemand:
         key = tuple(sizes[name] for name in names)
         if key not in seen:
-            where = {**given, **sizes}
+            where = kernel.with_computed({**given, **sizes})
             if _sets.at_values(kernel.assumptions.set, where).is_empty():
                 raise NoLaunchError(where)
             first = next(iter(seen.values()), None)
@@ -306,7 +307,16 @@ def changed_barriers(
 
 def _lattice(kernel: Kernel, given: Mapping[str, int], names: tuple[str, ...]) -> Lattice:
     """Sizes at which costs are counted: the smallest ones that tiles and sectors divide."""
-    periods = tuple(_period(kernel, name) for name in names)
+    computed = kernel.computed_sizes.items()
+    periods = tuple(
+        lcm(
+            *(
+                _period(kernel, n)
+                for n in (name, *(c for c, v in computed if name in variable_names(v)))
+            )
+        )
+        for name in names
+    )
     where = _sets.at_values(kernel.assumptions.set, given)
     low = smallest_point(_sets.project_onto(where, names), names) or {}
     first = {}

@@ -23,9 +23,9 @@ OPTIONS = {
 
 
 def sizes_of(kernel: Kernel, together: Any, by_name: Mapping[str, Any]) -> dict[str, Any]:
-    """The sizes of ``sizes={...}`` and those passed by name."""
+    """The sizes of ``sizes={...}`` and those passed by name, and what is computed from them."""
     if together is None:
-        return dict(by_name)
+        return kernel.with_computed(by_name)
     if not isinstance(together, Mapping):
         if "sizes" in kernel.sizes:
             return {**by_name, "sizes": together}
@@ -35,7 +35,7 @@ def sizes_of(kernel: Kernel, together: Any, by_name: Mapping[str, Any]) -> dict[
     for name in together:
         if name in by_name:
             raise InvalidArgumentError(f"the size '{name}' is passed twice")
-    return {**together, **by_name}
+    return kernel.with_computed({**together, **by_name})
 
 
 def check_sizes(kernel: Kernel, sizes: Mapping[str, Any], what: str) -> dict[str, int]:
@@ -66,7 +66,7 @@ def check_names(kernel: Kernel, sizes: Mapping[str, Any]) -> dict[str, int]:
     for name in sizes:
         if name not in kernel.sizes:
             raise UnknownNameError("size", str(name), kernel.sizes)
-    return {name: whole(name, value) for name, value in sizes.items()}
+    return kernel.with_computed({name: whole(name, value) for name, value in sizes.items()})
 
 
 def whole(name: str, value: Any) -> int:

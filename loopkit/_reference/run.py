@@ -11,7 +11,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, ConstantTable, ValueArg
+from loopkit._arrays import ArrayArg, ConstantTable, ValueArg, is_computed
 from loopkit._assertions.check import check_data
 from loopkit._budget import in_turn
 from loopkit._errors import (
@@ -102,11 +102,13 @@ def _values(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, int], d
                     lengths.setdefault(extent.name, length)
     sizes: dict[str, int] = {}
     values: dict[str, Any] = {}
-    for argument in kernel.args:
+    for argument in sorted(kernel.args, key=is_computed):
         if not isinstance(argument, ValueArg):
             continue
         name, dtype = argument.name, argument.dtype
         value = given.get(name, argument.default)
+        if value is argument.default and is_computed(argument):
+            value = evaluate(value, sizes)
         value = lengths.get(name) if value is None else value
         if value is None:
             raise LaunchError(f"the value of '{name}' is missing")

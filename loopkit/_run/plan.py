@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
 from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError, counted
@@ -296,7 +297,12 @@ class ArgumentPlan:
         """Add the defaults of scalars; those that still have no value are an error."""
         for name, param in self.scalars.items():
             if name not in values and param.default is not None:
-                values[name] = check_scalar(name, param.default, param.dtype)
+                default = param.default
+                if isinstance(default, prim.ExpressionNode):
+                    if not variable_names(default) <= values.keys():
+                        continue
+                    default = whole_value(default, values)
+                values[name] = check_scalar(name, default, param.dtype)
         missing = [n for n in self.names if n in self.scalars and n not in values]
         if not missing:
             return

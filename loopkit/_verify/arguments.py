@@ -29,12 +29,19 @@ def prepared(before: Kernel, after: Kernel) -> tuple[Kernel, Kernel, isl.Set]:
     one, two = infer_types(expand_rules(before)), infer_types(expand_rules(after))
     context = one.assumptions.set & two.assumptions.set
     _same_arguments(one, two, context)
-    common = {"assumptions": Domain((), context), "lineage": None, "history": ()}
-    return one.with_(**common), two.with_(**common), context
+    return _under(one, context), _under(two, context), context
+
+
+def _under(kernel: Kernel, context: isl.Set) -> Kernel:
+    """A kernel without past, with what is assumed of its sizes; others are computed elsewhere."""
+    others = sorted({*_sets.involved_names(context)} - {*kernel.sizes})
+    known = Domain((), _sets.project_out(context, others))
+    return kernel.with_(assumptions=known, lineage=None, history=())
 
 
 def _same_arguments(one: Kernel, two: Kernel, context: isl.Set) -> None:
-    names = one.arg_by_name.keys(), two.arg_by_name.keys()
+    computed = one.computed_sizes.keys(), two.computed_sizes.keys()
+    names = one.arg_by_name.keys() - computed[0], two.arg_by_name.keys() - computed[1]
     for mine, its, where in ((*names, "before"), (*names[::-1], "after")):
         only = sorted(mine - its)
         if only:
@@ -42,7 +49,10 @@ def _same_arguments(one: Kernel, two: Kernel, context: isl.Set) -> None:
                 f"the kernels have different arguments: only '{where}' has {', '.join(only)}",
                 instead=_FIX,
             )
-    for name in names[0]:
+    for name in (
+        *(n for n in one.arg_by_name if n in names[0]),
+        *sorted(computed[0] & computed[1]),
+    ):
         known, other = _described(one, name), _described(two, name)
         for what, a in known.items():
             b = other.get(what)
@@ -59,6 +69,8 @@ def _described(kernel: Kernel, name: str) -> dict[str, Any]:
     """What kernels must agree on about an argument; expressions in tuples."""
     argument = kernel.arg_by_name[name]
     found: dict[str, Any] = {"kind": "a scalar", "type": argument.dtype}
+    if name in kernel.computed_sizes:
+        found["value"] = (kernel.computed_sizes[name],)
     if isinstance(argument, ArrayArg):
         found |= {"kind": "an array", "shape": argument.shape or (), "offset": (argument.offset,)}
     if isinstance(argument, ConstantTable) and argument.contents is not None:

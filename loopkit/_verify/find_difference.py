@@ -9,7 +9,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from loopkit import _budget
+from loopkit import _budget, _sets
 from loopkit._assertions.generate import obeying_data
 from loopkit._assertions.values import in_order
 from loopkit._budget import SpentError, at_most
@@ -51,8 +51,9 @@ def look_for_difference(
     hindrance = ""
     try:
         with at_most(_budget.EQUIVALENCE_EXAMPLES):
-            needed = sizes_to_try(context, names, witnesses, only=True)
-            for sizes in sizes_to_try(context, names, witnesses, numbers):
+            few = sizes_to_try(context, names, witnesses, only=True)
+            needed = _computed(before, after, few)
+            for sizes in _computed(before, after, sizes_to_try(context, names, witnesses, numbers)):
                 special = sizes in needed
                 left[special] -= making
                 most = left[special] // (_TRIALS * (1 if special else _SHARES))
@@ -78,7 +79,8 @@ def look_for_difference(
 
 def quick_difference(before: Model, after: Model, context: isl.Set) -> Difference | None:
     """A difference that shows at the smallest sizes of all, found before anything is proven."""
-    for sizes in sizes_to_try(context, _sizes_of(before, after), ())[:_GLANCES]:
+    few = sizes_to_try(context, _sizes_of(before, after), ())[:_GLANCES]
+    for sizes in _computed(before, after, few):
         try:
             found = _Both(before, after, sizes, _budget.GLANCE_CELLS).compare(trials=1)
         except (UnsupportedError, LoopkitError):
@@ -89,8 +91,21 @@ def quick_difference(before: Model, after: Model, context: isl.Set) -> Differenc
 
 
 def _sizes_of(before: Model, after: Model) -> tuple[str, ...]:
-    """The sizes of either kernel."""
-    return tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
+    """The sizes of either kernel, those aside that are computed."""
+    kernels = before.kernel, after.kernel
+    computed = {name for k in kernels for name in k.computed_sizes}
+    return tuple(n for n in dict.fromkeys(s for k in kernels for s in k.sizes) if n not in computed)
+
+
+def _computed(before: Model, after: Model, tried: Iterable[Sizes]) -> list[Sizes]:
+    """Sizes with those that are computed, as far as assumptions allow them."""
+    found: list[Sizes] = []
+    for sizes in tried:
+        whole = after.kernel.with_computed(before.kernel.with_computed(sizes))
+        kernels = before.kernel, after.kernel
+        if not any(_sets.at_values(k.assumptions.set, whole).is_empty() for k in kernels):
+            found.append(whole)
+    return found
 
 
 class _Both:

@@ -123,10 +123,10 @@ def split_iname(r: random.Random, knl: Kernel) -> Arguments:
 
 
 def chunk_iname(r: random.Random, knl: Kernel) -> Arguments:
-    constant = [i for i in _plain(knl) if _has_constant_domain(knl, i)] or _plain(knl)
-    if not constant:
+    names = _plain(knl)
+    if not names:
         return None
-    found: dict[str, Any] = {"split_iname": r.choice(constant), "num_chunks": r.choice([2, 3, 4])}
+    found: dict[str, Any] = {"split_iname": r.choice(names), "num_chunks": r.choice([2, 3, 4])}
     if r.random() < 0.4:
         found["outer_tag"] = _tag(r, knl, "gl")
     if r.random() < 0.3:
@@ -145,7 +145,7 @@ def join_inames(r: random.Random, knl: Kernel) -> Arguments:
     together = [[i for i in names if i in s.inames] for s in knl.statements]
     together = [t for t in together if len(t) > 1] or [names]
     chosen = r.sample(t := r.choice(together), min(len(t), r.choice([2, 2, 3])))
-    if r.random() < 0.7:  # the ones of constant length behind
+    if r.random() < 0.4:  # the ones of constant length behind
         chosen.sort(key=lambda i: _has_constant_domain(knl, i))
     found: dict[str, Any] = {"inames": chosen}
     if r.random() < 0.3:

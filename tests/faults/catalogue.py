@@ -18,6 +18,7 @@ PARTS = (
     "copies",
     "indirect",
     "flat",
+    "renumbering",
     "barriers",
     "launches",
     "saving",

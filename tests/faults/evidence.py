@@ -18,7 +18,8 @@ def wrong_instances(before: lk.Kernel, after: lk.Kernel, sizes: Sizes) -> str | 
     """What ``after`` does wrong, instance by instance; None where nothing is wrong."""
     given = dict(sizes)
     expected = Machine(before, given).results()[0]
-    machine = Machine(after, {n: v for n, v in given.items() if n in after.arg_by_name})
+    known = {n: v for n, v in given.items() if n in after.arg_by_name}
+    machine = Machine(after, after.with_computed(known))
     try:
         several = machine.results()
     except NeverWrittenError as error:

@@ -1,0 +1,183 @@
+"""Whether a step that gives iterations other numbers does that and nothing else.
+
+Such a step is no map between sets, and is read back instead: the tree has the new loops where the
+old ones were, one directly inside the other, and every statement is what it was, with the values of
+the old inames in their places.  That these run through the old iterations in their order is a fact
+about numbers of any size (:mod:`loopkit._renumbered`), and is counted out for small ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice, product, zip_longest
+from typing import TYPE_CHECKING
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ValueArg, is_computed
+from loopkit._expression import evaluate, substitute, to_text, variable_names
+from loopkit._points import points_of
+from loopkit._polynomials import are_one_polynomial
+from loopkit._renumbered import Joined, Renumbered, known_of_sizes
+from loopkit._tree import Loop, Node, Tree
+
+if TYPE_CHECKING:
+    from loopkit._kernel import Domain, Kernel
+
+
+def not_renumbered(before: Kernel, after: Kernel, claim: Renumbered) -> str:
+    """Why ``after`` is not ``before`` with loops renumbered as claimed; empty where it is."""
+    old, new = frozenset(claim.old), frozenset(claim.new)
+    if new & before.all_names or len(new) < len(claim.new):
+        return "a new iname has a name that there is already"
+    if old & before.iname_tags.keys():
+        return f"'{min(old & before.iname_tags.keys())}' is tagged"
+    if old & {iname for iname, _, _ in before.slabs}:
+        return "a loop has slabs"
+    for count in claim.counts:
+        least = _sets.condition_set(prim.Comparison(count, ">=", 0))
+        if not known_of_sizes(before).is_subset(least):
+            return f"{to_text(count)} may be negative, and is to be a number of iterations"
+    for wrong in (_in_sizes, _in_domains, _in_numbers, _in_statements):
+        if why := wrong(before, after, claim):
+            return why
+    if _with_loops(before.tree, claim.old, claim.new) != after.tree:
+        return "the loops are not one directly inside the other, or others become of them"
+    same = before.with_(
+        args=after.args,
+        assumptions=after.assumptions,
+        domains=after.domains,
+        statements=after.statements,
+        tree=after.tree,
+    )
+    return "" if same == after else "something else would change"
+
+
+def _in_sizes(before: Kernel, after: Kernel, claim: Renumbered) -> str:
+    """What is wrong with the sizes: one more may be there, which is computed, and not negative."""
+    more = after.args[len(before.args) :]
+    if after.args[: len(before.args)] != before.args or len(more) > 1:
+        return "the arguments would be others"
+    known = known_of_sizes(before)
+    if isinstance(claim, Joined):
+        counts = after.computed_sizes
+        count = claim.count
+        made = counts.get(count.name) if isinstance(count, prim.Variable) else None
+        whole = substitute(claim.product, before.computed_sizes)
+        if not are_one_polynomial(whole, count if made is None else made):
+            return "the count is not the product of the lengths"
+        names = {a.name for a in more}
+        if names and (made is None or names != {count.name} or names & before.all_names):
+            return "another size would be computed"
+        for size in more:
+            assert isinstance(size, ValueArg)
+            if not is_computed(size) or size.dtype is None or size.dtype.kind not in "iu":
+                return "the count is no computed size"
+            variable = prim.Variable(size.name)
+            known = known & _sets.condition_set(prim.Comparison(variable, ">=", 0))
+    elif more:
+        return "the arguments would be others"
+    return "" if known.is_subset(after.assumptions.set) else "more would be assumed of sizes"
+
+
+def _in_domains(before: Kernel, after: Kernel, claim: Renumbered) -> str:
+    """What is wrong with the domains: those of the inames are boxes, and stand alone."""
+    old, new = frozenset(claim.old), frozenset(claim.new)
+    whole, rest = _taken(before, old)
+    its, others = _taken(after, new)
+    if whole is None or its is None:
+        return "the loops have a domain together with others"
+    if [d.text for d in rest] != [d.text for d in others]:
+        return "other domains would change"
+    if any(d.parameters & (old | new) for d in (*rest, *others)):
+        return "bounds of other loops hang on these"
+    if not (_sets.involved_names(whole) - old) <= frozenset(before.sizes):
+        return "the bounds of the loops hang on more than sizes"
+    # There may be none for some sizes, whatever the bounds are.
+    known, some = known_of_sizes(before), _sets.project_out(whole, sorted(old))
+    if not (whole & known).is_equal(claim.before & some & known):
+        return "their bounds hang on each other, or the loops have not all values between them"
+    # What is known of computed sizes is known of the new loops as well.
+    known = after.assumptions.set & some
+    if not (its & after.assumptions.set).is_equal(claim.after & known):
+        return "the new loops are not as long as claimed"
+    return ""
+
+
+def _in_numbers(before: Kernel, after: Kernel, claim: Renumbered) -> str:
+    """What is wrong with the values for some small sizes: they are all, in their order."""
+    names = sorted({n for count in claim.counts for n in variable_names(count)})
+    base = [n for n in names if n not in before.computed_sizes]
+    known = known_of_sizes(before)
+    for numbers in islice(product(_SMALL, repeat=len(base)), _TRIED):
+        sizes = after.with_computed(dict(zip(base, numbers, strict=True)))
+        if _sets.at_values(known, sizes).is_empty() or not {*names} <= sizes.keys():
+            continue
+        old, new = (
+            points_of(_sets.at_values(domain, sizes), inames, {}).tolist()
+            for domain, inames in ((claim.before, claim.old), (claim.after, claim.new))
+        )
+        values = [claim.values[iname] for iname in claim.old]
+        for row, iteration in zip_longest(old, new):
+            at = {**sizes, **dict(zip(claim.new, iteration or (), strict=False))}
+            if row is None or iteration is None or row != [evaluate(v, at) for v in values]:
+                return "the values of the old inames are not theirs, or not in their order"
+    return ""
+
+
+_SMALL, _TRIED = (0, 1, 2, 3, 5), 125
+
+
+def _taken(kernel: Kernel, inames: frozenset[str]) -> tuple[isl.Set | None, list[Domain]]:
+    """The domain of some inames, None where others are in it, and all other domains."""
+    homes = {kernel.home_domain[i] for i in inames if i in kernel.home_domain}
+    rest = [d for number, d in enumerate(kernel.domains) if number not in homes]
+    own = [kernel.domains[number] for number in sorted(homes)]
+    if {i for d in own for i in d.inames} != inames:
+        return None, rest
+    whole = own[0].set
+    for domain in own[1:]:
+        whole = whole & domain.set
+    return whole, rest
+
+
+def _in_statements(before: Kernel, after: Kernel, claim: Renumbered) -> str:
+    """What is wrong with the statements: they are what they were, of other numbers."""
+    old, new = frozenset(claim.old), frozenset(claim.new)
+    if any(old & variable_names(rule.expression) for rule in before.substitutions):
+        return "a rule uses the inames"
+    if len(before.statements) != len(after.statements):
+        return "there would be other statements"
+    for mine, its in zip(before.statements, after.statements, strict=True):
+        if not mine.inames & old:
+            expected = mine
+        elif old <= mine.inames:
+            moved = mine.map_expressions(lambda e: substitute(e, claim.values))
+            expected = replace(moved, inames=(mine.inames - old) | new)
+        else:
+            return f"'{mine.id}' is inside some of the loops only"
+        if expected != its:
+            return f"'{its.id}' would be another statement"
+    return ""
+
+
+def _with_loops(tree: Tree, old: tuple[str, ...], new: tuple[str, ...]) -> Tree:
+    """The tree with the loops over ``old``, one directly inside the other, exchanged."""
+
+    def changed(node: Node) -> Node:
+        if not isinstance(node, Loop):
+            return node
+        body: Tree = (node,)
+        for iname in old:
+            match body:
+                case (Loop() as loop,) if loop.iname == iname:
+                    body = loop.body
+                case _:
+                    return Loop(node.iname, tuple(map(changed, node.body)))
+        for iname in reversed(new):
+            body = (Loop(iname, body),)
+        return body[0]
+
+    return tuple(map(changed, tree))

@@ -1,0 +1,114 @@
+"""Loops that get other numbers: one for several, several for one, of whatever lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from functools import reduce
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ValueArg
+from loopkit._change import Change
+from loopkit._errors import IllegalTransformError
+from loopkit._expression import substitute, variable_names
+from loopkit._kernel import Domain, Kernel
+from loopkit._nodes import Expression
+from loopkit._polynomials import are_one_polynomial
+from loopkit._renumbered import Joined, Renumbered, known_of_sizes
+from loopkit._tree import Key, Path
+from loopkit.transforms._common import simplified, statements_with, with_inames, with_statements
+from loopkit.transforms._loop_nests import ordered_domains
+
+INT32 = np.dtype(np.int32)
+
+
+def joined(
+    kernel: Kernel,
+    old: tuple[str, ...],
+    lows: tuple[Expression, ...],
+    lengths: tuple[Expression, ...],
+    name: str,
+) -> Change:
+    """Loops of whatever lengths as one, which counts to a size that is computed."""
+    claim = Joined(old, lows, lengths, name, 0)
+    whole = substitute(claim.product, kernel.computed_sizes)
+    if _sets.is_affine(whole):
+        return renumbered(kernel, replace(claim, count=whole))
+    known = (n for n, e in kernel.computed_sizes.items() if are_one_polynomial(e, whole))
+    size = next(known, None)
+    if size is not None:
+        return renumbered(kernel, replace(claim, count=prim.Variable(size)))
+    parts = [n for length in lengths for n in sorted(variable_names(length))]
+    size = kernel.fresh_name("_".join(dict.fromkeys(parts)), {name})
+    types = [a.dtype or INT32 for n in parts if isinstance(a := kernel.arg_by_name[n], ValueArg)]
+    argument = ValueArg(size, max(types, key=lambda t: (t.itemsize, t.kind == "i")), whole)
+    claim = replace(claim, count=prim.Variable(size))
+    return renumbered(kernel, claim, argument)
+
+
+def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) -> Change:
+    """The kernel with loops renumbered, and a size more that is computed."""
+    old = frozenset(claim.old)
+    ids = statements_with(kernel, claim.old)
+    homes = {kernel.home_domain[iname] for iname in claim.old}
+    domains = [d for number, d in enumerate(kernel.domains) if number not in homes]
+    _check_alone(kernel, claim, homes)
+    whole = reduce(isl.Set.intersect, (kernel.domains[number].set for number in homes))
+    some, known = _sets.project_out(whole, claim.old), known_of_sizes(kernel)
+    if not (whole & known).is_equal(claim.before & some & known):
+        raise IllegalTransformError(
+            f"{' and '.join(map(repr, claim.old))} cannot be counted in another way: their values "
+            "hang on each other or leave some out, and sizes are among their bounds",
+            instead="fix_parameters makes bounds numbers",
+        )
+    domains.insert(min(homes), Domain(claim.new, claim.after & some))
+    args = kernel.args
+    if size is not None:
+        args = (*args, size)
+        positive = prim.Comparison(prim.Variable(size.name), ">=", 0)
+        known = known & _sets.condition_set(positive)
+
+    def path(_: str, given: Path) -> Path:
+        found: list[Key] = []
+        inside = [key for key in given if key[0] in old]
+        for key in given:
+            if key[0] not in old:
+                found.append(key)
+            elif key == inside[-1]:  # the innermost one tells apart what is not all inside
+                found += [(iname, key[1]) for iname in claim.new]
+        return tuple(found)
+
+    changes = {"domains": ordered_domains(domains), "args": args, "assumptions": Domain((), known)}
+    new = with_inames(kernel, ids, claim.values, claim.new, path, **changes).kernel
+    statements = {
+        id_: replace(
+            new.statement_by_id[id_],
+            inames=(kernel.statement_by_id[id_].inames - old) | set(claim.new),
+        )
+        for id_ in ids
+    }
+    return Change(with_statements(new, statements), renumbered=claim, is_text=True)
+
+
+def _check_alone(kernel: Kernel, claim: Renumbered, homes: Collection[int]) -> None:
+    """An error where the values of other loops hang on those of these, or the other way round."""
+    old = frozenset(claim.old)
+    for number, domain in enumerate(kernel.domains):
+        mine = domain.inames if number in homes else tuple(domain.parameters)
+        others = set(domain.inames) - old if number in homes else set(domain.inames)
+        if others and old & set(mine):
+            one, other = min(old & set(mine)), min(others)
+            raise IllegalTransformError(
+                f"'{one}' cannot be counted in another way while its values and those of "
+                f"'{other}' hang on each other, and sizes are among their bounds",
+                instead="fix_parameters makes bounds numbers; split_iname takes any loop",
+            )
+
+
+def with_short_subscripts(kernel: Kernel, inames: Iterable[str]) -> Change:
+    """What is left to do: terms of the subscripts inside of new loops are put together."""
+    return Change(simplified(kernel, statements_with(kernel, inames)))

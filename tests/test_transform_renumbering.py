@@ -67,6 +67,18 @@ def test_the_text(golden) -> None:
     golden("renumbered.txt", "\n\n".join(f"{k}\n\n{k.cuda()}" for k in (joined, cut)))
 
 
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+def test_it_compiles(arch: str) -> None:
+    joined = scaled(assumptions="").join_inames("i, j", "k")
+    for knl in (
+        joined.split_iname("k", 256, outer_tag="g.0", inner_tag="l.0"),
+        scaled().chunk_iname("i", 132, outer_tag="g.0").split_iname("j", 32, inner_tag="l.0"),
+    ):
+        assert knl.cubin(arch=arch)
+        assert knl.prove(text=True).ok
+
+
 STEPS = {
     "split": lambda k: k.split_iname("q", 64, outer_tag="g.0", inner_tag="l.0"),
     "twice": lambda k: (

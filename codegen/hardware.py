@@ -18,6 +18,7 @@ from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._open_lengths import thread_range
 from loopkit._relations import grouped
 from loopkit._same import Exact, remembered
 from loopkit._sets import UnboundedError
@@ -194,13 +195,13 @@ def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Se
 def _coordinate(
     kernel: Kernel, iname: str, tag: GroupAxis | LocalAxis, context: isl.Set
 ) -> Coordinate:
-    kind = "g" if isinstance(tag, GroupAxis) else "l"
-    lower, upper = kernel.range_around(iname)
-    if lower is not None and upper is not None and kind == "l":
-        return Coordinate(iname, kind, tag.axis, lower, upper - lower + 1)
+    if isinstance(tag, LocalAxis):
+        first, last = thread_range(kernel, iname, tag)
+        return Coordinate(iname, "l", tag.axis, first, last - first + 1)
+    lower, _ = kernel.range_around(iname)
     reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
     if lower is None and reach.is_empty():
-        return Coordinate(iname, kind, tag.axis, 0, 0 if kind == "g" else 1)
+        return Coordinate(iname, "g", tag.axis, 0, 0)
     if lower is None:
         raise IllegalTransformError(
             f"iname '{iname}' is tagged {tag}, but has no constant lower bound",
@@ -208,13 +209,12 @@ def _coordinate(
         )
     # A grid follows the sizes, also where assumptions bound them.
     end = _end(reach, iname, context)
-    if end is None or kind == "l":
-        why = "has no upper bound" if end is None else "has no constant length"
+    if end is None:
         raise IllegalTransformError(
-            f"iname '{iname}' is tagged {tag}, but {why}",
-            instead=f"split_iname('{iname}', 128, inner_tag='l.0') gives an axis of 128 threads",
+            f"iname '{iname}' is tagged {tag}, but has no upper bound",
+            instead=f"assume, or a condition of its domain, may say where '{iname}' ends",
         )
-    return Coordinate(iname, kind, tag.axis, lower, plus(end, -lower))
+    return Coordinate(iname, "g", tag.axis, lower, plus(end, -lower))
 
 
 def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:

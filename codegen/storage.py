@@ -8,11 +8,12 @@ from math import prod
 
 import numpy as np
 
-from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, storage_shape, strides_of
+from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, strides_of
 from loopkit._errors import IllegalTransformError, ResourceError
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._open_lengths import constant_shape
 from loopkit._places import shared_storage
 from loopkit._target import CUDA
 
@@ -41,25 +42,6 @@ class Storage:
     declared: dict[str, Declared]
     static_shared: int
     dynamic_shared: int
-
-
-def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
-    """The storage shape; raises :class:`ResourceError` where it depends on sizes.
-
-    C has no array of no elements: where loops are empty for sizes that are fixed, one
-    stays that nobody touches.
-    """
-    shape = storage_shape(temporary)
-    for extent in shape:
-        if not isinstance(extent, (int, np.integer)):
-            where = "shared" if temporary.address_space is AddressSpace.LOCAL else "private"
-            raise ResourceError(
-                f"temporary '{temporary.name}' in {where} memory has "
-                f"{' x '.join(to_text(s) for s in shape)} elements, which is not a constant",
-                instead="split the loops that index it by constant lengths, fix the size with "
-                "fix_parameters, or put it into global memory with set_temporary_address_space",
-            )
-    return tuple(max(int(s), 1) for s in shape)
 
 
 def _declare(temporary: TemporaryVariable) -> Declared:

@@ -15,9 +15,10 @@ from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._open_lengths import thread_inames
 from loopkit._simplify import simplify_indices
 from loopkit._tags import LocalAuto
-from loopkit._thread_layout import dealt_domain, thread_inames, thread_layout
+from loopkit._thread_layout import dealt_domain, thread_layout
 from loopkit._tree import Path, Tree, rewrite_paths
 
 

@@ -28,6 +28,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch
 from loopkit._make.check_bounds import first_outside
 from loopkit._nodes import Expression
+from loopkit._open_lengths import open_lengths
 from loopkit._places import decide_address_spaces, shared_storage
 from loopkit._promotion import dtype_name
 from loopkit._rules import is_expanded
@@ -86,9 +87,15 @@ def outline(kernel: Kernel) -> Line:
         spelled, nest = _nest(kernel, placed, places)
     except LoopkitError as error:
         spelled, nest = placed, [*_plain(placed, placed.tree, places)]
-        nest.append(Line("remark", f"(no code can be made of this: {error.why})"))
+        nest.append(_no_code(error))
+    else:
+        nest += map(_no_code, open_lengths(kernel))
     above = (*_temporaries(spelled), *_rules(kernel), *_assumptions(kernel))
     return Line("signature", head, note, (*above, *nest))
+
+
+def _no_code(error: LoopkitError) -> Line:
+    return Line("remark", f"(no code can be made of this: {error.why})")
 
 
 def _array(array: ArrayArg | TemporaryVariable) -> str:

@@ -15,35 +15,23 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._errors import IllegalTransformError
 from loopkit._footprint import box_set
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, Ranges, total, variable
 from loopkit._nodes import Expression
+from loopkit._open_lengths import thread_inames, thread_range
 from loopkit._tags import LocalAxis, Tag, Unroll
 
 # Longer loops over rounds are left to the compiler.
 UNROLLED_ROUNDS = 64
 
 
-def thread_inames(kernel: Kernel) -> list[tuple[str, LocalAxis]]:
-    """The inames on thread axes, where anything is inside of them."""
-    used = frozenset().union(*(s.inames for s in kernel.statements))
-    return [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
-
-
 def block_shape(kernel: Kernel) -> tuple[int, int, int]:
     """The number of threads along l.0, l.1 and l.2, as tags say it."""
     shape = [1, 1, 1]
     for iname, tag in thread_inames(kernel):
-        low, high = kernel.range_of(iname)
-        if low is None or high is None:
-            raise IllegalTransformError(
-                f"iname '{iname}' is tagged {tag}, but has no constant length: it is open how "
-                "many threads a block has",
-                instead=f"split_iname('{iname}', 128, inner_tag='{tag}') gives it 128",
-            )
+        low, high = thread_range(kernel, iname, tag)
         shape[tag.axis] = max(shape[tag.axis], high - low + 1)
     return shape[0], shape[1], shape[2]
 

@@ -17,8 +17,9 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel
 from loopkit._linear import Linear, variable
 from loopkit._nodes import Expression
+from loopkit._open_lengths import thread_inames
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
-from loopkit._thread_layout import Layout, Part, dealt_domain, thread_inames, thread_layout
+from loopkit._thread_layout import Layout, Part, dealt_domain, thread_layout
 from loopkit.transforms._common import is_parallel, new_name
 from loopkit.transforms._placement import Place
 

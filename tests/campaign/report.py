@@ -43,6 +43,7 @@ def _summary(tally: Tally, seconds: float) -> Table:
         table.add_row(f"steps {verdict}", f"{count:,}")
     table.add_row("schedules lowered", f"{tally.lowered:,}")
     table.add_row("of these with blocks or threads", f"{tally.parallel:,}")
+    table.add_row("schedules that owe constant lengths", f"{tally.owed:,}")
     table.add_row("runs compared with the text", f"{tally.runs:,}")
     table.add_row("schedules interpreted in adverse orders", f"{tally.interpreted:,}")
     proofs = [tally.steps[f"proof/{v}"] for v in ("accepted", "refused", "undecided")]

@@ -63,6 +63,7 @@ class Tally:
     cpu: float = 0.0  # seconds, compilers included
     steps: Counter[str] = field(default_factory=Counter)  # "transform/verdict"
     lowered: int = 0
+    owed: int = 0  # schedules whose nest says which lengths a later step has to settle
     verdicts: Counter[str] = field(default_factory=Counter)  # of lk.verify: "right: equal", ...
     late: Counter[str] = field(default_factory=Counter)  # refused at lowering
     examples: dict[str, str] = field(default_factory=dict)  # of what is refused at lowering
@@ -85,6 +86,7 @@ class Tally:
         self.sequences += other.sequences
         self.cpu += other.cpu
         self.lowered += other.lowered
+        self.owed += other.owed
         self.runs += other.runs
         self.interpreted += other.interpreted
         self.parallel += other.parallel
@@ -115,6 +117,7 @@ class Tally:
                 "sequences",
                 "cpu",
                 "lowered",
+                "owed",
                 "runs",
                 "interpreted",
                 "parallel",

@@ -1,0 +1,85 @@
+"""Lengths that code needs as numbers, and that are none yet: of thread axes, of arrays of a thread.
+
+No step is refused for them, since a later one may settle them in any order: ``fix_parameters``,
+an assumption, a split.  The nest says what is owed, and lowering refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, TemporaryVariable, storage_shape
+from loopkit._errors import IllegalTransformError, LoopkitError, ResourceError
+from loopkit._expression import to_text, variable_names
+from loopkit._kernel import Kernel
+from loopkit._places import decide_address_spaces
+from loopkit._tags import LocalAxis
+
+
+def thread_inames(kernel: Kernel) -> list[tuple[str, LocalAxis]]:
+    """The inames on thread axes, where anything is inside of them."""
+    used = frozenset().union(*(s.inames for s in kernel.statements))
+    return [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
+
+
+def thread_range(kernel: Kernel, iname: str, tag: LocalAxis) -> tuple[int, int]:
+    """The first and last value of an iname that is a thread index; one value where none runs.
+
+    Raises :class:`IllegalTransformError` where these are no numbers.
+    """
+    lower, upper = kernel.range_around(iname)
+    if lower is not None and upper is not None:
+        return lower, upper
+    domain = kernel.domain_around([iname])
+    if (domain & kernel.assumptions.set).is_empty():
+        return 0, 0
+    why = f"iname '{iname}' is tagged {tag}, but has no constant "
+    if lower is None:
+        raise IllegalTransformError(
+            why + "lower bound",
+            instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
+        )
+    computed = {n: variable_names(value) for n, value in kernel.computed_sizes.items()}
+    asked = {*_sets.involved_names(domain)}
+    asked = (asked - computed.keys()).union(*(computed[n] for n in asked & computed.keys()))
+    by = ", ".join(f"{n}=..." for n in kernel.sizes if n in asked)
+    split = f"split_iname('{iname}', 128, inner_tag='{tag}') in its place gives 128 threads"
+    sizes = f"; fix_parameters({by}), or assume, may settle it" if by else ""
+    raise IllegalTransformError(why + "length", instead=split + sizes)
+
+
+def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
+    """The storage shape; raises :class:`ResourceError` where it depends on sizes.
+
+    C has no array of no elements: where loops are empty for sizes that are fixed, one
+    stays that nobody touches.
+    """
+    shape = storage_shape(temporary)
+    for extent in shape:
+        if not isinstance(extent, (int, np.integer)):
+            where = "shared" if temporary.address_space is AddressSpace.LOCAL else "private"
+            raise ResourceError(
+                f"temporary '{temporary.name}' in {where} memory has "
+                f"{' x '.join(to_text(s) for s in shape)} elements, which is not a constant",
+                instead="split the loops that index it by constant lengths, fix the size with "
+                "fix_parameters, or put it into global memory with set_temporary_address_space",
+            )
+    return tuple(max(int(s), 1) for s in shape)
+
+
+def open_lengths(kernel: Kernel) -> Iterator[LoopkitError]:
+    """Why lowering refuses a kernel until some step settles it."""
+    for iname, tag in thread_inames(kernel):
+        try:
+            thread_range(kernel, iname, tag)
+        except LoopkitError as error:
+            yield error
+    for temporary in decide_address_spaces(kernel).temporaries:
+        if temporary.address_space is not AddressSpace.GLOBAL:
+            try:
+                constant_shape(temporary)
+            except LoopkitError as error:
+                yield error

@@ -1,0 +1,81 @@
+"""Lengths that later steps settle: steps do not wait for them, the nest says what is owed."""
+
+from __future__ import annotations
+
+import pytest
+
+import loopkit as lk
+from loopkit._open_lengths import open_lengths
+
+
+def scaled(domain: str = "0 <= i < n") -> lk.Kernel:
+    return lk.make_kernel(
+        f"{{ [i]: {domain} }}",
+        "<> t[i] = a[i]\nb[i] = 2*t[i]",
+        [lk.GlobalArg("a, b", "float32", shape="2*n + 64"), ...],
+        assumptions="n >= 1",
+    )
+
+
+def owed(knl: lk.Kernel) -> list[str]:
+    """What is owed, which the nest says, and the first of which lowering refuses."""
+    found = [error.why for error in open_lengths(knl)]
+    text = str(knl)
+    if not found:
+        assert "no code can be made" not in text
+        assert knl.cuda()
+        return []
+    with pytest.raises(lk.LoopkitError) as refused:
+        knl.cuda()
+    assert refused.value.why in found
+    assert refused.value.why in text
+    return found
+
+
+SPLIT = "split_iname('i', 128, inner_tag='l.1') in its place gives 128 threads; "
+
+
+def test_an_axis_is_settled_by_a_later_step() -> None:
+    knl = scaled().set_temporary_address_space("t", "global").tag_inames("i: l.1")
+    assert owed(knl) == ["iname 'i' is tagged l.1, but has no constant length"]
+    with pytest.raises(lk.IllegalTransformError) as refused:
+        knl.cuda()
+    assert refused.value.instead == SPLIT + "fix_parameters(n=...), or assume, may settle it"
+    assert owed(knl.fix_parameters(n=16)) == []
+    assert owed(knl.assume("n <= 64")) == []
+    untagged = knl.untag_inames("i")
+    assert owed(untagged) == []
+    assert owed(untagged.split_iname("i", 128, inner_tag="l.1", outer_tag="g.0")) == []
+
+
+def test_sizes_that_settle_it_are_those_that_a_call_passes() -> None:
+    """Not the one that is computed from them, nor those that others' bounds speak of."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < p }",
+        "b[i, j] = 2*a[i, j]\nc[k] = 1",
+        dtypes={"a, b, c": "float32"},
+        assumptions="n, m, p >= 1",
+    )
+    with pytest.raises(lk.IllegalTransformError) as refused:
+        knl.join_inames("i, j", "q").tag_inames("q: l.0").cuda()
+    assert "fix_parameters(n=..., m=...)" in refused.value.instead
+
+
+def test_an_array_of_a_thread_is_settled_by_a_later_step() -> None:
+    knl = scaled()
+    [why] = owed(knl)
+    assert why == "temporary 't' in private memory has n elements, which is not a constant"
+    assert owed(knl.fix_parameters(n=16)) == []
+    assert owed(knl.set_temporary_address_space("t", "global")) == []
+    shared = knl.split_iname("i", 64, outer_tag="g.0", inner_tag="l.0")
+    assert owed(shared) == []
+
+
+def test_shared_fetches_are_dealt_out_to_axes_that_loops_around_bound() -> None:
+    """The length of an axis is what the loops around let its iname be, for all who ask."""
+    knl = lk.make_kernel(
+        ["{ [i, k]: 0 <= i < 8 and 0 <= k < 16 }", "{ [j]: 0 <= j <= i }"],
+        "b[i, j] = sum(k, a[i, k])",
+        dtypes={"a, b": "float32"},
+    ).tag_inames("j: l.0, i: g.0")
+    assert owed(knl.add_prefetch("a", "k", default_tag="l.auto")) == []

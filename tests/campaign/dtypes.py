@@ -12,7 +12,8 @@ import numpy as np
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 SMALL_UNSIGNED = UNSIGNED[:3]
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+HALVES = ("float16", "bfloat16")
+FLOATS = (*HALVES, "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INDICES = ("int32", "int32", "int32", "int8", "int16", "int64", "uint8", "uint16", "uint32")
 
@@ -40,6 +41,11 @@ class Theme:
     is_integer: bool
     is_unsigned: bool = False
     is_complex: bool = False
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether there may be types in which products overflow in some orders of their factors."""
+        return not {*HALVES}.isdisjoint((*self.read, *self.written))
 
 
 _ONE = {t: Theme((t,), (t,), t == "int32") for t in ("int32", "float64")}
@@ -75,7 +81,7 @@ def dtype(name: str) -> np.dtype[Any]:
 def small_numbers(dtype: np.dtype[Any], rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     """Whole numbers whose sums and products are exact in ``dtype``."""
     low, high = (0, 14) if dtype.kind == "u" else (-4, 10)
-    if dtype.name in ("float16", "bfloat16"):
+    if dtype.name in HALVES:
         low, high = -1, 3
     values = rng.integers(low, high, shape)
     if dtype.kind == "c":

@@ -314,7 +314,8 @@ class _Drawing:
                 held = self.condition(inner)
                 choices = (f"if({held}, {term}, 0)", f"where({held}, {term}, 0)")
                 term = self.r.choice((*choices, f"clip({term}, -3, 5)", f"minimum({term}, 4)"))
-            reduced = f"{self.r.choice(['sum', 'sum', 'max', 'min', 'product'])}({names}, {term})"
+            operations = ("sum", "sum", "max", "min", "max" if self.theme.has_halves else "product")
+            reduced = f"{self.r.choice(operations)}({names}, {term})"
             return reduced if self.chance(0.7) else f"{reduced} + {self.term(scope, scalars)}"
         return self.sum_of_terms(scope, scalars)
 
@@ -403,7 +404,8 @@ class _Drawing:
 
     def update(self, target: str, scope: list[Iname], scalars: list[str]) -> Line:
         """An atomic update; of two operations on one cell the order shows."""
-        form = self.r.choice(["{t} + {e}", "{t} + {e}", "{t} - {e}", "max({t}, {e})", "{t}*{e}"])
+        forms = ("{t} + {e}", "{t} + {e}", "{t} - {e}", "max({t}, {e})")
+        form = self.r.choice((*forms, "{t} + {e}" if self.theme.has_halves else "{t}*{e}"))
         return Line(f"{target} = {form.format(t=target, e=self.term(scope, scalars))} {{atomic}}")
 
     def own_cell(self, scope: list[Iname]) -> str:

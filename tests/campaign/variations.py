@@ -44,7 +44,7 @@ def varied(drawn: Drawn) -> Drawn:
     for variation in (_calling, _tabled, _strided, _inlined):
         if r.random() < 0.12:
             drawn = variation(r, drawn)
-    return _tagging(_with_infinity(drawn))
+    return _naming(_tagging(_with_infinity(drawn)))
 
 
 def _with_infinity(drawn: Drawn) -> Drawn:
@@ -66,6 +66,20 @@ def _tagging(drawn: Drawn) -> Drawn:
 
     names = r"\b[a-z]\w*(?=\[)|\brule1\b(?!.*:=)"
     return _rewritten(drawn, lambda line: re.sub(names, one, line))
+
+
+def _naming(drawn: Drawn) -> Drawn:
+    """In some kernels arguments of rules and functions have their names."""
+    if crc32(drawn.text.encode()) % 4:
+        return drawn
+
+    def named(line: str) -> str:
+        if ":=" in line:
+            return line
+        line = re.sub(r"\b(rule1(?:\$\w+)?)\(", r"\1(x=", line)
+        return re.sub(r"\bbend\((\w+(?:\$\w+)?\[[^\[\]]*\]), 3\)", r"bend(y=3, x=\1)", line)
+
+    return _rewritten(drawn, named)
 
 
 def _calling(r: random.Random, drawn: Drawn) -> Drawn:

@@ -369,4 +369,18 @@ def test_data_of_index_arrays_collide_unless_promised():
     assert len(np.unique(friendly.given["perm"])) == len(friendly.given["perm"])
 
 
+def test_sizes_that_are_computed_come_with_a_case():
+    drawn = Drawn(
+        ("{ [i, j]: 0 <= i < n and 0 <= j < m }",),
+        (Line("o[i, j] = 2*a[i, j]"),),
+        (("a", "int32"), ("o", "int32")),
+        (),
+    )
+    plain = drawn.make()
+    joined = Call("join_inames", {"inames": ["i", "j"]}).apply(plain)
+    assert joined.computed_sizes
+    cases = Truth(plain, 3).cases(joined, 2, {})
+    assert cases and try_to_break(joined, cases, 1) is None
+
+
 # }}}

@@ -134,7 +134,8 @@ class Schedule:
         kernel = realize_instruction_parallel(infer_types(expand_rules(kernel)))
         self.kernel = kernel
         self.case = case
-        self.sizes = {n: case.sizes[n] for n in kernel.sizes}
+        sizes = kernel.with_computed(case.sizes)
+        self.sizes = {n: sizes[n] for n in kernel.sizes}
         # Where no iname has a value along an axis, there still is one block and one thread.
         axes = find_axes(kernel, self.sizes)
         self.axes = {key: self._on_hardware(a) for key, a in axes.items()}

@@ -1167,3 +1167,14 @@ def test_slabs_of_loops_around_launches() -> None:
         made = knl.executor("host", order=order)(c=c)
         for mine, its in zip(made, plain.executor("reference")(c=c), strict=True):
             np.testing.assert_array_equal(mine, its)
+
+
+def test_a_piece_whose_results_the_rest_of_it_needs_stays() -> None:
+    """Where others execute what else a statement of the text is, its readers count on all of it."""
+    knl = lk.make_kernel(
+        "{ [h]: 0 <= h < k }",
+        "<> t = a[h] + h {id=t}\nb[h] = t + 4 {id=u}",
+        dtypes={"a, b": "float64"},
+    ).peel_iname("h", at="4")
+    with pytest.raises(lk.IllegalTransformError, match="would not be executed"):
+        knl.remove_instructions("t_first")

@@ -166,6 +166,14 @@ def questions(
         for name in with_image:
             # The answer holds for this step alone: no other question is the same.
             yield (object(),), partial(check_instances, step, name)
+        # A statement may be gone, while others execute what else of the text was in its origin.
+        gone = {*with_image}.difference(
+            n for n, images in step.lineage.images_from.items() if images
+        )
+        before = lineage_of(step.lineage.root).image_of
+        for origin in sorted({before[name].origin for name in gone}):
+            if check.lineage.images_from[origin]:
+                yield (object(),), partial(check_instances, check, origin)
     for statement in kernel.statements:
         name = statement.id
         yield keys.of_bounds(name), partial(check_bounds, check, name)

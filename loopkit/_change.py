@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from loopkit._factored import Factored
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -37,7 +38,8 @@ class Change:
     sizes or data.  Each of ``wishes`` makes more of the new kernel, one after the
     other, and is granted where that can be proven.  ``arguments``, where it is given, says what
     each argument is called now, in their order; those that are missing are gone.
-    With ``renumbered`` iterations of loops have other numbers, and nothing else changes.
+    A ``claim`` says what a step does, and that it does nothing else, where no map between sets
+    could: such a step is read back.
     With ``parts`` the change is several, one after the other, each of which is proven.
     With ``is_text`` the new kernel, once it is proven, is what later steps are compared with: it
     makes some values in statements of its own that are those of several statements of the text.
@@ -51,7 +53,7 @@ class Change:
     wishes: tuple[Callable[[Kernel], Kernel], ...] = ()
     arguments: Mapping[str, str] | None = None
     is_text: bool = False
-    renumbered: Renumbered | None = None
+    claim: Renumbered | Factored | None = None
     parts: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:

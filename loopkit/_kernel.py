@@ -301,7 +301,11 @@ class Kernel(Exact, Methods):
         return {a.name: a.default for a in self.args if isinstance(a, ValueArg) and is_computed(a)}
 
     def with_computed(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Sizes with those that can be computed from them: where these are whole numbers."""
+        """Sizes with those that can be computed from them.
+
+        :arg sizes: numbers by name; what is no whole number is left alone.
+        :returns: all of them, the computed ones behind the others.
+        """
         found = dict(sizes)
         for name, value in self.computed_sizes.items():
             with suppress(KeyError, TypeError):
@@ -495,7 +499,7 @@ _INTERNAL = frozenset(
     [
         *("all_names", "check_iname", "compared_by", "domain_around", "domain_of", "fresh_name"),
         *("home_domain", "is_array", "key", "lineage", "parents_of", "paths", "range_around"),
-        *("range_of", "recorded", "reduced_inames"),
+        *("range_of", "recorded", "reduced_inames", "with_computed", "computed_facts"),
     ]
 )
 """What transforms and proofs look up, and nobody else needs to."""

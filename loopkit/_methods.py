@@ -74,6 +74,7 @@ class Methods:
         assume_within = transforms.assume_within
         buffer_array = transforms.buffer_array
         chunk_iname = transforms.chunk_iname
+        collect_common_factors_on_increment = transforms.collect_common_factors_on_increment
         concatenate_arrays = transforms.concatenate_arrays
         duplicate_inames = transforms.duplicate_inames
         expand_subst = transforms.expand_subst

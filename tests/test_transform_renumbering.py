@@ -292,9 +292,9 @@ def test_what_is_claimed_is_read_back() -> None:
         else replace(good, kernel=knl),
         renumbered(knl, claim, replace(size, default=parse_expression("n*m + 1"))),
         renumbered(knl, claim, replace(size, default=parse_expression("n*n"))),
-        replace(good, renumbered=replace(claim, lengths=(m, n))),
-        replace(good, renumbered=replace(claim, lows=(1, 0))),
-        replace(good, renumbered=replace(claim, old=("j", "i"))),
+        replace(good, claim=replace(claim, lengths=(m, n))),
+        replace(good, claim=replace(claim, lows=(1, 0))),
+        replace(good, claim=replace(claim, old=("j", "i"))),
         replace(good, kernel=knl),
     ]
     for change in wrong:

@@ -37,6 +37,9 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.declarations import assume as assume
     from loopkit.transforms.declarations import fix_parameters as fix_parameters
     from loopkit.transforms.duplicate import duplicate_inames as duplicate_inames
+    from loopkit.transforms.factors import (
+        collect_common_factors_on_increment as collect_common_factors_on_increment,
+    )
     from loopkit.transforms.fusion import fission as fission
     from loopkit.transforms.fusion import fuse_loops as fuse_loops
     from loopkit.transforms.more_inames import (
@@ -102,6 +105,7 @@ _FAMILIES = {
     "barriers": "add_barrier remove_barrier",
     "buffer": "buffer_array",
     "duplicate": "duplicate_inames",
+    "factors": "collect_common_factors_on_increment",
     "fusion": "fission fuse_loops",
     "affine_maps": "affine_map_inames join_inames map_domain",
     "more_inames": "add_inames_for_unused_hw_axes add_inames_to_insn remove_inames_from_insn",

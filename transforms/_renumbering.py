@@ -91,7 +91,7 @@ def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) 
         )
         for id_ in ids
     }
-    return Change(with_statements(new, statements), renumbered=claim, is_text=True)
+    return Change(with_statements(new, statements), claim=claim, is_text=True)
 
 
 def _check_alone(kernel: Kernel, claim: Renumbered, homes: Collection[int]) -> None:

@@ -18,6 +18,7 @@ from loopkit._check.violation import Aim, Violation
 from loopkit._collectives import combined_axes, thread_scans
 from loopkit._combined import with_combinations
 from loopkit._errors import IllegalTransformError, UndecidedError
+from loopkit._factored import Factored
 from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
@@ -25,6 +26,7 @@ from loopkit._poly.pairs import Undecided
 if TYPE_CHECKING:
     from loopkit._change import Change
     from loopkit._kernel import Kernel
+    from loopkit._renumbered import Renumbered
 
 
 def check_change(
@@ -84,24 +86,22 @@ def examine(
         if found or part is change.parts[-1]:
             return lineage, found
         before = part.kernel.recorded(part.kernel.history, lineage)
-    if change.renumbered is not None:
-        from loopkit._check.renumbering import not_renumbered
-
-        why = not_renumbered(before, change.kernel, change.renumbered)
-        if why:
-            raise IllegalTransformError(f"the loops cannot be counted in another way: {why}")
-        return own_lineage(change.kernel), []
     if change.arguments is not None:
         from loopkit._check.argument_names import descend_with_names
 
         return descend_with_names(lineage_of(before), before, change), []
-    broken = broken_declaration(before, change) or broken_structure(change.kernel)
+    broken = broken_structure(change.kernel)
+    if change.claim is None:
+        broken = broken_declaration(before, change) or broken
     if broken:
         raise IllegalTransformError(broken, witness=moved_cell(before, change.kernel))
     with_combinations(change.kernel)  # there is a place for each
     allowed = _budget.STEP if budget is None else budget
     without = "unchecked=True skips the proof, and shows in the history"
     try:
+        if change.claim is not None:
+            within(allowed, partial(_read_back, before, change.kernel, change.claim))
+            return own_lineage(change.kernel), []
         return within(allowed, partial(_examined, before, change, aim))
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
@@ -110,6 +110,20 @@ def examine(
         raise UndecidedError(why, instead=without) from None
     except isl.Error as error:
         raise UndecidedError(f"isl gave up: {error}", instead=without) from None
+
+
+def _read_back(before: Kernel, after: Kernel, claim: Renumbered | Factored) -> None:
+    """Raise where a step is not what it says, or is more than that."""
+    if isinstance(claim, Factored):
+        from loopkit._check.factoring import not_factored
+
+        if why := not_factored(before, after, claim):
+            raise IllegalTransformError(f"no factor can leave '{claim.name}': {why}")
+        return
+    from loopkit._check.renumbering import not_renumbered
+
+    if why := not_renumbered(before, after, claim):
+        raise IllegalTransformError(f"the loops cannot be counted in another way: {why}")
 
 
 def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[Violation]]:

@@ -59,6 +59,17 @@ def remove_inames_from_insn(r: random.Random, knl: Kernel) -> Arguments:
     return {"inames": [r.choice(inames)], "insn_match": f"id:{statement.id}"}
 
 
+def collect_common_factors_on_increment(r: random.Random, knl: Kernel) -> Arguments:
+    added = {s.written for s in knl.statements if s.operation == "sum"}
+    names = sorted(added & knl.temporary_by_name.keys()) or [t.name for t in knl.temporaries]
+    if not names:
+        return None
+    found: dict[str, object] = {"var_name": r.choice(names)}
+    if r.random() < 0.3:
+        found["vary_by_axes"] = [0]
+    return found
+
+
 def add_inames_for_unused_hw_axes(r: random.Random, knl: Kernel) -> Arguments:
     if not any(tag.is_parallel for tag in knl.iname_tags.values()):
         return None

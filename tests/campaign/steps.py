@@ -668,6 +668,10 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "add_dependency": (statement_steps.add_dependency, 3),
     "add_inames_to_insn": (statement_steps.add_inames_to_insn, 4),
     "remove_inames_from_insn": (statement_steps.remove_inames_from_insn, 2),
+    "collect_common_factors_on_increment": (
+        statement_steps.collect_common_factors_on_increment,
+        2,
+    ),
     "add_inames_for_unused_hw_axes": (statement_steps.add_inames_for_unused_hw_axes, 3),
     "rename_argument": (argument_steps.rename_argument, 1),
     "set_argument_order": (argument_steps.set_argument_order, 1),

@@ -18,6 +18,7 @@ PARTS = (
     "copies",
     "indirect",
     "flat",
+    "factors",
     "renumbering",
     "barriers",
     "launches",

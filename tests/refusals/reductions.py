@@ -101,4 +101,15 @@ CASES = (
         is_wrong=False,
         legal_kernel=k.two_row_sums,
     ),
+    Case(
+        "a factor that the terms of a sum have not in common",
+        k.row_dots,
+        do("collect_common_factors_on_increment", "acc"),
+        IllegalTransformError,
+        message("no factor is common to all that is added to 'acc'"),
+        (do("collect_common_factors_on_increment", "acc"),),
+        NM,
+        is_wrong=False,
+        legal_kernel=k.weighted_rows,
+    ),
 )

@@ -5,5 +5,9 @@ REFUSALS: dict[str, str] = {}
 ACCEPTANCES: dict[str, str] = {}
 
 # What ``verify`` does not prove of legal schedules, and does not refute of illegal ones.
-EQUAL: dict[str, str] = {}
+EQUAL: dict[str, str] = {
+    "a factor that the terms of a sum have not in common": (
+        "values are followed, and no factor is taken out of a sum of them"
+    ),
+}
 DIFFERENT: dict[str, str] = {}

@@ -83,6 +83,7 @@ from refusals.kernels.sums import (
     summed,
     summed_in_place,
     two_row_sums,
+    weighted_rows,
 )
 from refusals.kernels.temporaries import (
     carried,
@@ -203,5 +204,6 @@ __all__ = [
     "wave",
     "wave_16",
     "wave_narrow",
+    "weighted_rows",
     "written_index",
 ]

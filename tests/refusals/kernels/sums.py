@@ -119,3 +119,14 @@ def two_row_sums() -> lk.Kernel:
         "n >= 1 and 1 <= m <= 32",
         "a, r",
     )
+
+
+@cache
+def weighted_rows() -> lk.Kernel:
+    """Sums of whole numbers, each row's with a weight of its own."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "y[i] = sum(j, w[i]*x[i, j], dtype=int32) {id=s}",
+        dtypes={"w, x, y": "int32"},
+        assumptions="n, m >= 1",
+    )

@@ -25,6 +25,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.operation import operands
 from loopkit._nodes import Component, Record, TypeCast
 from loopkit._promotion import FLOAT64
+from loopkit._renumbered import Renumbered
 from loopkit._rules import expand_rules
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, statements_in
 
@@ -160,7 +161,7 @@ def launches(tree: Tree) -> dict[str, tuple[int | str, ...]]:
 
 def executed(kernel: Kernel, sizes: Point) -> list[tuple[Statement, Point]]:
     """All instances in the order in which the tree executes them."""
-    where = places(kernel.tree)
+    where, sizes = places(kernel.tree), kernel.with_computed(sizes)
     result = []
     for statement in kernel.statements:
         place = where[statement.id]
@@ -201,9 +202,11 @@ class _Inputs(dict[tuple[int, ...], int]):
 
 def results(kernel: Kernel, sizes: Point) -> dict[str, dict[tuple[int, ...], Any]]:
     """What is left in the argument arrays."""
+    sizes = kernel.with_computed(sizes)
     kernel = expand_rules(kernel)
     temporaries = kernel.temporary_by_name.keys()
-    names = [*temporaries, *(a.name for a in kernel.args)]
+    computed = kernel.computed_sizes
+    names = [*temporaries, *(a.name for a in kernel.args if a.name not in computed)]
     memory = {name: _Inputs(name, name in temporaries) for name in names}
     shapes = {t.name: t.shape for t in kernel.temporaries}
     known = {a.name for a in kernel.args} & sizes.keys()
@@ -242,23 +245,32 @@ def check_change(function: Any, kernel: Kernel, *args: Any, sizes: Point, **kwar
     where what is written is an argument.
     """
     change = change_of(function, kernel, *args, **kwargs)
+    for part in change.parts or (change,):
+        _check_part(kernel, part, sizes)
+        kernel = part.kernel
+    return change.kernel
+
+
+def _check_part(kernel: Kernel, change: Change, given: Point) -> None:
     maps = {m.new: m for m in change.instances}
+    before, sizes = kernel.with_computed(given), change.kernel.with_computed(given)
     found = []
     for statement, point in executed(change.kernel, sizes):
         step = maps.get(statement.id)
         old = kernel.statement_by_id[step.old if step else statement.id]
         env = {**sizes, **point}
         values = dict(step.values) if step else {}
+        if isinstance(change.claim, Renumbered):
+            values = {n: e for n, e in change.claim.values.items() if n in old.inames}
         image = {
             i: value(values[i], env, {}) if i in values else point[i] for i in sorted(old.inames)
         }
         found.append((old.id, tuple(sorted(image.items()))))
         if old.written in kernel.arg_by_name:
             mine = [value(i, env, {}) for i in statement.write[1]]
-            its = [value(i, {**sizes, **image}, {}) for i in old.write[1]]
+            its = [value(i, {**before, **image}, {}) for i in old.write[1]]
             assert mine == its
-    assert sorted(found) == old_instances(kernel, sizes)
-    return change.kernel
+    assert sorted(found) == old_instances(kernel, before)
 
 
 def all_sizes(names: list[str], values: list[int]) -> list[Point]:

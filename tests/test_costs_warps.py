@@ -197,6 +197,7 @@ def test_random_schedules(first: int) -> None:
         r = random.Random(seed)
         knl = random_schedule(r.choice(KERNELS)(), r)
         sizes = {n: v for n, v in r.choice(SIZES).items() if n in knl.sizes}
+        sizes = knl.with_computed(sizes)
         try:
             knl.program()
         except lk.LoopkitError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pymbolic.primitives as prim
 
-from loopkit._expression import substitute
+from loopkit._expression import replace_accesses, substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
@@ -44,3 +44,15 @@ def added_by(statement: Statement) -> Expression | None:
 def adding(statement: Statement, term: Expression) -> Expression:
     """The right side of a statement that adds ``term`` instead of what it adds."""
     return term if statement.operation is not None else prim.Sum((statement.lhs, term))
+
+
+def multiplied(statement: Statement, claim: Factored) -> Statement:
+    """A statement with each value that it reads of the temporary multiplied by the factor."""
+
+    def value(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+        if name != claim.name:
+            return None
+        old = prim.Subscript(prim.Variable(name), indices) if indices else prim.Variable(name)
+        return prim.Product((claim.at(indices), old))
+
+    return statement.map_expressions(lambda e: replace_accesses(e, value))

@@ -56,7 +56,7 @@ def polynomial(
         for child in expr.children:
             one = whole(child) if isinstance(child, prim.Sum) else None
             its = polynomial(child, atom, whole) if one is None else {(one,): 1}
-            found = _product(found, its)
+            found = _checked(times(found, its))
         return found
     found_atom = atom(expr)
     if isinstance(found_atom, (int, prim.Sum, prim.Product)):
@@ -99,13 +99,14 @@ def _sum(parts: Iterable[Polynomial]) -> Polynomial:
     return _checked(found)
 
 
-def _product(one: Polynomial, other: Polynomial) -> Polynomial:
+def times(one: Polynomial, other: Polynomial) -> dict[Monomial, int]:
+    """All terms of a product, also those that cancel each other."""
     found: dict[Monomial, int] = {}
     for mine, first in one.items():
         for its, second in other.items():
             factors = in_order((*mine, *its))
             found[factors] = found.get(factors, 0) + first * second
-    return _checked(found)
+    return found
 
 
 def _checked(terms: Mapping[Monomial, int]) -> Polynomial:

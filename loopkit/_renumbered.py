@@ -18,6 +18,7 @@ from loopkit import _sets
 from loopkit._arrays import product
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import between
 
 if TYPE_CHECKING:
     from loopkit._kernel import Kernel
@@ -176,9 +177,4 @@ def known_of_sizes(kernel: Kernel) -> isl.Set:
 
 def _from(low: Expression, iname: str, length: Expression) -> isl.Set:
     """``{ iname, sizes : low <= iname < low + length }``."""
-    variable = prim.Variable(iname)
-    inside = (
-        prim.Comparison(variable, ">=", low),
-        prim.Comparison(variable, "<", prim.Sum((low, length))),
-    )
-    return _sets.condition_set(prim.LogicalAnd(inside))
+    return between(iname, low, prim.Sum((low, length, -1)))

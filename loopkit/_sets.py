@@ -242,6 +242,14 @@ def condition_set(expr: Expression) -> isl.Set:
     raise NotAffineError(expr)
 
 
+def comparisons(relations: Iterable[tuple[Expression, str, Expression]]) -> isl.Set:
+    """The set where all of some comparisons hold; :class:`NotAffineError` if one is not affine."""
+    found = universe()
+    for left, operator, right in relations:
+        found = found & condition_set(prim.Comparison(left, operator, right))
+    return found
+
+
 def is_taken_by(function: Callable[[Expression], Any], expr: Expression) -> bool:
     """Whether ``function`` takes ``expr``, as one that is affine enough for it."""
     try:

@@ -13,8 +13,8 @@ from loopkit import _arguments as kind
 from loopkit._arrays import TemporaryVariable, axis_number, product
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, UnknownNameError
-from loopkit._expression import accesses, is_constant, replace_accesses, substitute, variable_names
-from loopkit._factored import Factored, added_by, adding
+from loopkit._expression import accesses, is_constant, substitute, variable_names
+from loopkit._factored import Factored, added_by, adding, multiplied
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -82,7 +82,7 @@ def collect_common_factors_on_increment(
                 rhs = adding(statement, substitute(term, back))
                 changed[statement.id] = replace(statement, rhs=rhs)
         elif any(name == var_name for name, _ in statement.reads):
-            changed[statement.id] = _multiplied(statement, claim)
+            changed[statement.id] = multiplied(statement, claim)
     return Change(with_statements(kernel, changed), claim=claim, is_text=True)
 
 
@@ -171,15 +171,3 @@ def _without(factors: Sequence[Expression], common: Counter[Expression]) -> Expr
         else:
             rest.append(factor)
     return product([*([whole] if whole != 1 else []), *rest])
-
-
-def _multiplied(statement: Statement, claim: Factored) -> Statement:
-    """A statement with each value that it reads of a sum multiplied by the factor."""
-
-    def value(name: str, indices: tuple[Expression, ...]) -> Expression | None:
-        if name != claim.name:
-            return None
-        old = prim.Subscript(prim.Variable(name), indices) if indices else prim.Variable(name)
-        return prim.Product((claim.at(indices), old))
-
-    return statement.map_expressions(lambda e: replace_accesses(e, value))

@@ -20,7 +20,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.constraints import Data, condition, solutions
+from loopkit._assertions.constraints import Data, solutions
 from loopkit._assertions.reads import PRODUCT, QUOTIENT, Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._cached import memoised
@@ -92,7 +92,7 @@ class _Values(Reads):
         )
         if self.from_zero and any(r.function in (PRODUCT, QUOTIENT) for r in self.reads):
             for name, value in self.data.computed:
-                start = start & condition([(prim.Variable(name), "==", self.affine(value))])
+                start = start & _sets.comparisons([(prim.Variable(name), "==", self.affine(value))])
         return solutions(start, self, facts_of(about), self.data)
 
 
@@ -118,7 +118,7 @@ def _equal(
     values = _Values(assertions, data)
     values.expect(first, second)
     pairs = [(values.side(0, a), values.side(1, b)) for a, b in zip(first, second, strict=True)]
-    return values.possible(condition((a, "==", b) for a, b in pairs))
+    return values.possible(_sets.comparisons((a, "==", b) for a, b in pairs))
 
 
 def settling(
@@ -157,7 +157,7 @@ def index_range(
     """
     values = _Values(assertions, data)
     values.expect((index,), from_zero=True)
-    return values.possible(condition([(prim.Variable(name), "==", values.side(0, index))]))
+    return values.possible(_sets.comparisons([(prim.Variable(name), "==", values.side(0, index))]))
 
 
 def surely_inside(
@@ -182,7 +182,7 @@ def maybe_outside(
     values = _Values(assertions, data)
     values.expect((index, extent), from_zero=True)
     at, end = values.side(0, index), values.side(0, extent)
-    below, behind = condition([(at, "<", 0)]), condition([(at, ">=", end)])
+    below, behind = _sets.comparisons([(at, "<", 0)]), _sets.comparisons([(at, ">=", end)])
     return values.possible(where & below) | values.possible(where & behind)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -102,15 +100,7 @@ def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:
 
 
 def _holds(left: Expression, operator: str, right: Expression) -> isl.Set:
-    return condition([(left, operator, right)])
-
-
-def condition(relations: Iterable[tuple[Expression, str, Expression]]) -> isl.Set:
-    """The set where all of some comparisons hold; ``_sets.NotAffineError`` if one is not affine."""
-    found = _sets.universe()
-    for left, operator, right in relations:
-        found = found & _sets.condition_set(prim.Comparison(left, operator, right))
-    return found
+    return _sets.comparisons([(left, operator, right)])
 
 
 def _together(one: Read, other: Read, facts: Facts) -> isl.Set | None:
@@ -123,7 +113,7 @@ def _together(one: Read, other: Read, facts: Facts) -> isl.Set | None:
     if one.function in (PRODUCT, QUOTIENT, PART):
         return None
     pairs = list(zip(one.arguments, other.arguments, strict=True))
-    same = condition((p, "==", q) for p, q in pairs)
+    same = _sets.comparisons((p, "==", q) for p, q in pairs)
     equal = same & _holds(v, "==", w)
     if one.array in facts.increasing and len(pairs) == 1:
         [(p, q)] = pairs
@@ -140,4 +130,4 @@ def _climbing(
 ) -> isl.Set:
     """``v`` at ``p`` and ``w`` at ``q``, where ``p < q``."""
     further = prim.Sum((v, q, prim.Product((-1, p)))) if strictly else v
-    return condition([(p, "<", q), (further, "<=", w)])
+    return _sets.comparisons([(p, "<", q), (further, "<=", w)])

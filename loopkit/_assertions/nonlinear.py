@@ -120,7 +120,4 @@ def _times(number: int, factor: Expression) -> Expression:
 
 
 def _all(*relations: _Relation) -> isl.Set:
-    found = _sets.universe()
-    for relation in relations:
-        found = found & _sets.condition_set(prim.Comparison(*relation))
-    return found
+    return _sets.comparisons(relations)

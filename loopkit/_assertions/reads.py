@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import product
 from math import gcd, isqrt
 from typing import Any
 
@@ -28,7 +27,14 @@ from loopkit._expression import index_tuple, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden, is_hidden, plain
 from loopkit._nodes import Expression, TypeCast
-from loopkit._polynomials import Monomial, NoPolynomialError, Polynomial, in_order, polynomial
+from loopkit._polynomials import (
+    Monomial,
+    NoPolynomialError,
+    Polynomial,
+    in_order,
+    polynomial,
+    times,
+)
 from loopkit._same import key_of
 
 PRODUCT, QUOTIENT, PART = ("product",), ("quotient",), ("part",)
@@ -179,7 +185,7 @@ class Reads:
         rest = {factors: number for factors, number in ordered if len(factors) > 1}
         if (part := _root(rest)) is not None:
             most, root = part
-            squares, one = _squares(root), self._linear(root)
+            squares, one = times(root, root), self._linear(root)
             rest = {f: n for f, n in rest.items() if f not in squares}
             found.append(_term(most, self._times(one, one)))
         while rest:
@@ -290,15 +296,6 @@ class Reads:
         return named and (self._integers is None or function[1] in self._integers)
 
 
-def _squares(root: Polynomial) -> Polynomial:
-    """The square of a sum of names."""
-    found: dict[Monomial, int] = {}
-    for (one, a), (other, b) in product(root.items(), repeat=2):
-        factors = in_order((*one, *other))
-        found[factors] = found.get(factors, 0) + a * b
-    return found
-
-
 def _root(terms: Polynomial) -> tuple[int, Polynomial] | None:
     """A sum of names a multiple of whose square is part of a polynomial; None if there is none.
 
@@ -314,7 +311,7 @@ def _root(terms: Polynomial) -> tuple[int, Polynomial] | None:
     for name, number in own.items():
         side = -1 if terms.get(in_order((first, name)), 0) * most < 0 and name != first else 1
         found[name,] = side * isqrt(max(number // most, 0))
-    square = _squares(found)
+    square = times(found, found)
     is_part = all(terms.get(f) == most * n for f, n in square.items())
     return (most, found) if is_part else None
 

@@ -16,8 +16,8 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import accesses, is_constant, replace_accesses, variable_names
-from loopkit._factored import Factored, added_by
+from loopkit._expression import accesses, is_constant, variable_names
+from loopkit._factored import Factored, added_by, multiplied
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import model_of
@@ -25,7 +25,7 @@ from loopkit._polynomials import NoPolynomialError, polynomial
 from loopkit._promotion import INTEGER, dtype_name
 
 if TYPE_CHECKING:
-    from loopkit._kernel import Kernel, Statement
+    from loopkit._kernel import Kernel
 
 
 def not_factored(before: Kernel, after: Kernel, claim: Factored) -> str:
@@ -117,7 +117,7 @@ def _changed(before: Kernel, after: Kernel, claim: Factored) -> Iterator[str]:
     """Statements that are not what the claim makes of them."""
     for mine, its in zip(before.statements, after.statements, strict=True):
         if mine.written != claim.name:
-            if _reading(mine, claim) != its:
+            if multiplied(mine, claim) != its:
                 yield f"'{its.id}' would be another statement"
             continue
         indices = (*mine.write[1], *mine.predicates)
@@ -133,18 +133,6 @@ def _changed(before: Kernel, after: Kernel, claim: Factored) -> Iterator[str]:
             yield f"'{its.id}' would be another statement"
         elif not _is_product(added, claim.at(mine.write[1]), now):
             yield f"'{its.id}' does not add what '{mine.id}' does, without the factor"
-
-
-def _reading(statement: Statement, claim: Factored) -> Statement:
-    """A statement with each value that it reads of the temporary multiplied."""
-
-    def value(name: str, indices: tuple[Expression, ...]) -> Expression | None:
-        if name != claim.name:
-            return None
-        old = prim.Subscript(prim.Variable(name), indices) if indices else prim.Variable(name)
-        return prim.Product((claim.at(indices), old))
-
-    return statement.map_expressions(lambda e: replace_accesses(e, value))
 
 
 def _is_product(whole: Expression, factor: Expression, rest: Expression) -> bool:

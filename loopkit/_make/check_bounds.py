@@ -149,7 +149,7 @@ def _beyond_sets(
     maybe = maybe_outside(where, kernel.assertions, index, extent, data_of(kernel))
     for most in _SMALL:
         sizes = [s for s in kernel.sizes if _sets.involves(maybe, s)]
-        small = reduce(isl.Set.intersect, (_at_most(s, most) for s in sizes), maybe)
+        small = reduce(isl.Set.intersect, (between(s, 0, most) for s in sizes), maybe)
         names = [n for n in (*kernel.sizes, *kernel.all_inames) if _sets.involves(small, n)]
         with suppress(TooManyPointsError, InvalidArgumentError):
             for row in points_of(small, names, {}, _TRIED):
@@ -171,10 +171,6 @@ def _is_open(kernel: Kernel, extent: Expression) -> bool:
 
 
 _SMALL, _TRIED = (1, 2, 3), 10_000
-
-
-def _at_most(size: str, most: int) -> isl.Set:
-    return between(size, 0, most)
 
 
 def _is_outside(index: Expression, extent: Expression, numbers: Mapping[str, int]) -> bool:

@@ -62,7 +62,7 @@ def statement(id_: str, change: Any) -> Patch:
 
         return multiplied
 
-    return Patch("transforms.factors:_multiplied", make)
+    return Patch("transforms.factors:multiplied", make)
 
 
 fault(

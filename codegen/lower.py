@@ -216,7 +216,8 @@ def _completed(
 ) -> tuple[Function, str]:
     """The function and its text under what it needs, if it is C; ``notes`` on top.
 
-    ``own`` are definitions of the user's, which take nothing from loopkit's.
+    ``own`` are definitions of the user's, which take from loopkit's the types of complex
+    numbers alone.
     """
     try:
         needs = check(function)

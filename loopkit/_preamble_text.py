@@ -1,8 +1,8 @@
 """What C++ a user may put above a kernel: definitions that leave the kernel's own text alone.
 
 A definition becomes part of the generated source.  So it is plain ASCII, its macros end with it, it
-takes none of the names of loopkit and the compilers, and it has neither headers nor another
-kernel.  That it compiles says the compiler.
+takes none of the names of loopkit and the compilers but those of complex types, and it has neither
+headers nor another kernel.  That it compiles says the compiler.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*", re.ASCII)
 _DIRECTIVE = re.compile(r"^ *# *(\w*) *(.*)$", re.ASCII)
 _HEADERS = frozenset(("<cuda_fp16.h>", "<cuda_bf16.h>"))
 _CONDITIONS = {"if": 1, "ifdef": 1, "ifndef": 1, "elif": 0, "else": 0, "endif": -1, "error": 0}
+_OPERATOR = re.compile(r"\boperator\b[^{;]*\blk_complex", re.ASCII)
 _FOREIGN = {
-    re.compile(r"(?:lk|LK|LOOPKIT)_\w*"): "names that begin so are loopkit's own",
+    re.compile(r"(?!lk_complex(64|128)$)(?:lk|LK|LOOPKIT)_\w*"): (
+        "names that begin so are loopkit's own"
+    ),
     re.compile(r"__global__|__launch_bounds__|__grid_constant__"): "it would be another kernel",
     re.compile(r"threadIdx|blockIdx|blockDim|gridDim|__shared__|clock|clock64"): (
         "what a function gives depends on its arguments alone, not on who calls it, or when"
@@ -50,6 +53,8 @@ def definition(given: str, what: str) -> str:
         raise _refused(what, "a comment or a text in it has no end")
     _check_directives(code, what)
     _check_words(code, what)
+    if _OPERATOR.search(code):
+        raise _refused(what, "what an operator does with complex numbers is loopkit's to say")
     for opening, closing in ("{}", "()", "[]"):
         if code.count(opening) != code.count(closing):
             raise _refused(what, f"it has {opening} without {closing}, or the other way round")

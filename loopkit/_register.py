@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,7 +31,12 @@ from loopkit.codegen.c.types import C_TYPES
 DRAWS = 400
 """How many arguments a declared meaning is tested with."""
 _SEED = 20260
-_TOLERANCES = {dt.FLOAT16: 1e-2, dt.BFLOAT16: 5e-2, dt.FLOAT32: 1e-4, dt.FLOAT64: 1e-10}
+_TOLERANCES = {
+    dt.FLOAT16: 1e-2,
+    dt.BFLOAT16: 5e-2,
+    **dict.fromkeys((dt.FLOAT32, dt.COMPLEX64), 1e-4),
+    **dict.fromkeys((dt.FLOAT64, dt.COMPLEX128), 1e-10),
+}
 _WHOLE = (0, 1, -1, 2, -2, 3, 7, -8, 31, 64, 100, -100)
 _BROKEN = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-3, -1e-3, 100.0, -100.0)
 
@@ -67,16 +73,17 @@ def register_callable(
     :arg arguments: the types of its arguments by name, ``{"x, y": "float32"}``, all passed by
         value.
     :arg result: the type of its result.
-    :arg text: C++ that defines it.
+    :arg text: C++ that defines it. Complex numbers are ``lk_complex64`` and ``lk_complex128``
+        there: two parts, ``re`` and ``im``, which ``+ - * / == !=`` know.
     :arg body: or what stands between its braces, ``"return x*x;"``: then its head is written here.
     :arg preamble: more definitions, above it; two functions may share them.
     :arg c_name: what C calls it, where that is not ``name``.
     :arg meaning: what it computes: a function of NumPy's scalars, or an expression of the
         arguments as the language has it. The reference executor computes that. Left out, it
         compiles the text for the CPU.
-    :arg within: what values arguments take, ``{"k": (0, 15)}``, both ends included: those of the
-        test. What is not there is any value of its type: largest and smallest ones, infinities and
-        NaN are tested, too.
+    :arg within: what values arguments take, ``{"k": (0, 15)}``, both ends included, of complex
+        numbers each part: those of the test. What is not there is any value of its type: largest
+        and smallest ones, infinities and NaN are tested, too.
     :arg tolerance: how far a result may be from the meaning's, of its size or of 1.
     :arg pure: True: equal arguments give equal values, and nothing else comes of a call.
     :returns: the function. It has been compiled for the CPU, and its meaning tested with
@@ -98,7 +105,7 @@ def register_callable(
             instead="what a function keeps from one call to the next can be an array of the kernel",
         )
     types = _arguments(arguments)
-    gives = _type("result", result)
+    gives = dt.as_dtype(result)
     called = _c_name(name if c_name is None else c_name)
     function = DeviceFunction(
         name,
@@ -106,7 +113,7 @@ def register_callable(
         gives,
         called,
         _texts(name, called, types, gives, text, body, preamble),
-        _meaning(name, meaning, types),
+        _meaning(name, meaning, types, gives),
     )
     tolerance = _TOLERANCES.get(gives, 0.0) if tolerance is None else tolerance
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or tolerance < 0:
@@ -121,20 +128,10 @@ def _arguments(given: Any) -> dict[str, DType]:
         for one in kind.names_in(names):
             if one in types:
                 raise InvalidArgumentError(f"the argument '{one}' is declared twice")
-            types[check_name(one, "an argument")] = _type(f"the type of '{one}'", dtype)
+            types[check_name(one, "an argument")] = dt.as_dtype(dtype)
     if not types:
         raise InvalidArgumentError("a function has an argument", instead="a size can be a constant")
     return types
-
-
-def _type(what: str, given: Any) -> DType:
-    found = dt.as_dtype(given)
-    if found in dt.COMPLEXES:
-        raise InvalidArgumentError(
-            f"{what} is {dtype_name(found)}, and functions of one's own take and give real numbers",
-            instead="the parts of a complex number can be two arguments: real(z), imag(z)",
-        )
-    return found
 
 
 def _c_name(given: Any) -> str:
@@ -188,7 +185,7 @@ def _texts(
     return tuple(texts)
 
 
-def _meaning(name: str, given: Any, types: Mapping[str, DType]) -> Any:
+def _meaning(name: str, given: Any, types: Mapping[str, DType], result: DType) -> Any:
     if given is None or callable(given):
         return given
     if not isinstance(given, str):
@@ -202,7 +199,13 @@ def _meaning(name: str, given: Any, types: Mapping[str, DType]) -> Any:
             f"the meaning of '{name}' uses '{min(strange)}', which is no argument of it",
             instead="its arguments: " + ", ".join(types),
         )
-    concrete(dtype_of(found, types.__getitem__))
+    computed = concrete(dtype_of(found, types.__getitem__))
+    if computed in dt.COMPLEXES and result not in dt.COMPLEXES:
+        raise InvalidArgumentError(
+            f"the meaning of '{name}' is {dtype_name(computed)}, and its result "
+            f"{dtype_name(result)}",
+            instead="real(...) and abs(...) of a complex number are real",
+        )
     return found
 
 
@@ -269,28 +272,42 @@ def _draws(
         if dtype == dt.BOOL:
             values: Any = generator.integers(0, 2, DRAWS)
         elif dtype in dt.INTEGERS:
-            info = np.iinfo(dtype)
-            low, high = ranges.get(name, (max(info.min, -100), min(info.max, 100)))
-            low, high = max(int(np.ceil(low)), int(info.min)), min(int(high), int(info.max))
-            if low > high:
-                raise InvalidArgumentError(f"no {dtype_name(dtype)} is within what '{name}' is")
-            values = generator.integers(low, high, DRAWS, dtype=dtype, endpoint=True)
-            ends = (low, high) if name in ranges else (info.min, info.max)
-            whole = [w for w in _WHOLE if low <= w <= high]
-            _mix_in(values, [*whole, *map(int, ends)], generator)
+            values = _whole_numbers(name, dtype, ranges.get(name), generator)
+        elif dtype in dt.COMPLEXES:
+            values = np.empty(DRAWS, dtype)
+            values.real = _fractions(dt.real_of(dtype), ranges.get(name), generator)
+            values.imag = _fractions(dt.real_of(dtype), ranges.get(name), generator)
         else:
-            low, high = ranges.get(name, (-100.0, 100.0))
-            values = generator.uniform(low, high, DRAWS)
-            small = (
-                generator.uniform(max(low, -2), min(high, 2), DRAWS) if low < 2 > -high else values
-            )
-            values = np.where(generator.random(DRAWS) < 0.5, values, small)
-            special = [w for w in (*_BROKEN, low, high) if low <= w <= high]
-            if name not in ranges:
-                special += _extremes(dtype)
-            _mix_in(values, special, generator)
+            values = _fractions(dtype, ranges.get(name), generator)
         found.append(np.asarray(values).astype(dtype))
     return found
+
+
+def _whole_numbers(
+    name: str, dtype: DType, given: tuple[float, float] | None, generator: np.random.Generator
+) -> np.ndarray[Any, Any]:
+    info = np.iinfo(dtype)
+    low, high = given or (max(info.min, -100), min(info.max, 100))
+    low, high = max(int(np.ceil(low)), int(info.min)), min(int(high), int(info.max))
+    if low > high:
+        raise InvalidArgumentError(f"no {dtype_name(dtype)} is within what '{name}' is")
+    values = generator.integers(low, high, DRAWS, dtype=dtype, endpoint=True)
+    ends = (low, high) if given else (info.min, info.max)
+    whole = [w for w in _WHOLE if low <= w <= high]
+    _mix_in(values, [*whole, *map(int, ends)], generator)
+    return values
+
+
+def _fractions(
+    dtype: DType, given: tuple[float, float] | None, generator: np.random.Generator
+) -> np.ndarray[Any, Any]:
+    low, high = given or (-100.0, 100.0)
+    values = generator.uniform(low, high, DRAWS)
+    small = generator.uniform(max(low, -2), min(high, 2), DRAWS) if low < 2 > -high else values
+    values = np.where(generator.random(DRAWS) < 0.5, values, small)
+    special = [w for w in (*_BROKEN, low, high) if low <= w <= high]
+    _mix_in(values, special if given else [*special, *_extremes(dtype)], generator)
+    return values
 
 
 def _extremes(dtype: DType) -> list[float]:
@@ -312,17 +329,26 @@ def _mix_in(values: np.ndarray[Any, Any], special: list[Any], generator: Any) ->
 
 def _oddness(value: Any) -> float:
     """By which the plainest of several arguments is shown."""
-    size = abs(float(value))
+    number = complex(value)
+    size = math.hypot(number.real, number.imag)
     return math.inf if size != size else size
 
 
 def _is_close(a: Any, b: Any, tolerance: float) -> bool:
     if a.dtype.kind in "biu":
         return abs(int(a) - int(b)) <= tolerance
-    one, two = float(a), float(b)
-    if one != one or two != two or abs(one) == np.inf or abs(two) == np.inf:
+    one, two = complex(a), complex(b)
+    size = max(1.0, math.hypot(two.real, two.imag))
+    if a.dtype.kind == "c" and not cmath.isfinite(one) and not cmath.isfinite(two):
+        return True  # which of its parts is infinite, and which no number, is nobody's promise
+    pairs = ((one.real, two.real), (one.imag, two.imag))
+    return all(_is_near(x, y, tolerance * size) for x, y in pairs)
+
+
+def _is_near(one: float, two: float, distance: float) -> bool:
+    if not (math.isfinite(one) and math.isfinite(two)):
         return one == two or (one != one and two != two)
-    return abs(one - two) <= tolerance * max(1.0, abs(two))
+    return abs(one - two) <= distance
 
 
 def _wrong(

@@ -20,6 +20,7 @@ from loopkit._device_functions import DeviceFunction
 from loopkit._host import device_functions as on_host
 from loopkit._reference.device_functions import evaluator
 from loopkit._same import digest_of
+from loopkit._syntax.expression_parser import parse_expression
 from loopkit.codegen.proof.prove import prove_source
 
 ORDERS = ("ascending", "descending", "random")
@@ -149,6 +150,95 @@ def test_all_types() -> None:
         np.testing.assert_array_equal(knl.executor("host")(x=x), x)
         np.testing.assert_array_equal(knl.executor("reference")(x=x), x)
         assert knl.prove().ok
+
+
+@cache
+def moebius() -> tuple[DeviceFunction, ...]:
+    turned = lk.register_callable(
+        "turned",
+        {"z, w": "complex64", "k": "int32"},
+        "complex64",
+        "__device__ lk_complex64 turned(lk_complex64 z, lk_complex64 w, int k)\n"
+        "{\n"
+        "    lk_complex64 const t = z * w;\n"
+        "    return {t.re + k, t.im};\n"
+        "}",
+        meaning=lambda z, w, k: z * w + np.float32(k),
+        within={"z": (-9, 9), "w": (-9, 9), "k": (-9, 9)},
+    )
+    square = lk.register_callable(
+        "square",
+        {"z": "complex128"},
+        "float64",
+        body="return z.re*z.re + z.im*z.im;",
+        meaning="real(z)**2 + imag(z)**2",
+    )
+    return turned, square
+
+
+def complex_calls() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        y[i] = turned(x[i], 2j, i) + turned(x[i], r[i], 1)
+        s[i] = square(x[i]) + square(r[i])
+        """,
+        dtypes={"x, y": "complex64", "r": "float32", "s": "float64"},
+        functions=moebius(),
+        assumptions="n >= 1",
+    ).split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+
+
+def test_complex_arguments_and_results() -> None:
+    """Real numbers become complex where they are passed, narrow ones wide."""
+    knl = complex_calls()
+    assert knl.prove().ok
+    assert knl.prove(text=True).ok
+    source = knl.cuda()
+    assert source.index("struct alignas") < source.index("turned(lk_complex64 z")
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(2, 21)).astype("f4").T.copy().view("c8")[:, 0]
+    r = generator.random(21, np.float32)
+    y, s = knl.executor("host")(x=x, r=r)
+    due = x * (2j + r) + np.arange(21) + 1
+    np.testing.assert_allclose(y, due.astype("c8"), rtol=1e-5)
+    np.testing.assert_allclose(s, np.abs(x.astype("c16")) ** 2 + r.astype("f8") ** 2)
+    for one, other in zip(knl.executor("reference")(x=x, r=r), (y, s), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+@pytest.mark.nvrtc
+def test_complex_functions_compile_for_every_architecture() -> None:
+    for architecture in ("sm_80", "sm_90a", "sm_100"):
+        assert ".entry" in complex_calls().ptx(architecture)
+
+
+@pytest.mark.parametrize(
+    ("body", "given"),
+    [
+        ("return {z.re, z.im + (z.re == 100.0f)};", "z="),
+        ("return {z.im, z.re};", "z="),
+        ("return {z.re, -z.im};", "z="),
+    ],
+)
+def test_both_parts_of_complex_numbers_are_tested(body: str, given: str) -> None:
+    with pytest.raises(lk.InvalidArgumentError, match=f"is not what .* for {given}"):
+        lk.register_callable("own", {"z": "complex64"}, "complex64", body=body, meaning="z")
+
+
+def test_complex_functions_take_no_real_place() -> None:
+    with pytest.raises(lk.LoopkitError, match="complex"):
+        calling("y[i] = square(x[i])*turned(x[i], x[i], 1)", *moebius())
+    with pytest.raises(lk.TypeInferenceError, match="not declared for arguments of the types"):
+        calling("y[i] = real(turned(x[i], x[i], 1j))", *moebius())
+
+
+def test_functions_have_names_of_numpys_too() -> None:
+    """What the user declares is called, in the text and in rules beside it."""
+    square = lk.register_callable("square", {"x": "float32"}, "float32", body="return x + 1;")
+    rule = lk.SubstitutionRule("f", ("a",), parse_expression("square(a)"))
+    knl = calling("y[i] = square(x[i]) + f(x[i])", square, substitutions=[rule])
+    np.testing.assert_array_equal(knl.executor("host")(x=np.ones(3, "f4"))[0], [4, 4, 4])
 
 
 def test_without_a_meaning_the_text_is_compiled() -> None:
@@ -530,6 +620,12 @@ def test_what_does_not_compile(text: str) -> None:
         ("__device__ int who() { return threadIdx.x; }\n", "not on who calls it"),
         ("__device__ void wait() { __syncthreads(); }\n", "cannot wait for other threads"),
         ("__device__ void add(int *p) { atomicAdd(p, 1); }\n", "cannot wait for other threads"),
+        ("__device__ float lk_complex6(float x);\n", "loopkit's own"),
+        ("#define lk_complex64 float2\n", "the name is reserved"),
+        (
+            "__device__ lk_complex64 *operator&(lk_complex64 &z) { return nullptr; }\n",
+            "what an operator does with complex numbers",
+        ),
         ("// caf\N{LATIN SMALL LETTER E WITH ACUTE}\n", "no plain ASCII"),
     ],
 )
@@ -548,8 +644,8 @@ def test_other_arguments() -> None:
     refused("is a function that generated code calls", c_name="sinf")
     refused("is no function that C can have", c_name="lk_mod")
     refused("has an argument", arguments={})
-    refused("real numbers", arguments={"x": "complex64"})
-    refused("real numbers", result="complex128")
+    refused("is complex64, and its result float32", arguments={"x": "complex64"}, meaning="x")
+    refused("gives .*j.*, and its result is float32", meaning=lambda x: np.complex64(x))
     refused("declared twice", arguments={"x": "float32", "x, y": "float32"})
     refused("has a text and a body", body="return x;")
     refused("has no definition", text="")

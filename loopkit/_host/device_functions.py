@@ -15,6 +15,7 @@ from loopkit._device_functions import DeviceFunction, definitions_of
 from loopkit._errors import CompileError
 from loopkit._host.compiler import Binary, Compiler, binary, need_compiler
 from loopkit.codegen.c.types import C_TYPES, PIECES
+from loopkit.codegen.preamble import preamble
 
 SECONDS = 20.0
 """How long all values of a test may take together."""
@@ -82,8 +83,8 @@ def _build(compiler: Compiler, function: DeviceFunction, unit: str, output: Any)
 
 def _unit(function: DeviceFunction) -> str:
     kinds = {*function.types, function.result}
-    headers = sorted({PIECES[kind] for kind in kinds if kind in PIECES})
-    texts = [f"#include <{header}>" for header in headers]
+    pieces = sorted({PIECES[kind] for kind in kinds if kind in PIECES})
+    texts = [preamble(pieces)]
     texts += [f'#line 1 "{function.name}.cu"', "\n\n".join(definitions_of([function]))]
     listed = (f"((%s *)arguments[{n}])[i]" % C_TYPES[t] for n, t in enumerate(function.types))
     return _UNIT % {

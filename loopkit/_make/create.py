@@ -221,7 +221,8 @@ class Maker:
         known = make_assumptions(assumptions, self.domains.condition, self.fixed)
         declared = {*self.given.arguments, *self.given.temporaries, *dtypes}
         declared.update(name for name in self.given.order if name is not None)
-        self.items, rules = in_own_words(self.items, substitutions, self.operations, declared)
+        own = {*self.operations, *by_name(self.functions)}
+        self.items, rules = in_own_words(self.items, substitutions, own, declared)
         self.items = with_names_first(self.items, declared.union(r.name for r in rules))
         self.items = with_all_indices(
             self.items, self.given, self.fixed, self.domains, known.set, default_order

@@ -115,16 +115,16 @@ class _Reader(ExpressionMapper):
 def in_own_words(
     items: Sequence[RawItem],
     rules: Iterable[SubstitutionRule],
-    operations: Collection[str],
+    functions: Collection[str],
     declared: Collection[str] = (),
 ) -> tuple[list[RawItem], tuple[SubstitutionRule, ...]]:
     """A text and more rules, with the language's own words for NumPy's.
 
-    Names of rules and of the reductions ``operations`` mean these; ``inf`` and ``nan`` are
-    numbers where nothing is ``declared`` to be called so.
+    Names of rules, and ``functions``, which are reductions and functions of the user's, mean
+    these; ``inf`` and ``nan`` are numbers where nothing is ``declared`` to be called so.
     """
     rules = tuple(rules)
-    own = {*operations, *(rule.name for rule in rules)}
+    own = {*functions, *(rule.name for rule in rules)}
     own |= {item.name for item in items if isinstance(item, RawSubstitution)}
     written = {n for item in items if isinstance(item, RawAssignment) for n in _targets(item)}
     names = own.union(declared, written)

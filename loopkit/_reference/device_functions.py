@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit._device_functions import DeviceFunction
 from loopkit._errors import InvalidArgumentError, LoopkitError, MissingDependencyError
 from loopkit._expression import is_constant
-from loopkit._promotion import DTYPES, DType
+from loopkit._promotion import COMPLEXES, DTYPES, DType, dtype_name
 from loopkit._reference import scalar_functions as functions
 from loopkit._reference.memory import code_of
 from loopkit._reference.python_source import Names, Translator
@@ -69,9 +69,13 @@ def _as_type(found: Any, dtype: DType, name: str) -> Any:
     if isinstance(found, np.ndarray) and found.ndim == 0:
         found = found[()]
     source = getattr(found, "dtype", None)
+    if np.iscomplexobj(found) and dtype not in COMPLEXES:
+        raise InvalidArgumentError(
+            f"the meaning of '{name}' gives {shown(found)}, and its result is {dtype_name(dtype)}"
+        )
     if isinstance(source, np.dtype) and source in DTYPES.values() and np.ndim(found) == 0:
         return found if source == dtype else functions.converter(source, dtype)(found)
-    if isinstance(found, (bool, int, float)):
+    if isinstance(found, (bool, int, float, complex)):
         return functions.converter(None, dtype)(found)
     raise InvalidArgumentError(f"the meaning of '{name}' gives {shown(found)}, and no number")
 

@@ -60,6 +60,27 @@ def overloaded() -> lk.Kernel:
     )
 
 
+@cache
+def turned() -> DeviceFunction:
+    return lk.register_callable(
+        "turned",
+        {"z": "complex64"},
+        "complex64",
+        body="return {-z.im, z.re};",
+        meaning=lambda z: type(z)(complex(-z.imag, z.real)),
+    )
+
+
+def complex_calls() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = turned(a[i]) + turned(r[i]) {id=s}",
+        dtypes={"a, b": "complex64", "r": "float32"},
+        functions=[turned()],
+        assumptions="n >= 1",
+    )
+
+
 # }}}
 
 # {{{ transforms
@@ -144,6 +165,21 @@ fault(
     overloaded,
     None,
     text(r"bent\(a\[i\], 2\)", "(float)bent((double)a[i], 2)"),
+    sizes={"n": 3},
+)
+
+fault(
+    "calls: a real number is passed as the imaginary part",
+    complex_calls,
+    None,
+    text(r"lk_complex64\{r\[i\], 0.0f\}", "lk_complex64{0.0f, r[i]}"),
+    sizes={"n": 3},
+)
+fault(
+    "calls: a function gets the conjugate",
+    complex_calls,
+    None,
+    text(r"turned\(a\[i\]\)", "turned(lk_conj(a[i]))"),
     sizes={"n": 3},
 )
 

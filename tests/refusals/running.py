@@ -25,7 +25,10 @@ def arguments(kernel: lk.Kernel, sizes: Sizes, data: Mapping[str, Any]) -> dict[
             found[argument.name] = np.asarray(data[argument.name], argument.dtype)
         else:
             shape = tuple(int(evaluate(s, sizes)) for s in argument.shape or ())
-            found[argument.name] = rng.uniform(-0.5, 0.5, shape).astype(argument.dtype)
+            values: Any = rng.uniform(-0.5, 0.5, shape)
+            if argument.dtype is not None and argument.dtype.kind == "c":
+                values = values + 1j * rng.uniform(-0.5, 0.5, shape)
+            found[argument.name] = values.astype(argument.dtype)
     return found
 
 

@@ -2,7 +2,8 @@
 
 A statement that only computes on private data may run for instances that its
 domain leaves out (the ragged edge of a tile), if what it then writes is never
-used and what it then reads exists.  That keeps guards out of inner loops.  What threads do
+used and what it then reads exists.  That keeps guards out of inner loops.  Functions of users' are
+never called so: what they are given must have been computed.  What threads do
 together, all threads of a block do: they start partial results, and combine them, also where
 what comes of it is not used.
 
@@ -25,6 +26,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace, ValueArg
 from loopkit._cached import memoised
 from loopkit._collectives import is_collective
+from loopkit._device_functions import own_calls
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -209,6 +211,9 @@ class _Enlarger:
     def _reads_are_safe(self, statement: Statement, locations: frozenset[str]) -> bool:
         """Whether all that the enlarged statement reads and writes exists."""
         kernel = self.kernel
+        if any(any(own_calls(expr)) for expr in statement.expressions):
+            # A function of the user's need not end for arguments that nothing has computed.
+            return False
         if any(variable_names(p) & kernel.temporary_by_name.keys() for p in statement.predicates):
             # Where nothing has written a condition, it may be anything.
             return False

@@ -25,9 +25,10 @@ from loopkit._same import Exact
 class DeviceFunction(Exact):
     """A pure function that CUDA C computes: equal arguments give equal values.
 
-    ``arguments`` are names and types, in order; ``c_name`` is what C calls it, and ``texts`` the
-    definitions above the kernel that it needs, each there once.  ``meaning`` is a function of
-    NumPy's scalars, an expression of its arguments, or None where only the text says it.
+    ``arguments`` are names and types, in order; ``result`` is a type, of several results a record;
+    ``c_name`` is what C calls it, and ``texts`` the definitions above the kernel that it needs,
+    each there once.  ``meaning`` is a function of NumPy's scalars, an expression of its arguments,
+    or None where only the text says it.
     """
 
     name: str
@@ -43,10 +44,17 @@ class DeviceFunction(Exact):
         return tuple(dtype for _, dtype in self.arguments)
 
     @property
+    def results(self) -> tuple[str, ...]:
+        """The names of several results; none where there is one."""
+        return tuple(dt.components_of(self.result))
+
+    @property
     def signature(self) -> str:
         """``f(x: float32, k: int32) -> float32``."""
         listed = ", ".join(f"{name}: {dtype_name(dtype)}" for name, dtype in self.arguments)
-        return f"{self.name}({listed}) -> {dtype_name(self.result)}"
+        results = (f"{n}: {dtype_name(t)}" for n, t in dt.components_of(self.result).items())
+        result = f"({', '.join(results)})" if self.results else dtype_name(self.result)
+        return f"{self.name}({listed}) -> {result}"
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,11 @@ class OwnFunction(prim.Variable):  # type: ignore[misc]
             if fitting[0].types
             else "",
         )
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of several results, which all overloads have; none where there is one."""
+        return self.overloads[0].results
 
     def check_count(self, count: int, asked: Callable[[], str]) -> None:
         """Raise where no overload takes so many arguments."""
@@ -120,6 +133,13 @@ def own_functions(given: Iterable[DeviceFunction]) -> tuple[OwnFunction, ...]:
                 f"'{one.signature}' and '{other.signature}' are one function of C, declared twice",
                 instead="overloads differ in the types of their arguments",
             )
+    for several in found.values():
+        for one in several:
+            if one.results != several[0].results:
+                raise InvalidArgumentError(
+                    f"'{one.signature}' and '{several[0].signature}' have other results",
+                    instead="overloads differ in the types of their results, not in their names",
+                )
     _check_apart([o for several in found.values() for o in several])
     return tuple(OwnFunction(name, tuple(several)) for name, several in found.items())
 

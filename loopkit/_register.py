@@ -15,14 +15,20 @@ from loopkit import _once
 from loopkit import _promotion as dt
 from loopkit._called import fitting
 from loopkit._device_functions import DeviceFunction
-from loopkit._errors import InvalidArgumentError, MissingDependencyError
+from loopkit._errors import InvalidArgumentError, MissingDependencyError, counted
 from loopkit._expression import variable_names
 from loopkit._functions import FUNCTIONS
 from loopkit._make.reduction_operations import operations_of
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, Record
 from loopkit._preamble_text import definition
 from loopkit._promotion import DType, dtype_name
-from loopkit._spelling import check_function_name, check_identifier, check_name, shown
+from loopkit._spelling import (
+    check_component,
+    check_function_name,
+    check_identifier,
+    check_name,
+    shown,
+)
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._types import concrete, dtype_of
 from loopkit._words import CUDA, KEYWORDS
@@ -72,15 +78,18 @@ def register_callable(
     :arg name: what the text of kernels calls it.
     :arg arguments: the types of its arguments by name, ``{"x, y": "float32"}``, all passed by
         value.
-    :arg result: the type of its result.
+    :arg result: the type of its result, or those of several by name, ``{"s, c": "float32"}``: it is
+        called as ``a, b = f(x)``.
     :arg text: C++ that defines it. Complex numbers are ``lk_complex64`` and ``lk_complex128``
         there: two parts, ``re`` and ``im``, which ``+ - * / == !=`` know.
+        Several results are written to pointers behind the arguments.
     :arg body: or what stands between its braces, ``"return x*x;"``: then its head is written here.
+        Several results are variables of these names, ``"s = sinf(x); c = cosf(x);"``.
     :arg preamble: more definitions, above it; two functions may share them.
     :arg c_name: what C calls it, where that is not ``name``.
     :arg meaning: what it computes: a function of NumPy's scalars, or an expression of the
-        arguments as the language has it. The reference executor computes that. Left out, it
-        compiles the text for the CPU.
+        arguments as the language has it, of several results a tuple. The reference
+        executor computes that. Left out, it compiles the text for the CPU.
     :arg within: what values arguments take, ``{"k": (0, 15)}``, both ends included, of complex
         numbers each part: those of the test. What is not there is any value of its type: largest
         and smallest ones, infinities and NaN are tested, too.
@@ -104,8 +113,10 @@ def register_callable(
             "than once for one value, or on several threads",
             instead="what a function keeps from one call to the next can be an array of the kernel",
         )
-    types = _arguments(arguments)
-    gives = dt.as_dtype(result)
+    types = _types("argument", arguments)
+    if not types:
+        raise InvalidArgumentError("a function has an argument", instead="a size can be a constant")
+    gives = _result(name, types, result)
     called = _c_name(name if c_name is None else c_name)
     function = DeviceFunction(
         name,
@@ -115,23 +126,41 @@ def register_callable(
         _texts(name, called, types, gives, text, body, preamble),
         _meaning(name, meaning, types, gives),
     )
-    tolerance = _TOLERANCES.get(gives, 0.0) if tolerance is None else tolerance
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or tolerance < 0:
+    if tolerance is not None and (
+        isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or tolerance < 0
+    ):
         raise InvalidArgumentError(f"tolerance is a number, not {shown(tolerance)}")
-    _test(function, _ranges(types, within), float(tolerance))
+    _test(function, _ranges(types, within), tolerance)
     return function
 
 
-def _arguments(given: Any) -> dict[str, DType]:
+def _types(what: str, given: Any) -> dict[str, DType]:
     types: dict[str, DType] = {}
-    for names, dtype in kind.dtypes_by_name("arguments", given).items():
+    for names, dtype in kind.dtypes_by_name(f"{what}s", given).items():
         for one in kind.names_in(names):
             if one in types:
-                raise InvalidArgumentError(f"the argument '{one}' is declared twice")
-            types[check_name(one, "an argument")] = dt.as_dtype(dtype)
-    if not types:
-        raise InvalidArgumentError("a function has an argument", instead="a size can be a constant")
+                raise InvalidArgumentError(f"the {what} '{one}' is declared twice")
+            types[check_name(one, f"an {what}" if what == "argument" else f"a {what}")] = (
+                dt.as_dtype(dtype)
+            )
     return types
+
+
+def _result(name: str, types: Mapping[str, DType], given: Any) -> DType:
+    """The type of a result, or the record of several."""
+    if not isinstance(given, Mapping):
+        return dt.as_dtype(given)
+    results = _types("result", given)
+    if len(results) < 2:
+        raise InvalidArgumentError(
+            f"'{name}' has {counted(len(results), 'result')} by name",
+            instead="one result has a type, and several have names",
+        )
+    for one in results:
+        check_component(one)
+        if one in types:
+            raise InvalidArgumentError(f"'{one}' is an argument and a result of '{name}'")
+    return dt.record_of(results)
 
 
 def _c_name(given: Any) -> str:
@@ -156,8 +185,14 @@ def _texts(
     body: str,
     preamble: str,
 ) -> tuple[str, ...]:
-    """The definitions that a function needs, in order."""
+    """The definitions that a function needs, in order.
+
+    Where it has several results, the last one calls it for all of them.
+    """
     texts = []
+    results = dt.components_of(result)
+    listed = [f"{C_TYPES[dtype]} {arg}" for arg, dtype in types.items()]
+    found = next(n for n in ("all", "all_", "all__") if n not in types and n != called)
     given = {"preamble": preamble, "text": text, "body": body}
     for what, value in given.items():
         given[what] = kind.program(what, value)
@@ -170,14 +205,20 @@ def _texts(
         if "__device__" not in texts[-1]:
             raise InvalidArgumentError(
                 f"nothing in the text of '{name}' is marked __device__",
-                instead=f"a GPU calls '__device__ {C_TYPES[result]} {called}(...)'",
+                instead=f"a GPU calls '__device__ {'void' if results else C_TYPES[result]} "
+                f"{called}(...)'",
             )
     elif given["body"].strip():
-        listed = ", ".join(f"{C_TYPES[dtype]} {arg}" for arg, dtype in types.items())
+        places = [f"{C_TYPES[dtype]} &{one}" for one, dtype in results.items()]
         inside = definition(given["body"], f"the body of '{name}'").split("\n")
-        head = f"__device__ __forceinline__ {C_TYPES[result]} {called}({listed})"
-        texts.append("\n".join([head, "{", *(f"    {line}".rstrip() for line in inside), "}"]))
-    if not texts and called == name:
+        gives = "void" if results else C_TYPES[result]
+        texts.append(_function(gives, called, [*listed, *places], inside))
+    if results:
+        by = "" if given["body"].strip() else "&"
+        passed = ", ".join([*types, *(f"{by}{found}.{one}" for one in results)])
+        inside = [f"{C_TYPES[result]} {found}{{}};", f"{called}({passed});", f"return {found};"]
+        texts.append(_function(C_TYPES[result], called, listed, inside))
+    if called == name and not any(value.strip() for value in given.values()):
         raise InvalidArgumentError(
             f"'{name}' has no definition",
             instead="text, body or preamble has it; c_name names a function that CUDA has",
@@ -185,12 +226,23 @@ def _texts(
     return tuple(texts)
 
 
+def _function(result: str, name: str, listed: list[str], lines: list[str]) -> str:
+    head = f"__device__ __forceinline__ {result} {name}({', '.join(listed)})"
+    return "\n".join([head, "{", *(f"    {line}".rstrip() for line in lines), "}"])
+
+
 def _meaning(name: str, given: Any, types: Mapping[str, DType], result: DType) -> Any:
     if given is None or callable(given):
         return given
-    if not isinstance(given, str):
+    results = dt.components_of(result)
+    if results and isinstance(given, (tuple, list)) and len(given) == len(results):
+        kinds = zip(given, results.values(), strict=True)
+        parts = (_meaning(name, part, types, kind) for part, kind in kinds)
+        return Record(tuple(results), tuple(parts))
+    if results or not isinstance(given, str):
+        due = f"{len(results)} expressions" if results else "an expression"
         raise InvalidArgumentError(
-            f"the meaning of '{name}' is a function or an expression, not {shown(given)}"
+            f"the meaning of '{name}' is a function or {due}, not {shown(given)}"
         )
     found: Expression = parse_expression(given)
     strange = variable_names(found) - types.keys()
@@ -226,7 +278,7 @@ def _ranges(types: Mapping[str, DType], given: Any) -> dict[str, tuple[float, fl
 
 
 def _test(
-    function: DeviceFunction, ranges: Mapping[str, tuple[float, float]], tolerance: float
+    function: DeviceFunction, ranges: Mapping[str, tuple[float, float]], tolerance: float | None
 ) -> None:
     """Raise where the text does not compile, is not pure, or computes something else."""
     from loopkit._host.device_functions import compiled, in_process_of_its_own
@@ -251,7 +303,7 @@ def _test(
     wrong = []
     with np.errstate(all="ignore"):
         for given, of_text, later in zip(columns[:DRAWS], found, found[::-1], strict=False):
-            if of_text.tobytes() != later.tobytes():
+            if not _is_same(of_text, later):
                 raise _wrong(function, given, f"the text gives {of_text}, and {later} later", "")
             due = evaluate(*given)
             if not _is_close(of_text, due, tolerance):
@@ -334,15 +386,27 @@ def _oddness(value: Any) -> float:
     return math.inf if size != size else size
 
 
-def _is_close(a: Any, b: Any, tolerance: float) -> bool:
+def _is_same(a: Any, b: Any) -> bool:
+    """Bit for bit, but for what lies between the components of a record."""
+    if a.dtype.names:
+        return all(_is_same(a[name], b[name]) for name in a.dtype.names)
+    return bool(a.tobytes() == b.tobytes())
+
+
+def _is_close(a: Any, b: Any, tolerance: float | None) -> bool:
+    if a.dtype.names:
+        pairs = zip((a[name] for name in a.dtype.names), b, strict=True)
+        return all(_is_close(x, y, tolerance) for x, y in pairs)
+    if tolerance is None:
+        tolerance = _TOLERANCES.get(a.dtype, 0.0)
     if a.dtype.kind in "biu":
         return abs(int(a) - int(b)) <= tolerance
     one, two = complex(a), complex(b)
     size = max(1.0, math.hypot(two.real, two.imag))
     if a.dtype.kind == "c" and not cmath.isfinite(one) and not cmath.isfinite(two):
         return True  # which of its parts is infinite, and which no number, is nobody's promise
-    pairs = ((one.real, two.real), (one.imag, two.imag))
-    return all(_is_near(x, y, tolerance * size) for x, y in pairs)
+    parts = ((one.real, two.real), (one.imag, two.imag))
+    return all(_is_near(x, y, tolerance * size) for x, y in parts)
 
 
 def _is_near(one: float, two: float, distance: float) -> bool:

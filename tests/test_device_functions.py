@@ -233,6 +233,179 @@ def test_complex_functions_take_no_real_place() -> None:
         calling("y[i] = real(turned(x[i], x[i], 1j))", *moebius())
 
 
+def in_parts(x: Any, k: Any) -> Any:
+    return x + np.float32(k), x - np.float32(k), 2 * k
+
+
+@cache
+def parted() -> DeviceFunction:
+    """Three results of three types, behind pointers."""
+    return lk.register_callable(
+        "parted",
+        {"x": "float32", "k": "int32"},
+        {"most": "float32", "least": "float64", "n": "int32"},
+        "__device__ void parted(float x, int k, float *most, double *least, int *n)\n"
+        "{\n"
+        "    *most = x + k;\n"
+        "    *least = x - k;\n"
+        "    *n = 2 * k;\n"
+        "}",
+        meaning=in_parts,
+        within={"x": (-9, 9), "k": (-9, 9)},
+    )
+
+
+@cache
+def exchanged(dtype: str) -> DeviceFunction:
+    return lk.register_callable(
+        "exchanged",
+        {"a, b": dtype},
+        {"p, q": dtype},
+        body="p = b;\nq = a;",
+        meaning=("b", "a"),
+    )
+
+
+def several(**more: Any) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        <> u, y[i], z[i] = parted(x[i], i)
+        <> v = 2*x[i]
+        u, v = exchanged(u, v)
+        w[i] = u - v
+        <>_, d[i], <>_ = parted(u, 1) {if=i > 0}
+        e[i], f[i] = exchanged(c[i], 2j)
+        """,
+        [lk.GlobalArg("d", is_input=True), ...],
+        dtypes={
+            "x, w": "float32",
+            "y, d": "float64",
+            "z": "int32",
+            "c, e, f": "complex64",
+        },
+        functions=[parted(), exchanged("float32"), exchanged("complex64")],
+        assumptions="n >= 1",
+        name="several",
+        **more,
+    )
+
+
+def test_several_results(golden: Golden) -> None:
+    """One call gives all of them, before any is assigned."""
+    plain = several()
+    fast = plain.split_iname("i", 8, outer_tag="g.0", inner_tag="l.0")
+    assert fast.prove().ok
+    assert fast.prove(text=True).ok
+    assert lk.verify(plain, fast)
+    golden("device_function_results.txt", f"{plain}\n\n{fast.cuda()}")
+    generator = np.random.default_rng(0)
+    for n in (1, 8, 21):
+        x, d = generator.random(n, np.float32), generator.random(n)
+        c = generator.random(n) + 1j * generator.random(n)
+        arrays = {"x": x, "d": d, "c": c.astype("c8")}
+        agrees(fast, **{k: v.copy() for k, v in arrays.items()})
+        found = fast.executor("host")(**{k: v.copy() for k, v in arrays.items()})
+        after, y, z, w, e, f = found
+        i = np.arange(n)
+        np.testing.assert_allclose(y, x - i, atol=1e-5)
+        np.testing.assert_array_equal(z, 2 * i)
+        np.testing.assert_allclose(w, 2 * x - (x + i), atol=1e-5)
+        np.testing.assert_allclose(after[1:], 2 * x[1:] - 1, atol=1e-5)
+        assert after[0] == d[0]
+        np.testing.assert_array_equal(e, np.full(n, 2j))
+        np.testing.assert_array_equal(f, arrays["c"])
+
+
+def test_several_results_are_one_call() -> None:
+    operations = dict(several().costs(n=77).operations)
+    assert {k: v for k, v in operations.items() if k[0] == "parted"} == {
+        ("parted", "(float32, float64, int32)"): 77 + 76
+    }
+
+
+def test_several_results_without_a_meaning() -> None:
+    function = lk.register_callable(
+        "turned", {"x": "float32"}, {"s": "int8", "c": "float64"}, body="s = x > 0; c = 2*x;"
+    )
+    knl = calling("y[i], d[i] = turned(x[i])", function)
+    agrees(knl, x=np.array([-1, 0.5], "f4"))
+
+
+def test_several_results_travel() -> None:
+    """Schedules with them are stepped, saved, and joined to others."""
+    knl = several()
+    assert pickle.loads(pickle.dumps(knl)) == knl
+    unrolled = knl.split_iname("i", 4, inner_tag="unr")
+    assert unrolled.prove().ok
+    wide = knl.split_iname("i", 4).privatize_temporaries_with_inames("i_inner", "results")
+    assert wide.prove().ok
+
+
+@pytest.mark.nvrtc
+def test_several_results_compile_for_every_architecture() -> None:
+    for architecture in ("sm_80", "sm_90a", "sm_100"):
+        assert several().cubin(arch=architecture)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("y[i], x[i] = parted(x[i], 1)", "2 results are assigned, but .* has 3"),
+        ("y[i] = parted(x[i], 1)", "'parted' has 3 results, and is no part of an expression"),
+        ("y[i] = 1 + parted(x[i], 1)", "'parted' has 3 results, and is no part of an expression"),
+        ("y[i], x[i] = shade(x[i], 1)", "2 results are assigned, but .* has 1"),
+        ("f(a) := parted(a, 1)\ny[i] = f(x[i])", "'parted' has 3 results"),
+        ("y[i] = x[i] {if=parted(x[i], 1) > 0}", "'parted' has 3 results"),
+        ("y[i] = reduce(sum, j, parted(x[j], 1))", "'parted' has 3 results"),
+    ],
+)
+def test_several_results_stand_alone(text: str, why: str) -> None:
+    with pytest.raises(lk.ParseError, match=why):
+        lk.make_kernel(
+            "{ [i, j]: 0 <= i, j < n }",
+            text,
+            dtypes={"x, y": "float32"},
+            functions=[parted(), shade()],
+        )
+
+
+def test_results_that_do_not_fit() -> None:
+    function = exchanged("complex64")
+    with pytest.raises(lk.TypeInferenceError, match="lose its imaginary part in 'y'"):
+        calling("y[i], x[i] = exchanged(x[i], x[i])", function)
+    with pytest.raises(lk.ParseError, match="updates one variable"):
+        calling("y[i], x[i] += exchanged(x[i], x[i])", function)
+
+
+def test_declarations_of_several_results() -> None:
+    refused("has 1 result by name", result={"s": "float32"})
+    refused("has 0 results by name", result={})
+    refused("'x' is an argument and a result", result={"x, y": "float32"})
+    refused("declared twice", result={"s, s": "float32"})
+    refused("made of letters and digits alone", result={"a_b, c": "float32"})
+    refused("a function or 2 expressions", result={"a, b": "float32"}, meaning="x")
+    refused("a function or 2 expressions", result={"a, b": "float32"}, meaning=("x",))
+    both: dict[str, Any] = {"arguments": {"x": "float32"}, "result": {"a, b": "float32"}}
+    body = "a = x; b = 2*x;"
+    for meaning in (lambda x: (x, 3 * x), lambda x: (2 * x, x), ("x", "x")):
+        with pytest.raises(lk.InvalidArgumentError, match="is not what it is declared to be"):
+            lk.register_callable("own", **both, body=body, meaning=meaning)
+    for meaning in (lambda x: x, lambda x: (x, x, x), lambda x: "ab"):
+        with pytest.raises(lk.InvalidArgumentError, match="no tuple of 2 numbers"):
+            lk.register_callable("own", **both, body=body, meaning=meaning)
+    with pytest.raises(lk.CompileError, match=r"'void own\(float, float \*, float \*\)'"):
+        lk.register_callable("own", **both, text="__device__ float own(float x) { return x; }")
+    with pytest.raises(lk.InvalidArgumentError, match="have other results"):
+        calling("y[i] = x[i]", exchanged("float32"), _of_other_results())
+
+
+def _of_other_results() -> DeviceFunction:
+    return lk.register_callable(
+        "exchanged", {"a, b": "int32"}, {"b1, a1": "int32"}, body="b1 = b; a1 = a;"
+    )
+
+
 def test_functions_have_names_of_numpys_too() -> None:
     """What the user declares is called, in the text and in rules beside it."""
     square = lk.register_callable("square", {"x": "float32"}, "float32", body="return x + 1;")
@@ -363,6 +536,27 @@ def test_subscripts_that_call_are_proven() -> None:
         source = knl.cuda()
         wrong = source.replace("x[place(", "x[1 + place(")
         assert prove_source(knl, wrong).findings or prove_source(knl, wrong).undecided
+
+
+def test_functions_are_called_for_what_was_computed() -> None:
+    """A thread beyond the end computes what nobody sees, but no function of it."""
+    ends = lk.register_callable(
+        "ends",
+        {"x": "float32"},
+        "float32",
+        body="while (x > 1) x *= 0.5f;\nreturn x;",
+        within={"x": (0, 9)},
+    )
+    knl = calling("<> v = abs(x[i])\n<> t = ends(v)\ny[i] = t", ends)
+    knl = knl.split_iname("i", 8, outer_tag="g.0", inner_tag="l.0")
+    assert knl.prove().ok
+    source = knl.cuda()
+    guard = "    if (8 * i_outer + i_inner < n) {\n"
+    *above, v, t, y, end, last = source.rstrip("\n").rsplit("\n", 5)
+    assert above[-1].endswith(guard.rstrip("\n")) and end.strip() == "}"
+    parts = [v, "    }", t.removeprefix("    "), guard.rstrip("\n"), y, end, last, ""]
+    findings = prove_source(knl, "\n".join([*above, *parts])).findings
+    assert any("calls 'ends' for what is no instance" in f.what for f in findings)
 
 
 def test_numbers_that_a_call_converts() -> None:

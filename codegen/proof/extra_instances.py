@@ -3,13 +3,15 @@
 A statement may run for instances that its domain leaves out if what it then
 writes is private, and no thread reads one of those cells for an instance that
 the kernel has.  What such an instance reads does not matter then, as long as it
-lies in its array, which :mod:`.bounds` proves of all that runs.
+lies in its array, which :mod:`.bounds` proves of all that runs, and goes into no function of the
+user's: one need not end for what nothing has computed.
 """
 
 from __future__ import annotations
 
 import islpy as isl
 
+from loopkit._device_functions import own_calls
 from loopkit.codegen.proof.forms import constant, variable
 from loopkit.codegen.proof.initialized import ArrayReads, InitializedCheck
 from loopkit.codegen.proof.instances import Surplus
@@ -39,8 +41,18 @@ class ExtraInstancesCheck(Check):
         for one in self.surplus:
             what = f"whether what '{one.statement.id}' computes too often is used"
             with self.recorder.question("instances", what, one.leaf):
+                self.check_calls(one)
                 for array in self.initialized.arrays.get(one.statement.written, ()):
                     self.check(one, array)
+
+    def check_calls(self, surplus: Surplus) -> None:
+        """Functions of the user's get no arguments but those of the kernel's instances."""
+        calls = (call for e in surplus.statement.expressions for call in own_calls(e))
+        for call in calls:
+            what = f"'{surplus.statement.id}' calls '{call.function.name}' for what is no instance"
+            instance = self.point(surplus.instances, *sorted(surplus.statement.inames))
+            self.found("instances", what, surplus.leaf, instance)
+            return
 
     def check(self, surplus: Surplus, array: ArrayReads) -> None:
         """Compare the cells written too often with those that are read in earnest."""

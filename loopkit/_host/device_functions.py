@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from loopkit import _promotion as dt
 from loopkit._device_functions import DeviceFunction, definitions_of
 from loopkit._errors import CompileError
 from loopkit._host.compiler import Binary, Compiler, binary, need_compiler
@@ -52,8 +53,10 @@ for i in range(count):
 
 def c_signature(function: DeviceFunction) -> str:
     """``float f(float, int)``: the function that the text must define."""
-    types = ", ".join(C_TYPES[dtype] for dtype in function.types)
-    return f"{C_TYPES[function.result]} {function.c_name}({types})"
+    results = dt.components_of(function.result).values()
+    types = [C_TYPES[dtype] for dtype in function.types] + [f"{C_TYPES[r]} *" for r in results]
+    gives = "void" if results else C_TYPES[function.result]
+    return f"{gives} {function.c_name}({', '.join(types)})"
 
 
 @lru_cache(maxsize=256)
@@ -83,8 +86,10 @@ def _build(compiler: Compiler, function: DeviceFunction, unit: str, output: Any)
 
 def _unit(function: DeviceFunction) -> str:
     kinds = {*function.types, function.result}
+    components = dt.components_of(function.result)
+    kinds.update(components.values())
     pieces = sorted({PIECES[kind] for kind in kinds if kind in PIECES})
-    texts = [preamble(pieces)]
+    texts = [preamble([*pieces, *[C_TYPES[function.result]] * bool(components)])]
     texts += [f'#line 1 "{function.name}.cu"', "\n\n".join(definitions_of([function]))]
     listed = (f"((%s *)arguments[{n}])[i]" % C_TYPES[t] for n, t in enumerate(function.types))
     return _UNIT % {
@@ -108,7 +113,8 @@ def on_scalars(function: DeviceFunction) -> Callable[..., Any]:
         apply(
             ctypes.c_longlong(0), ctypes.c_longlong(1), places, ctypes.c_void_p(found.ctypes.data)
         )
-        return found[0]
+        names = result.names
+        return tuple(found[name][0] for name in names) if names else found[0]
 
     return call
 

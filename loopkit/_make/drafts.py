@@ -8,6 +8,7 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
+from loopkit._device_functions import OwnFunction, own_calls
 from loopkit._errors import ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, to_text, unbound_names, variable_names
 from loopkit._frozen import dataclass
@@ -246,11 +247,12 @@ class Drafting:
         return draft
 
     def _check_results(self, draft: Draft, parts: list[Expression]) -> None:
-        """A reduction with several results is a right side of its own, with a target for each."""
+        """What has several results is a right side of its own, with a target for each."""
         count = draft.item.count if isinstance(draft.lhs, Record) else 1
         rhs = parts[1]
         whole = rhs if isinstance(rhs, Reduction) else None
-        components = self.operations[whole.operation] if whole is not None else ()
+        own = _own_results(rhs)
+        components = self.operations[whole.operation] if whole is not None else own
         if count > 1 and len(components) != count:
             given = whole.operation if whole is not None else to_text(draft.rhs)
             raise ParseError(
@@ -258,6 +260,16 @@ class Drafting:
                 position=draft.item.position,
                 instead="reductions with several results give them: v, k = argmax(k, x[k], k)",
             )
+        for part in parts:
+            for call in own_calls(self.book.expanded(part)):
+                if call.function.results and (call is not rhs or count == 1):
+                    name, names = call.function.name, call.function.results
+                    raise ParseError(
+                        f"'{name}' has {len(names)} results, and is no part of an expression",
+                        position=draft.item.position,
+                        instead="an instruction of its own names them, and '<>_' drops one: "
+                        f"<> {', <> '.join(names)} = {name}(...)",
+                    )
         for reduction in draft.reductions:
             components = self.operations[reduction.operation]
             if segments_of(reduction.operation) and count == 1:
@@ -270,6 +282,13 @@ class Drafting:
                     instead=f"an instruction of its own names them, and '<>_' drops one: "
                     f"<> {', <> '.join(components)} = {reduction.operation}(...)",
                 )
+
+
+def _own_results(expr: Expression) -> tuple[str, ...]:
+    """The results of a call of a user's function, if it has several."""
+    if isinstance(expr, prim.Call) and isinstance(expr.function, OwnFunction):
+        return expr.function.results
+    return ()
 
 
 def _written(item: RawAssignment) -> set[str]:

@@ -52,6 +52,7 @@ class Splitter:
         self.numbers = numbers
         self.accumulators: list[TemporaryVariable] = []
         self._names = fresh_names("acc", taken)
+        self._results_names = fresh_names("results", taken)
         self._parts: list[Part] = []
 
     def split(self, draft: Draft) -> Sequence[Part]:
@@ -81,10 +82,12 @@ class Splitter:
         )
         if not isinstance(lhs, Record):
             return [*self._parts, (statement, ())]
+        if not draft.reductions:
+            values = (self._called(statement, rhs),)
         # From left to right, as Python assigns.
         uses = []
         for number, (target, result) in enumerate(zip(lhs.parts, draft.item.results, strict=True)):
-            name, value = self._result(draft.reductions[0], result, values)
+            name, value = self._result(draft.rhs, result, values)
             id_ = draft.id if not number else next(fresh_names(f"{draft.id}_{name}", self.ids))
             uses.append((replace(statement, id=id_, lhs=target, rhs=value), ()))
         return [*self._parts, *uses]
@@ -101,13 +104,26 @@ class Splitter:
             return (rhs,)
         return rhs, Reduction("any", rhs.inames, rhs.operand.parts[1])
 
+    def _called(self, statement: Statement, call: Expression) -> Expression:
+        """What holds all results of a call, which a statement of its own makes."""
+        found = prim.Variable(next(self._results_names))
+        self.accumulators.append(
+            TemporaryVariable(found.name, address_space=AddressSpace.PRIVATE, made_by="call")
+        )
+        id_ = next(fresh_names(f"{statement.id}_call", self.ids))
+        self._parts.append((replace(statement, id=id_, lhs=found, rhs=call), ()))
+        return found
+
     def _result(
-        self, reduction: Reduction, result: int, values: Sequence[Expression]
+        self, whole: Expression, result: int, values: Sequence[Expression]
     ) -> tuple[str, Expression]:
         """The name and the value of one of several results."""
-        if segments_of(reduction.operation) is not None:
+        if isinstance(whole, prim.Call):
+            name = whole.function.results[result]
+            return name, Component(values[0], name)
+        if segments_of(whole.operation) is not None:
             return ("value", "restart")[result], values[result]
-        name = self.operations[reduction.operation].components[result]
+        name = self.operations[whole.operation].components[result]
         return name, Component(values[0], name)
 
     def _replaced(

@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit._device_functions import DeviceFunction
 from loopkit._errors import InvalidArgumentError, LoopkitError, MissingDependencyError
 from loopkit._expression import is_constant
-from loopkit._promotion import COMPLEXES, DTYPES, DType, dtype_name
+from loopkit._promotion import COMPLEXES, DTYPES, DType, components_of, dtype_name
 from loopkit._reference import scalar_functions as functions
 from loopkit._reference.memory import code_of
 from loopkit._reference.python_source import Names, Translator
@@ -47,6 +47,7 @@ def _of_text(function: DeviceFunction) -> Callable[..., Any]:
 
 def _of_python(function: DeviceFunction) -> Callable[..., Any]:
     name, meaning, result = function.name, function.meaning, function.result
+    kinds = [*components_of(result).values()]
 
     def call(*given: Any) -> Any:
         try:
@@ -59,7 +60,14 @@ def _of_python(function: DeviceFunction) -> Callable[..., Any]:
             raise InvalidArgumentError(
                 f"the meaning of '{name}' raised {type(error).__name__} for ({listed}): {error}"
             ) from error
-        return _as_type(found, result, name)
+        if not kinds:
+            return _as_type(found, result, name)
+        if not isinstance(found, (tuple, list)) or len(found) != len(kinds):
+            raise InvalidArgumentError(
+                f"the meaning of '{name}' gives {shown(found)}, and no tuple of "
+                f"{len(kinds)} numbers"
+            )
+        return tuple(_as_type(x, kind, name) for x, kind in zip(found, kinds, strict=True))
 
     return call
 

@@ -81,6 +81,28 @@ def complex_calls() -> lk.Kernel:
     )
 
 
+@cache
+def parted() -> DeviceFunction:
+    return lk.register_callable(
+        "parted",
+        {"x": "float32", "k": "int32"},
+        {"most, least": "float32"},
+        body="most = x + k; least = x - k;",
+        meaning=("x + float32(k)", "x - float32(k)"),
+        within={"k": (-9, 9)},
+    )
+
+
+def several_results() -> lk.Kernel:
+    return make(
+        "{ [i]: 0 <= i < n }",
+        "<> u, b[i] = parted(a[i], 1) {id=s}\nc[i] = 2*u",
+        "a, b, c",
+        functions=[parted()],
+        assumptions="n >= 1",
+    )
+
+
 # }}}
 
 # {{{ transforms
@@ -180,6 +202,36 @@ fault(
     complex_calls,
     None,
     text(r"turned\(a\[i\]\)", "turned(lk_conj(a[i]))"),
+    sizes={"n": 3},
+)
+
+fault(
+    "calls: the first of several results is taken for the second",
+    several_results,
+    None,
+    text(r"results\.least", "results.most"),
+    sizes={"n": 3},
+)
+fault(
+    "calls: a call for several results gets another number",
+    several_results,
+    None,
+    text(r"parted\(a\[i\], 1\)", "parted(a[i], 2)"),
+    sizes={"n": 3},
+)
+
+
+def _wrapper(original: Any) -> Any:
+    """What calls the function for all results changes their places."""
+    places = ("all.most, all.least", "all.least, all.most")
+    return lambda kernel: [line.replace(*places) for line in original(kernel)]
+
+
+fault(
+    "calls: results are stored in each other's places",
+    several_results,
+    None,
+    Patch("codegen.lower:lines_above", _wrapper),
     sizes={"n": 3},
 )
 

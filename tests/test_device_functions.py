@@ -411,7 +411,7 @@ def test_functions_have_names_of_numpys_too() -> None:
     square = lk.register_callable("square", {"x": "float32"}, "float32", body="return x + 1;")
     rule = lk.SubstitutionRule("f", ("a",), parse_expression("square(a)"))
     knl = calling("y[i] = square(x[i]) + f(x[i])", square, substitutions=[rule])
-    np.testing.assert_array_equal(knl.executor("host")(x=np.ones(3, "f4"))[0], [4, 4, 4])
+    np.testing.assert_array_equal(knl.executor("host")(x=np.ones(3, "f4")), [4, 4, 4])
 
 
 def test_without_a_meaning_the_text_is_compiled() -> None:
@@ -516,6 +516,20 @@ def test_rules_that_call_are_computed_ahead() -> None:
     staged = knl.precompute("dim", "i_inner, j", default_tag="l.auto")
     assert staged.prove().ok
     agrees(staged, x=np.random.default_rng(4).random(28, np.float32))
+
+
+def test_calls_match_templates() -> None:
+    """In a template a name means what it means in the text."""
+    knl = calling("y[i] = shade(x[i], i) + square(x[i])", shade())
+    named = knl.extract_subst("f", "shade(x[a], a)", ("a",)).extract_subst("g", "square(x[a])", "a")
+    assert "f(i) + g(i)" in str(named)
+    assert named.prove().ok
+    x = np.ones(3, "f4")
+    np.testing.assert_array_equal(named.executor("host")(x=x), [1, 2, 1.5])
+    several = calling("<> u, <>_, y[i] = parted(x[i], i)\nz[i] = u", parted())
+    named = several.extract_subst("f", "parted(x[a], a)", ("a",))
+    assert "results = f(i)" in str(named)
+    assert named.prove().ok
 
 
 def test_subscripts_that_call_are_proven() -> None:

@@ -87,6 +87,17 @@ def test_extract_errors(squares: Kernel) -> None:
         "IllegalTransformError: no expression matches the template 'a[j]'\n"
         "only names in `parameters` stand for any expression: 'a', 'j' mean themselves"
     )
+    assert error_of(squares.extract_subst, "f", "max(a[j], 7)") == (
+        "IllegalTransformError: no expression matches the template 'max(a[j], 7)'\n"
+        "only names in `parameters` stand for any expression: 'a', 'j' mean themselves"
+    )
+    for template in ("sum(j, a[j])", "2*max(j, a[j])", "argmin(j, a[x + j], j)"):
+        assert "holds a reduction, which is statements here" in error_of(
+            make_kernel("{ [j]: 0 <= j < n }", "s = sum(j, a[j])").extract_subst,
+            "f",
+            template,
+            "x" if "x +" in template else (),
+        )
     assert error_of(squares.extract_subst, "a", "a[i]").startswith(
         "InvalidArgumentError: the name 'a' is taken"
     )

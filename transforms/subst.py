@@ -15,6 +15,7 @@ from loopkit._change import Change
 from loopkit._device_functions import by_name
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._make.free_names import could_reduce
 from loopkit._make.numpy_names import in_own_words
 from loopkit._make.own_calls import with_own_calls
 from loopkit._make.reduction_operations import operations_of
@@ -98,9 +99,16 @@ def extract_subst(
     if within is None:
         rules = tuple(replace(r, expression=replacer(r.expression)) for r in rules)
     if not replacer.count:
-        names = sorted(_expression.variable_names(template) - set(arguments))
-        fixed = ", ".join(f"'{n}'" for n in names)
-        means = "means itself" if len(names) == 1 else "mean themselves"
+        free = _expression.variable_names(template).difference(arguments)
+        if could_reduce(template, operations_of(kernel.reductions)) and free & {*kernel.all_inames}:
+            raise IllegalTransformError(
+                f"'{_expression.to_text(template)}' holds a reduction, which is statements here, "
+                "that start and update an accumulator, and no expression for a template to match",
+                instead="a rule of the text may hold it; reduction_arg_to_subst_rule makes one of "
+                "what is reduced, and so does a template of that",
+            )
+        fixed = ", ".join(f"'{n}'" for n in sorted(free))
+        means = "means itself" if len(free) == 1 else "mean themselves"
         raise IllegalTransformError(
             f"no expression matches the template '{_expression.to_text(template)}'",
             instead=f"only names in `parameters` stand for any expression: {fixed} {means}"

@@ -12,13 +12,11 @@ from loopkit import _arguments as kind
 from loopkit import _expression
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change
-from loopkit._device_functions import by_name
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._make.free_names import could_reduce
-from loopkit._make.numpy_names import in_own_words
-from loopkit._make.own_calls import with_own_calls
 from loopkit._make.reduction_operations import operations_of
+from loopkit._make.templates import as_in_text
 from loopkit._match import matching, read_names, rules_of
 from loopkit._nodes import Expression, TaggedVariable, TypeCast
 from loopkit._rules import expand_in
@@ -88,8 +86,7 @@ def extract_subst(
     for argument in arguments:
         if argument not in _expression.variable_names(template):
             raise UnknownNameError("name", argument, _expression.variable_names(template))
-    rule = _as_in_texts(kernel, SubstitutionRule(name, arguments, template))
-    template = rule.expression
+    template = as_in_text(kernel, template, arguments)
     replacer = _TemplateReplacer(
         template, arguments, lambda found: _use(name, tuple(found[a] for a in arguments))
     )
@@ -115,17 +112,9 @@ def extract_subst(
             if fixed
             else "",
         )
+    rule = SubstitutionRule(name, arguments, template)
     new = _common.with_statements(kernel, changed)
     return Change(new.with_(substitutions=(*rules, rule)))
-
-
-def _as_in_texts(kernel: Kernel, rule: SubstitutionRule) -> SubstitutionRule:
-    """A rule whose functions mean what they mean in the kernel's text."""
-    functions = by_name(kernel.functions)
-    own = {*operations_of(kernel.reductions), *functions, *kernel.rule_by_name}
-    declared = {a.name for a in (*kernel.args, *kernel.temporaries)}
-    _, (rule,) = in_own_words((), (rule,), own, declared)
-    return with_own_calls(rule, functions)
 
 
 class _TemplateReplacer(_expression.ExpressionMapper):

@@ -202,3 +202,38 @@ def test_parts_of_a_condition_stay_in_order():
 
 
 # }}}
+
+
+NESTED = {
+    "if": "if p[i] >= 0\n if x[p[i]] > 1\n  x[p[i]] = -1\n else\n  x[p[i]] = 5\n end\nend",
+    "elif": "if p[i] < 0\n p[i] = -5\nelif x[p[i]] > 1\n x[p[i]] = -1\nelse\n x[p[i]] = 5\nend",
+    "in an else": "if p[i] < 0\n y[i] = 1\nelse\n if x[p[i]] > 1\n  x[p[i]] = 2\n end\nend",
+}
+
+
+@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+def test_a_condition_within_another_is_asked_where_that_holds(text):
+    """A block that changes what its condition reads decides in front, and only if it comes to."""
+    knl = make(text, dtypes="x: float32; p: int32", data=[lk.GlobalArg("x", shape="m")])
+    far = -(10**9)
+    results = []
+    for p0 in (far, -1):  # what stands outside of the array is not looked at
+        given = {"x": np.arange(4, dtype=np.float32), "p": np.array([p0, 3, 1, 0, p0, 3], np.int32)}
+        if "y[" in text:
+            given["y"] = np.zeros(6, np.float32)
+        for executor in ("reference", "host"):
+            found = knl.executor(executor)(**{k: v.copy() for k, v in given.items()})
+            named = found._asdict() if isinstance(found, tuple) else {"x": found}
+            results.append(named["x"])
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+    assert results[0][3] != 3
+    assert knl.prove().ok
+
+
+def test_bounds_of_a_condition_within_another():
+    text = "if i < n - 1\n if x[i + 1] > 0\n  x[i] = -1\n else\n  x[i] = 5\n end\nend"
+    knl = make(text, dtypes="x: float32", data=[lk.GlobalArg("x", shape="n")])
+    for n in (1, 2, 5):
+        x = np.linspace(-1, 1, n).astype(np.float32)
+        want = np.append(np.where(x[1:] > 0, -1, 5), x[-1])
+        assert np.array_equal(knl.executor("host")(x=x.copy()), want)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import pymbolic.primitives as prim
@@ -128,18 +128,19 @@ class Drafting:
             if isinstance(item, RawNop):
                 found.append(Nop(id_, item))
                 continue
-            predicates = [flag for _, flag in item.flags]
+            predicates: list[Expression] = []
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
                 if (
                     block in blocks
                     or self._reduces(item, predicate)
                     or (item.results and not _written(item).isdisjoint(self._read(predicate)))
                 ):
-                    predicate = self._decided_before(item, block, predicate, conditions, found)
+                    predicate = self._decided_before(
+                        item, block, predicate, predicates, conditions, found
+                    )
                 predicates += conjuncts(predicate)
-            found.append(
-                self._resolve(Draft(id_, item, item.lhs, item.rhs, tuple(predicates), item.made_by))
-            )
+            guards = (*(flag for _, flag in item.flags), *predicates)
+            found.append(self._resolve(Draft(id_, item, item.lhs, item.rhs, guards, item.made_by)))
         return found
 
     def _ids(self, items: list[Any]) -> list[str]:
@@ -192,10 +193,15 @@ class Drafting:
         item: RawAssignment,
         block: int,
         predicate: Expression,
+        outer: Sequence[Expression],
         conditions: dict[tuple[int, Key], Expression],
         found: list[Draft | Nop],
     ) -> Expression:
-        """A variable that holds ``predicate``, computed in front of the block."""
+        """A variable that holds ``predicate``, computed in front of the block.
+
+        It is asked where the ``outer`` conditions hold, as the text asks it: elsewhere what it
+        reads may not be there.
+        """
         negated = isinstance(predicate, prim.LogicalNot)
         condition = predicate.child if negated else predicate
         variable = conditions.get((block, key_of(condition))) if block else None
@@ -215,7 +221,10 @@ class Drafting:
                 text=item.text,
                 position=item.position,
             )
-            found.append(self._resolve(Draft(id_, before, variable, condition, flags, "condition")))
+            guards = (*flags, *outer)
+            found.append(
+                self._resolve(Draft(id_, before, variable, condition, guards, "condition"))
+            )
         return prim.LogicalNot(variable) if negated else variable
 
     def _resolve(self, draft: Draft) -> Draft:

@@ -583,3 +583,83 @@ def test_verify_never_takes_one_end_for_another(body: str, answers: set[str]) ->
     assert lk.verify(first, second).answer in answers
     assert lk.verify(second, first).answer in answers
     assert lk.verify(second, second.split_iname("i", 8, inner_tag="l.0")).answer == "equal"
+
+
+def in_loaded_rows(kind: str) -> lk.Kernel:
+    """A loop that ends inside one whose length is loaded, or around it."""
+    inner = """
+        for s
+            <> lo = 0
+            for it
+                break if lo > a[i] + s
+                lo = lo + 2
+            end
+            total = total + lo
+        end
+    """
+    outer = """
+        for it
+            break if total > a[i] + 9
+            for s
+                total = total + s + 1
+            end
+        end
+    """
+    return lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [s]: 0 <= s < count }", "{ [it]: 0 <= it < limit }"],
+        f"""
+        for i
+            <> count = num[i]
+            <> total = 0
+            {inner if kind == "inner" else outer}
+            y[i] = total
+        end
+        """,
+        dtypes={"num": "int32", "a, y": "int64"},
+        assumptions="n, limit >= 0",
+    )
+
+
+def rows_by_hand(kind: str, num: np.ndarray, a: np.ndarray, limit: int) -> np.ndarray:
+    """The same in Python."""
+    y = np.zeros(len(num), np.int64)
+    for i in range(len(num)):
+        if kind == "inner":
+            for s in range(num[i]):
+                lo = 0
+                for _ in range(limit):
+                    if lo > a[i] + s:
+                        break
+                    lo += 2
+                y[i] += lo
+        else:
+            for _ in range(limit):
+                if y[i] > a[i] + 9:
+                    break
+                y[i] += sum(range(1, num[i] + 1))
+    return y
+
+
+@pytest.mark.parametrize("kind", ["inner", "outer"])
+@pytest.mark.parametrize("limit", [0, 3, 500, 2**30])
+def test_loops_that_end_within_loaded_bounds(kind: str, limit: int) -> None:
+    """The reference executor takes iterations by pieces, of loops whose bounds data say, too."""
+    if kind == "outer" and limit == 2**30:
+        limit = 700  # one row has nothing to add, and goes on to the end
+    num = np.array([1, 3, 0, 2], np.int32)
+    a = np.array([150, -7, 3, 600], np.int64)
+    knl = in_loaded_rows(kind)
+    split = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").split_iname("it", 3)
+    want = rows_by_hand(kind, num, a, limit)
+    for one in (knl, split):
+        for executor in ("reference", "host"):
+            assert np.array_equal(one.executor(executor)(num=num, a=a, limit=limit), want)
+
+
+def test_no_executor_runs_a_loop_without_bounds() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i }", "for i\nbreak if x[0] > 0\nx[0] = x[0] + 1\nend", dtypes={"x": "float32"}
+    )
+    for executor in ("reference", "host"):
+        with pytest.raises(lk.LoopkitError, match="the loop over 'i' has no end"):
+            knl.executor(executor)(x=np.array([-3], np.float32))

@@ -13,6 +13,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._cached import once
+from loopkit._errors import InvalidArgumentError
 from loopkit._exits import flags_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -111,8 +112,7 @@ class Pieces:
 
     def run(self, ending: Ending, prefix: Row, execute: Callable[[], None]) -> None:
         """Call ``execute`` for each piece of a loop, until no thread goes on."""
-        members = [m for m in ending.members if not m.loaded]
-        found = [self._range(m, ending.iname, prefix) for m in members]
+        found = [self._range(m, ending.iname, prefix) for m in ending.members]
         ends = [one for one in found if one is not None]
         low = min((first for first, _ in ends), default=0)
         high = max((last for _, last in ends), default=-1)
@@ -148,7 +148,15 @@ class Pieces:
     def _find_range(self, compiled: Compiled, iname: str, prefix: Row) -> tuple[int, int] | None:
         domain = self.kernel.statement_domain(compiled.statement)
         domain = _sets.at_values(domain, {**self.sizes, **_named(compiled, prefix)})
-        return None if domain.is_empty() else range_in(domain, iname)
+        if domain.is_empty():
+            return None
+        found = range_in(domain, iname)
+        if found is None:
+            raise InvalidArgumentError(
+                f"the loop over '{iname}' has no end: its domain is unbounded",
+                instead="give the iname a lower and an upper bound in its domain",
+            )
+        return found
 
     def _alike(self, compiled: Compiled, prefix: Row) -> Row | None:
         """A prefix below which a statement has the same instances; None where it has none."""

@@ -170,7 +170,9 @@ class Walker:
         compiled.loaded = frozenset(loaded)
         own = kernel.paths[compiled.statement.id]
         writers = [w for name in loaded for w in kernel.writers.get(name, ())]
-        compiled.ready = max(len(common_prefix([own, kernel.paths[w.id]])) for w in writers)
+        compiled.ready = max(
+            compiled.least, *(len(common_prefix([own, kernel.paths[w.id]])) for w in writers)
+        )
 
     def _rows(self, compiled: Compiled, known: Mapping[str, int]) -> list[tuple[int, ...]]:
         names = [c for c in compiled.columns if c in compiled.statement.inames]

@@ -238,3 +238,22 @@ def test_not_kernels() -> None:
     for given in (3, "ab", [twice(), "more"], None):
         with pytest.raises(lk.InvalidArgumentError):
             lk.fuse_kernels(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.host
+def test_what_is_handed_on_no_call_need_pass() -> None:
+    types = {"x": "float64"}
+    one = lk.make_kernel("{ [i]: 0 <= i < n }", "t[i] = 2*x[i]", dtypes=types)
+    two = lk.make_kernel("{ [j]: 0 <= j < n }", "y[j] = t[n - 1 - j]", dtypes={"t": "float64"})
+    x = np.arange(4.0)
+    both = lk.fuse_kernels([one, two], data_flow=[("t", 0, 1)])
+    for found in (both(x=x), both(x=x, t=np.zeros(4))):
+        assert np.array_equal(found.y, 2 * x[::-1])
+    # Where a part may be missing, it comes from the caller.
+    some = lk.make_kernel("{ [i]: 0 <= i < n }", "t[i] = x[i] {if=x[i] > 1}", dtypes=types)
+    half = lk.make_kernel(
+        "{ [i]: 0 <= 2*i < n }", "t[2*i] = x[i]", [lk.GlobalArg("t", shape="n"), ...], dtypes=types
+    )
+    for first in (some, half):
+        assert lk.fuse_kernels([first, two]).arg_by_name["t"].is_input
+    assert lk.fuse_kernels([two, one]).arg_by_name["t"].is_input

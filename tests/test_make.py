@@ -9,7 +9,12 @@ import pytest
 from kernel_outline import outline
 
 from loopkit._arrays import TemporaryVariable
-from loopkit._errors import InvalidArgumentError, ParseError, UnknownNameError
+from loopkit._errors import (
+    InvalidArgumentError,
+    ParseError,
+    UninitializedReadError,
+    UnknownNameError,
+)
 from loopkit._make import GlobalArg, make_kernel
 
 TWO = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
@@ -423,6 +428,18 @@ def test_isl_sets_as_domains() -> None:
 
 
 # }}}
+
+
+def test_what_no_call_passes_is_written_before_it_is_read() -> None:
+    text = "y[i] = t[i] + 1 {id=read}\nt[j] = y[j] {id=write}"
+    data = [GlobalArg("t, y", "float64", is_input=False), ...]
+    domain = "{ [i, j]: 0 <= i < n and 0 <= j < n }"
+    with pytest.raises(UninitializedReadError, match=r"'read' reads t\[0\] before anything"):
+        make_kernel(domain, text, data)
+    behind = "t[j] = j\ny[i] = t[i] + 1"
+    assert make_kernel(domain, behind, data).arg_by_name["t"].is_input is False  # type: ignore[union-attr]
+    with pytest.raises(UninitializedReadError, match="no statement writes 't'"):
+        make_kernel(domain, "y[i] = t[i]", data)
 
 
 def test_cells_that_no_set_can_name_may_have_been_written() -> None:

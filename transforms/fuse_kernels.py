@@ -56,7 +56,8 @@ def fuse_kernels(
     :arg data_flow: triples ``(name, one, other)``: array ``name`` is written by kernel number
         ``one`` and read by ``other``, which comes later, wherever it stands in ``kernels``.
     :arg separate_launches: end a launch behind each kernel but the last.
-    :returns: the kernel, with no step taken.
+    :returns: the kernel, with no step taken.  What one of them surely writes before another reads
+        it, no call need pass.
     :raises InvalidArgumentError: where arguments or inames of one name differ.
     :raises IllegalTransformError: where the schedules do not fit each other, with a witness.
     """
@@ -171,7 +172,8 @@ def _joined(kernels: Sequence[Kernel], names: Sequence[Renaming], apart: bool) -
         slabs=slabs_named(tuple(row for k in parts for row in k.slabs), {}),
     )
     kernel = infer_known_types(kernel)
-    return replace(kernel, args=check_initialized(kernel))
+    shared = [a.name for a in kernel.args if sum(a.name in k.arg_by_name for k in parts) > 1]
+    return replace(kernel, args=check_initialized(kernel, shared))
 
 
 def _with_used_inames(kernel: Kernel) -> Kernel:

@@ -1,17 +1,17 @@
-"""Whether every cell of a temporary is written before it is read."""
+"""Whether every cell of a temporary, or of what no call passes, is written before it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 import islpy as isl
 
-from loopkit._arrays import Argument, ArrayArg
+from loopkit._arrays import Argument, ArrayArg, ConstantTable
 from loopkit._cached import cached_property
 from loopkit._errors import UninitializedReadError, caret_at
 from loopkit._expression import Access
-from loopkit._guarded import Guarded, guarded_reads
+from loopkit._guarded import Guarded, Guards, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
@@ -21,15 +21,15 @@ from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 
 
-def check_initialized(kernel: Kernel) -> tuple[Argument, ...]:
-    """Raise :class:`UninitializedReadError` where a temporary is read that nothing wrote.
+def check_initialized(kernel: Kernel, handed_on: Collection[str] = ()) -> tuple[Argument, ...]:
+    """Raise :class:`UninitializedReadError` where something is read that nothing wrote or passed.
 
     Returns the arguments with what is known of them: which are written, and
-    which may be read before they are.  The answer is exact for affine accesses
-    and conditions.  Where data decide what is accessed or whether a statement
-    runs, the read passes: the reference executor finds it.
+    which may be read before they are; for those ``handed_on`` that is asked exactly.
+    The answer is exact for affine accesses and conditions.  Where data decide what is
+    accessed or whether a statement runs, the read passes: the reference executor finds it.
     """
-    checker = Checker(kernel)
+    checker = Checker(kernel, handed_on)
     checker.check_temporaries()
     return tuple(checker.described(a) for a in kernel.args)
 
@@ -37,12 +37,13 @@ def check_initialized(kernel: Kernel) -> tuple[Argument, ...]:
 class Checker:
     """Compares what is read with what is written before, in the order of the tree."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, handed_on: Collection[str] = ()) -> None:
+        self.handed_on = handed_on
         self.kernel = expand_rules(kernel)
         self.order = ProgramOrder(self.kernel)
-        self.temporaries = kernel.temporary_by_name
+        self.unpassed = {*kernel.temporary_by_name, *filter(self._is_unpassed, kernel.arg_by_name)}
         self.reads = [(s, read) for s in self.kernel.statements for read in self._reads(s)]
-        self.reads_of = grouped((read[0], (s, read[:2])) for s, read in self.reads)
+        self.reads_of = grouped((read[0], (s, read[:2], read[2])) for s, read in self.reads)
 
     @cached_property
     def dataflow(self) -> Dataflow:
@@ -50,10 +51,10 @@ class Checker:
         return Dataflow(Model(self.kernel))
 
     def check_temporaries(self) -> None:
-        """Raise for the first read of a temporary that nothing wrote before."""
+        """Raise for the first read of what no call passes, and nothing wrote before."""
         for statement, (name, indices, guards) in self.reads:
             access = (name, indices)
-            if name not in self.temporaries or self._is_plainly_written(statement, access):
+            if name not in self.unpassed or self._is_plainly_written(statement, access):
                 continue
             bad = self.dataflow.unwritten(statement.id, access, guards)
             if bad is not None:
@@ -66,11 +67,29 @@ class Checker:
         written, is_input = argument.name in self.kernel.writers, argument.is_input
         if is_input is None:
             is_input = any(
-                not (written and self._is_plainly_written(statement, access))
-                for statement, access in self.reads_of.get(argument.name, ())
+                not (written and self._is_written(statement, access, guards))
+                for statement, access, guards in self.reads_of.get(argument.name, ())
             )
         is_output = written if argument.is_output is None else argument.is_output
         return replace(argument, is_input=is_input, is_output=is_output)
+
+    def _is_unpassed(self, name: str) -> bool:
+        argument = self.kernel.arg_by_name[name]
+        if not isinstance(argument, ArrayArg) or isinstance(argument, ConstantTable):
+            return False
+        return argument.is_input is False
+
+    def _is_written(self, reader: Statement, access: Access, guards: Guards) -> bool:
+        """Whether a cell has surely been written when it is read."""
+        if self._is_plainly_written(reader, access):
+            return True
+        model = self.dataflow.model if access[0] in self.handed_on else None
+        if model is None or not all(map(model.is_exact, self.kernel.writers[access[0]])):
+            return False
+        if any(map(model.is_beyond_sets, access[1])) or model.bounds_from_data(reader.id):
+            return False
+        known = all(model.condition(guard) is not None for guard in guards)
+        return known and self.dataflow.unwritten(reader.id, access, guards) is None
 
     def _reads(self, statement: Statement) -> Iterable[Guarded]:
         """The different reads of a statement, that of an update's target included.

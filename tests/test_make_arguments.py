@@ -123,6 +123,32 @@ def test_layouts() -> None:
         make_kernel(ONE, "c[i] = 1", default_order="K")
 
 
+def test_an_order_of_its_own() -> None:
+    data = [GlobalArg("a", order="F"), GlobalArg("b", order="C"), ...]
+    for default, of_c in (("C", None), ("F", (Nested(0), Nested(1)))):
+        kernel = make_kernel(TWO, "c[i, j] = a[i, j] + b[i, j]", data, default_order=default)
+        assert kernel.array("a").dim_tags == (Nested(0), Nested(1))
+        assert kernel.array("b").dim_tags is None and kernel.array("c").dim_tags == of_c
+    flat = make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }",
+        "c[i, j] = b[[8*i + j]]",
+        [GlobalArg("b", shape="n, 8", order="C"), ...],
+        default_order="F",
+    )
+    assert str(flat.statements[0].rhs) == "b[i, j]"
+
+
+def test_sizes_that_come_later_need_no_declaration() -> None:
+    text, data = "c[i, j] = a[i, j]", [GlobalArg("a, c", "float32", shape="n, m")]
+    domain = TWO.replace("0 <= j < n", "0 <= j < m")
+    with pytest.raises(UnknownNameError, match="no variable 'n'"):
+        make_kernel(domain, text, data)
+    kernel = make_kernel(domain, text, data, owe_bounds=True)
+    assert [a.name for a in kernel.args][:2] == ["a", "c"] and {"n", "m"} >= {*kernel.sizes}
+    with pytest.raises(UnknownNameError, match="no variable 'b'"):
+        make_kernel(domain, "c[i, j] = b[i, j]", data, owe_bounds=True)
+
+
 def test_temporaries() -> None:
     kernel = make_kernel(
         TWO,

@@ -126,7 +126,7 @@ def make_kernel(
     owe_bounds
         Leave the proof that accesses lie in their arrays to whatever makes code: ``assume`` and
         ``fix_parameters`` may still say that sizes are what they must be. Accesses that lie
-        outside for all sizes are refused all the same.
+        outside for all sizes are refused all the same. Sizes of domains need not be declared then.
 
     Returns
     -------
@@ -264,6 +264,7 @@ class Maker:
             self._position_of,
             default_order,
             default_offset,
+            owes_bounds,
         ).arguments()
         shapes = Shapes(
             expanded, inames, temporaries, [a.name for a in args if infer_arguments.is_integer(a)]

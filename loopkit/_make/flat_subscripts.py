@@ -111,7 +111,7 @@ class _Order:
         is_open = isinstance(data, ArrayArg) and not isinstance(data, ConstantTable)
         if data.dim_tags:
             axes.sort(key=lambda axis: data.dim_tags[axis].level)  # type: ignore[index, union-attr]
-        elif self.default_order == "C" or not is_open:
+        elif given.layouts.get(name, self.default_order) == "C" or not is_open:
             axes.reverse()
         return axes, [substitute(shape[axis], self.fixed) for axis in axes]
 

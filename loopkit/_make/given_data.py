@@ -113,15 +113,11 @@ def _dim_tags(
         tags = _strides(strides)
     elif "dim_tags" in given:
         tags = as_dim_tags(dim_tags)
-    elif not given or (isinstance(order, str) and order == "C"):
+    elif not given:
         return None
-    elif isinstance(order, str) and order == "F":
-        if shape is None:
-            raise InvalidArgumentError(
-                f"the order of '{name}' is 'F', but its number of axes is not known here",
-                instead="give its shape, or default_order='F' to make_kernel",
-            )
-        return column_major(len(shape))
+    elif isinstance(order, str) and order in _IN_ORDER:
+        is_known = order == "F" and shape is not None
+        return column_major(len(shape or ())) if is_known else _IN_ORDER[order]
     else:
         raise InvalidArgumentError(f"an order is 'C' or 'F', not {shown(order)}")
     if shape is not None and len(tags) != len(shape):
@@ -133,6 +129,8 @@ def _dim_tags(
 
 _BY_THE_CALL: Any = AUTO
 """In the place of dim tags: all strides are given by the call, however many axes there are."""
+_IN_ORDER: Mapping[str, Any] = {"C": "C", "F": "F"}
+"""In the place of dim tags: the last axis, or the first, varies fastest, however many there are."""
 
 
 def _strides(given: Any) -> tuple[_arrays.DimTag, ...]:
@@ -151,6 +149,10 @@ def as_stride(given: Any) -> _arrays.DimTag:
 
 def _is_auto(value: object) -> bool:
     return isinstance(value, str) and value.strip() == AUTO
+
+
+def _is_in_order(value: object) -> bool:
+    return isinstance(value, str) and value in _IN_ORDER
 
 
 def _is_nothing(value: object) -> bool:
@@ -273,7 +275,7 @@ def normal_argument(given: _arrays.Argument) -> _arrays.Argument:
     dtype = as_open_dtype(given.dtype)
     if isinstance(given, _arrays.ValueArg):
         return replace(given, dtype=dtype)
-    is_open = given.dim_tags is None or _is_auto(given.dim_tags)
+    is_open = given.dim_tags is None or _is_auto(given.dim_tags) or _is_in_order(given.dim_tags)
     tags = None if is_open else as_dim_tags(given.dim_tags)
     return replace(
         given,
@@ -347,7 +349,8 @@ class Given:
 
     ``order`` holds names and, at most once, None for "whatever else there is";
     ``unshaped`` the temporaries whose shape is to be inferred, ``of_the_call`` the arrays whose
-    shape is that of the caller's, ``strided`` those of which all strides are.
+    shape is that of the caller's, ``strided`` those of which all strides are.  ``layouts`` are
+    orders, ``"C"`` or ``"F"``, of the arrays that say one.
     """
 
     order: list[str | None] = field(default_factory=list)
@@ -356,6 +359,7 @@ class Given:
     unshaped: set[str] = field(default_factory=set)
     of_the_call: set[str] = field(default_factory=set)
     strided: set[str] = field(default_factory=set)
+    layouts: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -410,6 +414,8 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
                 result.of_the_call.add(name)
             if isinstance(item, _arrays.ArrayArg) and _is_auto(item.dim_tags):
                 result.strided.add(name)
+            if isinstance(item, _arrays.ArrayArg) and _is_in_order(item.dim_tags):
+                result.layouts[name] = str(item.dim_tags)
             result.arguments[name] = normal_argument(item)
         result.order.append(name)
     return result

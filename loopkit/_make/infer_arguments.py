@@ -92,7 +92,8 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
 class ArgumentMaker:
     """Makes the arguments of a kernel from what was declared and from how names are used.
 
-    ``known`` is what the assumptions say.
+    ``known`` is what the assumptions say.  With ``owes_sizes``, sizes need no declaration beside
+    those of other arguments: :func:`fix_parameters` may still make them numbers.
     """
 
     given: Given
@@ -104,6 +105,7 @@ class ArgumentMaker:
     position_of: Callable[[str], SourcePosition | None]
     default_order: str
     default_offset: Any
+    owes_sizes: bool = False
 
     def arguments(self) -> list[Argument]:
         """All arguments in their order, with types from ``dtypes``; shapes may be missing.
@@ -146,13 +148,14 @@ class ArgumentMaker:
         for argument in given.arguments.values():
             _check_use(argument, uses)
         missing = [n for n in used if n not in given.order and n not in self.temporaries]
-        if missing and not given.is_open:
+        needed = [n for n in missing if not (self.owes_sizes and n in sizes)]
+        if needed and not given.is_open:
             names = [n for n in given.order if n]
             raise UnknownNameError(
                 "variable",
-                missing[0],
+                needed[0],
                 [*names, *self.temporaries, *self.domains.inames],
-                position=self.position_of(missing[0]),
+                position=self.position_of(needed[0]),
                 asked=f"kernel_data declares {', '.join(names)}, "
                 "and has no '...' for what is to be inferred",
             )
@@ -178,7 +181,8 @@ class ArgumentMaker:
             return replace(argument, dtype=INT32) if is_open else argument
 
         inferred = sorted(missing, key=rank)
-        return [made(n) for name in given.order for n in (inferred if name is None else [name])]
+        order = given.order if given.is_open else (*given.order, None)
+        return [made(n) for name in order for n in (inferred if name is None else [name])]
 
     def _check_inferred(self, name: str, is_unexplained: bool, known: Sequence[str]) -> None:
         """Refuse a value that is a slip rather than an argument.
@@ -208,13 +212,16 @@ class ArgumentMaker:
         axes = self.uses.axes.get(argument.name, len(argument.shape or ()))
         if argument.name in self.given.strided:
             argument = replace(argument, dim_tags=(GivenStride(),) * axes or None)
-        elif argument.dim_tags is None and self.default_order == "F":
+        elif argument.dim_tags is None and self._order_of(argument.name) == "F":
             argument = replace(argument, dim_tags=column_major(axes))
         if isinstance(argument.offset, int) and argument.offset == 0:
             argument = replace(argument, offset=self.default_offset)
         if argument.shape is None and axes == 0:
             argument = replace(argument, shape=())
         return argument
+
+    def _order_of(self, name: str) -> str:
+        return self.given.layouts.get(name, self.default_order)
 
     def _check_assumptions(self, args: Sequence[Argument], used: Collection[str]) -> None:
         """Assumptions are about sizes: integer arguments that something else mentions, too."""

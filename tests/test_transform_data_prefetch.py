@@ -938,3 +938,66 @@ def test_threads_that_cancel_in_a_rule_do_not_share_a_copy():
     knl = knl.tag_inames("i_outer: g.0").add_prefetch("x", "i_inner_outer", default_tag=None)
     assert "private" in str(knl)
     assert knl.prove().ok
+
+
+# {{{ what stands outside
+
+
+def products():
+    knl = lk.make_kernel(
+        "{ [c, i, j, q]: 0 <= c < n and 0 <= i, j < 6 and 0 <= q < 7 }",
+        "a[c, i, j] = sum(q, w[c]*d[q, i]*d[q, j])",
+        dtypes={"a, w, d": "float64"},
+        assumptions="n >= 1",
+        name="products",
+    )
+    return knl.tag_inames("c: g.0, i: l.0")
+
+
+@pytest.mark.host
+def test_loops_that_are_not_outer_are_swept():
+    knl = products()
+    with pytest.raises(IllegalTransformError, match="not a constant apart"):
+        knl.add_prefetch("d", "q, i")
+    whole = knl.add_prefetch("d", "q, i", fetch_outer_inames="c")
+    assert whole.temporary_by_name["d_s"].shape == (7, 6)
+    assert whole == knl.add_prefetch("d", "q, i, j", fetch_outer_inames="c")
+    assert whole.prove().ok
+    rng = np.random.default_rng(0)
+    w, d = rng.uniform(size=3), rng.uniform(size=(7, 6))
+    found = whole.executor("host")(w=w, d=d)
+    assert np.allclose(found, np.einsum("c,qi,qj->cij", w, d, d))
+
+
+@pytest.mark.host
+def test_threads_that_are_not_outer_share_a_copy():
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        """
+        for i
+            <> own = x[i]
+            y[i] = sum(j, own*x[j])
+        end
+        """,
+        dtypes={"x, y": "float64"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").split_iname("j", 32)
+    asked = {"sweep_inames": "j_inner", "dim_arg_names": "f", "default_tag": None}
+    # The subscript is of the text, and of an iname that the first reader has not.
+    own = knl.add_prefetch("x[j]", **asked)
+    assert space_of(own, own.temporaries[-1]) is AddressSpace.PRIVATE
+    shared = knl.add_prefetch("x[j]", **asked, fetch_outer_inames="i_outer, j_outer")
+    assert space_of(shared, shared.temporaries[-1]) is AddressSpace.LOCAL
+    assert text_of(shared, "fetch_x") == "x_s[f] = x[32*j_outer + f]"
+    fast = shared.tag_inames("f: l.0")
+    x = np.random.default_rng(0).uniform(size=70)
+    for one in (own, shared, fast):
+        assert one.prove().ok
+        assert np.allclose(one.executor("host")(x=x), x * x.sum())
+    # What depends on a thread is a copy of each thread's.
+    each = knl.add_prefetch("x[i]", default_tag=None, fetch_outer_inames="i_outer")
+    assert space_of(each, each.temporaries[-1]) is AddressSpace.PRIVATE
+
+
+# }}}

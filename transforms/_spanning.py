@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pymbolic.primitives as prim
 
+from loopkit._arguments import names_in
 from loopkit._check.instance_maps import lineage_of
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
-from loopkit._expression import substitute, to_text
+from loopkit._expression import substitute, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit.transforms import _staging
+from loopkit.transforms._common import is_parallel
 
 Indices = tuple[Expression, ...]
 Given = Sequence[tuple[Expression | slice, ...]]
 """Subscripts as :func:`loopkit._arguments.subscripts` gives them."""
+
+
+def also_swept(
+    kernel: Kernel, uses: Sequence[Use], swept: tuple[str, ...], outer: str | Iterable[str] | None
+) -> tuple[str, ...]:
+    """What is swept where the caller says which loops are outside: all others that uses move in."""
+    if outer is None:
+        return swept
+    moving = {n for use in uses for index in use.indices for n in variable_names(index)}
+    moving -= {*swept, *names_in(outer)}
+    return (*swept, *(i for i in kernel.all_inames if i in moving and not is_parallel(kernel, i)))
 
 
 def footprint(
@@ -37,7 +50,7 @@ def footprint(
             "footprint_subscripts: a list of none spans nothing",
             instead="leave it out, or name a subscript, as in footprint_subscripts='i, j'",
         )
-    first, rank = found[0].statement, len(found[0].indices)
+    rank = len(found[0].indices)
     spanning: list[Indices] = []
     more: dict[str, Range] = {}
     for indices in in_inames(kernel, found, subscripts) or ():
@@ -56,7 +69,11 @@ def footprint(
                 index = prim.Variable(runs)
             cells.append(index)
         spanning.append(tuple(cells))
-    uses = _staging.uses_of(kernel, first, name, [(i, ()) for i in spanning])
+    uses = [
+        use
+        for cells in spanning
+        for use in _staging.uses_of(kernel, _of(kernel, found, cells), name, [(cells, ())])
+    ]
     box = _staging.find_box(kernel, uses, swept, what, more)
     ranges = iname_ranges(kernel, swept)
     inside = [use for use in found if is_inside(use, box, ranges)]
@@ -69,11 +86,20 @@ def footprint(
     return box, inside
 
 
+def _of(kernel: Kernel, found: Sequence[Use], cells: Indices) -> Statement:
+    """The first statement that has the inames of some cells; the first of all if none has."""
+    names = {name for cell in cells for name in variable_names(cell)} & kernel.home_domain.keys()
+    of_them = (use.statement for use in found if names <= use.statement.inames)
+    return next(of_them, found[0].statement)
+
+
 def in_inames(kernel: Kernel, found: Sequence[Use], subscripts: Given | None) -> Given | None:
     """Subscripts over the inames that uses have: those of the text may have been split."""
     if subscripts is None or not found:
         return subscripts
-    split = _split_inames(kernel, found[0].statement)
+    split: dict[str, Expression] = {}
+    for use in found:
+        split = {**_split_inames(kernel, use.statement), **split}
 
     def now(index: Expression | slice) -> Expression | slice:
         if not isinstance(index, slice):

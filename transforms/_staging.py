@@ -31,7 +31,7 @@ from loopkit._simplify import simplify_indices
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Entry, Path, build, entries_of
 from loopkit.transforms._chosen import check_ranges, with_ranges
-from loopkit.transforms._common import map_reads, with_statements
+from loopkit.transforms._common import is_parallel, map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
 from loopkit.transforms._rule_uses import replaced_within_rules
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
@@ -46,15 +46,34 @@ def choose_space(
     given: AddressSpace | str | None,
     swept: Collection[str],
     tags: Collection[Tag | None],
+    outer: str | Iterable[str] | None = None,
+    uses: Iterable[Use] = (),
 ) -> AddressSpace:
-    """Shared memory where threads fill the copy together, else private memory."""
+    """Shared memory where threads fill the copy together, else private memory.
+
+    They do, too, where the caller says which axes are ``outer``, and those of threads are not among
+    them, nor in the ``uses``.
+    """
     space = parse_address_space(given)
     if space is not AddressSpace.AUTO:
         return space
     together = any(is_thread_iname(kernel, i) for i in swept)
+    outside = frozenset(names_in(outer or ()))
+    if any(is_parallel(kernel, iname) for iname in outside):
+        together = together or _have_threads(kernel, uses, outside.union(swept))
     if together or any(isinstance(tag, (LocalAuto, LocalAxis)) for tag in tags):
         return AddressSpace.LOCAL
     return AddressSpace.PRIVATE
+
+
+def _have_threads(kernel: Kernel, uses: Iterable[Use], apart: Collection[str]) -> bool:
+    """Whether threads share what ``uses`` touch: they run apart, and move none of them."""
+    users, moving = set[str](), set[str]()
+    for use in uses:
+        users |= use.statement.inames
+        moving |= {name for index in use.indices for name in variable_names(index)}
+    threads = {iname for iname in users.difference(apart) if is_thread_iname(kernel, iname)}
+    return bool(threads) and threads.isdisjoint(moving)
 
 
 def axis_tags(

@@ -34,7 +34,7 @@ from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_arguments import with_free_inames, without_data
 from loopkit.transforms._rule_results import made_anew, names_of_bounds, taken_apart
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._spanning import Given, footprint, in_inames
+from loopkit.transforms._spanning import Given, also_swept, footprint, in_inames
 from loopkit.transforms._staging import Indices, Staging, element
 from loopkit.transforms._tagged import uses_of_rule
 from loopkit.transforms._transfer_loops import reused_axes
@@ -93,8 +93,8 @@ def precompute(
     exist: these run over the values if they are as long, with their tags; where their loop stands
     right in front, the statement is in it.
     ``storage_axis_to_tag`` gives tags for single axes, ``precompute_outer_inames``
-    the loops it is to be inside of, ``compute_insn_id`` its id.  ``dtype`` is
-    inferred if not given.
+    the loops it is to be inside of, all others being swept, ``compute_insn_id`` its id.
+    ``dtype`` is inferred if not given.
 
     ``subst_use`` is the rule's name, or one or more invocations of it, ``"f(i, 0:8)"``: these
     span the footprint, as ``footprint_subscripts`` do for :func:`add_prefetch`, and uses outside
@@ -149,6 +149,8 @@ def precompute(
             instead=instead,
         )
     users = {use.statement.id: use.statement for use in uses}
+    if spanning is None:
+        swept = also_swept(kernel, uses, swept, precompute_outer_inames)
     order = moved_out(kernel, users.values(), swept, precompute_outer_inames)
     if order.kernel is not kernel:
         kernel = order.kernel
@@ -170,7 +172,14 @@ def precompute(
             )
     tags |= {axis: kernel.iname_tags.get(iname) for axis, iname in reused.items()}
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
-    space = _staging.choose_space(kernel, temporary_address_space, swept, list(moving.values()))
+    space = _staging.choose_space(
+        kernel,
+        temporary_address_space,
+        swept,
+        list(moving.values()),
+        precompute_outer_inames,
+        uses,
+    )
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, temporary_name, f"{rule.name}_{suffix}")
     statement = new_name(kernel, compute_insn_id, f"compute_{rule.name}", [copy])

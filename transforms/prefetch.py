@@ -18,7 +18,7 @@ from loopkit.transforms import _staging
 from loopkit.transforms._common import inames_in, new_name, then
 from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._spanning import Given, footprint
+from loopkit.transforms._spanning import Given, also_swept, footprint
 from loopkit.transforms._staging import Staging, element
 from loopkit.transforms._tagged import Selected, uses_of_array
 
@@ -65,8 +65,8 @@ def add_prefetch(
     assertions (``assume_within``) leave of the axis.
 
     The fetch stands inside the loops that the footprint depends on, and no
-    deeper.  ``fetch_outer_inames`` puts it inside further loops; of these, such as stand inside
-    of swept ones move out first.
+    deeper.  ``fetch_outer_inames`` puts it inside further loops, and no others: of these, such as
+    stand inside of swept ones move out first; other loops that the footprint depends on are swept.
 
     ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
     of the block, neighbouring threads along the array's fastest axis, once it is known
@@ -74,7 +74,8 @@ def add_prefetch(
     named ``dim_arg_names``.
 
     The copy is in shared memory where threads fill it or read it together
-    (``default_tag`` or a swept iname is a thread axis), else in private memory,
+    (``default_tag`` or a swept iname is a thread axis; ``fetch_outer_inames`` names axes, and those
+    of threads not), else in private memory,
     unless ``temporary_address_space`` says which.  Where it does not, later tags count, too:
     a copy that threads come to fill or read together moves to shared memory.  Private
     memory is filled by its own thread: ``"l.auto"`` then means ``None``.
@@ -110,6 +111,8 @@ def add_prefetch(
     if not found:
         raise _nothing_to_replace(before, chosen, within)
     users = {use.statement.id: use.statement for use in found}
+    if spanning is None:
+        swept = also_swept(kernel, found, swept, fetch_outer_inames)
     order = moved_out(kernel, users.values(), swept, fetch_outer_inames)
     if order.kernel is not kernel:
         kernel = order.kernel
@@ -118,7 +121,9 @@ def add_prefetch(
         found = [use for s in moved for use in _staging.reads_of(expanded, s, var_name)]
     what = f"the prefetch of '{given}'"
     box, uses = footprint(expanded, found, swept, spanning, var_name, what)
-    space = _staging.choose_space(kernel, temporary_address_space, swept, [tag])
+    space = _staging.choose_space(
+        kernel, temporary_address_space, swept, [tag], fetch_outer_inames, uses
+    )
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, temporary_name, f"{var_name}_{suffix}")
     statement = new_name(kernel, prefetch_insn_id, f"fetch_{var_name}", [copy])

@@ -134,6 +134,8 @@ DEEPEST = 50
 """How deep conditions nest."""
 
 _GLOB = r"[A-Za-z_]\w*\s*:\s*[\w*?\[\]!.$-]+"
+_RULES = "'{}' stands for rules that use rules, and conditions are on statements"
+_TAGS = "uses of a rule are told apart by tags, as in f$one(i)"
 _EXAMPLE = "conditions look like 'id:w* and (writes:acc or not tag:input)'"
 
 
@@ -170,6 +172,8 @@ class _MatchParser(Words):
                 self.fail(self.at, "')' is missing")
             return inner
         at, word = self.at, self.words[self.at]
+        if word in ("...", ">"):
+            self.fail(at, _RULES.format(word), instead=_TAGS)
         if not re.fullmatch(_GLOB, word):
             why = f"'{word}' is no condition" if word else "a condition is missing here"
             self.fail(at, why, instead=_EXAMPLE)
@@ -183,6 +187,8 @@ class _MatchParser(Words):
 
     def fail_at_leftover(self) -> NoReturn:
         word = self.words[self.at]
+        if word == ">":
+            self.fail(self.at, _RULES.format(word), instead=_TAGS)
         self.fail(self.at, f"'{word}' cannot stand here: 'and' or 'or' is missing")
 
 

@@ -43,7 +43,7 @@ def made(function: str, **more: Any) -> lk.Kernel:
     return result
 
 
-DATA = ("ArrayArg", "GlobalArg", "TemporaryVariable")
+DATA = ("ArrayArg", "GlobalArg", "TemporaryVariable", "ValueArg")
 STATISTICS = ("get_mem_access_map", "get_op_map", "get_synchronization_map")
 
 
@@ -77,9 +77,10 @@ def test_ignored_arguments_of_statistics(function: str) -> None:
 
 def test_what_is_ignored() -> None:
     assert {f: sorted(arguments) for f, arguments in IGNORED.items()} == {
-        "ArrayArg": ["for_atomic"],
-        "GlobalArg": ["for_atomic"],
-        "TemporaryVariable": ["for_atomic"],
+        "ArrayArg": ["alignment", "for_atomic", "target"],
+        "GlobalArg": ["alignment", "for_atomic", "target"],
+        "TemporaryVariable": ["alignment", "for_atomic", "target"],
+        "ValueArg": ["approximately", "target"],
         "add_and_infer_dtypes": ["expect_completion"],
         "add_barrier": ["mem_kind"],
         "add_prefetch": ["rule_name"],
@@ -125,7 +126,10 @@ def test_older_names_do_the_same_and_are_recorded_by_the_newer() -> None:
     assert scoped == staged.set_temporary_address_space("t", "private")
     assert [s.transform for s in scoped.history] == ["set_temporary_address_space"]
     assert lk.generate_code_v2(knl).device_code() == knl.cuda()
-    assert knl.statements[0].within_inames == knl.statements[0].inames  # type: ignore[attr-defined]
+    first: Any = knl.statements[0]
+    assert first.within_inames == first.inames and first.assignee_var_names() == ("c",)
+    assert (first.assignee, first.expression) == (first.lhs, first.rhs)
+    assert first.dependency_names() == {"a", "c", "i", "j"}
 
 
 def test_all_names_are_here() -> None:

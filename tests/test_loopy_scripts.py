@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pymbolic import parse
 
 import loopkit as lk
 import loopkit.loopy as lp
+from loopkit.loopy import match
+from loopkit.loopy._gone import GONE
 from loopkit.loopy._same import NAMES, UNCHANGED
 from loopkit.loopy._unit import OPTIONS
+from loopkit.loopy.kernel.data import GroupInameTag, LocalInameTag
+from loopkit.loopy.target.c import CTarget, ExecutableCTarget
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
 
@@ -65,6 +71,7 @@ def test_calls(capsys: pytest.CaptureFixture[str]) -> None:
     assert options == knl and [*options(None, x=x)[1]] == ["y"]
     assert "twice(" in capsys.readouterr().out
     assert [*lp.split_iname(options, "i", 4)(None, x=x)[1]] == ["y"]
+    assert [*options.split_iname("i", 4)(None, x=x)[1]] == ["y"]
     capsys.readouterr()
     _, (y,) = lp.set_options(options, write_code=False, return_dict=False)(None, x=x)
     assert np.array_equal(y, 2 * x) and not capsys.readouterr().out
@@ -127,3 +134,143 @@ def test_functions_of_its_own() -> None:
         lp.find_one_rule_matching(ruled, "?")
     with pytest.raises(lk.InvalidArgumentError, match="'l' or 'g'"):
         lp.find_unused_axis_tag(knl, "x")
+
+
+def test_names_that_there_are_not() -> None:
+    for name, instead in GONE.items():
+        assert not hasattr(lp, name) and not hasattr(lk, name)
+        with pytest.raises(lk.LoopkitError) as caught:
+            getattr(lp, name)
+        assert name in str(caught.value) and instead in str(caught.value)
+    with pytest.raises(lk.InvalidArgumentError, match=r"no preambles\n.*register_callable"):
+        unit(preambles=[("00_two", "#define TWO 2")])
+    assert unit(preambles=[], index_dtype=np.int64) == unit()
+
+
+def test_instructions_are_lines() -> None:
+    assert lp.Assignment("y[i]", "x[i]") == "y[i] = x[i]"
+    more = lp.Assignment(
+        *("t", "2*x[i]"),
+        id="a",
+        depends_on=frozenset("cb"),
+        within_inames="i, j",
+        predicates=["i > 2"],
+        tags=["near"],
+        temp_var_type=lp.Optional(np.float32),
+        priority=10,
+        atomicity=("update",),
+    )
+    options = "{id=a, dep=b:c, inames=+i:j, if=i > 2, tags=near, atomic}"
+    assert more == f"<float32> t = 2*x[i] {options}"
+    for given in (lp.Optional(None), lp.auto):
+        assert lp.Assignment("t", "1", temp_var_type=given) == "<> t = 1"
+    assert lp.Assignment("t", "1", temp_var_type=lp.Optional()) == "t = 1"
+    two = lp.CallInstruction(["v", "w[i]"], "f(i)", temp_var_types=[lp.auto, None])
+    assert two == "<> v, w[i] = f(i)"
+    assert lp.BarrierInstruction(synchronization_kind="local") == "... lbarrier"
+    assert lp.NoOpInstruction(id="here") == "... nop {id=here}"
+    rule = lp.SubstitutionRule("f", ("v",), parse("2*v"))
+    assert lp.make_kernel("{ [i]: 0 <= i < n }", [rule, "y[i] = f(i)"]).substitutions.keys() == {
+        "f"
+    }
+    cast = lp.TypeCast(np.float32, lp.Reduction("sum", "j, k", parse("a[j, k]")))
+    assert str(cast) == "float32(reduce(sum, (j, k), a[j, k]))"
+    for wrong in (
+        lambda: lp.Assignment("t", "1", prioriti=3),
+        lambda: lp.CallInstruction("v, w", "f(i)", temp_var_types=[None, None]),
+        lambda: lp.BarrierInstruction(synchronization_kind="warp"),
+        lambda: lp.Optional().value,
+    ):
+        with pytest.raises(lk.InvalidArgumentError):
+            wrong()
+
+
+def test_instructions_with_inames_of_their_own() -> None:
+    text = """
+        <> t[i] = x[i]         {dup=i, id=fill}
+        y[i, j, k] = t[i] + w[j, k]  {dup=j->jj:k->kk, if=i > 2}
+        z[i, j, k] = y[i, j, k]
+    """
+    knl = lp.make_kernel("{ [i, j, k]: 0 <= i, j, k < 9 }", text)
+    assert knl.id_to_insn["fill"].inames == {"i_0"}
+    others = [s.inames for s in knl.instructions if s.written in "yz"]
+    assert others == [{"i", "jj", "kk"}, {"i", "j", "k"}]
+
+
+def test_conditions_are_objects() -> None:
+    knl = lp.make_kernel("{ [i]: 0 <= i < n }", "<> t = x[i] {id=a, tags=in}\ny[i] = t {id=b}")
+    for condition, ids in (
+        (match.Id("a"), "a"),
+        (match.Not(match.Reads("x")), "b"),
+        (match.Or((match.Tagged("in"), match.Writes("y"))), "ab"),
+        (match.And((match.Iname("i"), match.Id("b"))), "b"),
+        (match.All(), "ab"),
+        (match.InKernel("*"), "ab"),
+        (match.parse_match("id:a or writes:y"), "ab"),
+    ):
+        assert [s.id for s in lp.find_instructions(knl, condition)] == [*ids]
+
+
+def test_a_reduction_is_part_of_its_instruction() -> None:
+    knl = lp.make_kernel(
+        "{ [i, j, k]: 0 <= i, j, k < 8 }",
+        "y[i] = sum(j, x[j]*max(k, a[j, k])) {id=s}\nz[i] = x[i] {id=t}",
+    )
+    knl = lp.add_dtypes(knl, {"x, a": np.float64})
+    staged = lp.add_prefetch(knl, "a", "j, k", within="id:s")
+    assert staged == knl.add_prefetch("a", "j, k", within=match.Id("s"))
+    assert (8, 8) in {t.shape for t in staged.temporary_variables.values()}
+    parts = ("s_init", "s_update", "s_init_0", "s_update_0")
+    assert set(parts) < set(knl.id_to_insn)
+    with pytest.raises(lk.IllegalTransformError, match="replace nothing"):
+        lp.add_prefetch(knl, "a", "j, k", within="id:t")
+
+
+def test_steps_that_are_taken_already() -> None:
+    knl = lp.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }", "y[i] = sum(j, x[j]) {id=a}\nz[i] = y[i] {id=b, dep=a}"
+    )
+    assert lp.realize_reduction(knl, unknown_types_ok=True) == knl
+    assert lp.remove_unused_inames(knl) == knl == lp.infer_unknown_types(knl)
+    assert lp.add_dependency(knl, "id:b", "id:a") == knl
+    typed = lp.infer_unknown_types(lp.add_dtypes(knl, {"x": np.float32}), expect_completion=True)
+    assert typed.arg_dict["z"].dtype == np.float32
+    with pytest.raises(lk.TypeInferenceError):
+        mixed = lp.make_kernel("{ [i]: 0 <= i < n }", "y[i] = x[i] + w[i]")
+        lp.infer_unknown_types(lp.add_dtypes(mixed, {"x": np.float32}), expect_completion=True)
+
+
+def test_what_kernels_say_of_themselves() -> None:
+    knl = lp.make_kernel(
+        "{ [i, j]: 0 <= i < n and 2 <= j < 16 }",
+        "f(v) := 2*v\n<> t = f(x[i, j]) {id=a}\ny[i, j] = t {id=b}",
+    )
+    top = lp.tag_inames(knl, "i: g.0").default_entrypoint
+    assert top.name == "loopy_kernel" and set(top.callables_table) == {"loopy_kernel"}
+    assert top.get_constant_iname_length("j") == 14
+    with pytest.raises(lk.InvalidArgumentError, match="sizes say"):
+        top.get_constant_iname_length("i")
+    assert top.iname_tags("i") == {GroupInameTag(0)} and not top.iname_tags("j")
+    assert not top.iname_tags_of_type("i", LocalInameTag)
+    assert top.reader_map() == {"x": {"a"}, "t": {"b"}}
+    assert top.get_read_variables() == {"x", "t"} and top.get_written_variables() == {"t", "y"}
+    assert top.all_variable_names() == {"x", "y", "t", "n"} and top.substitutions["f"].arguments
+    fresh = top.get_var_name_generator()
+    assert len({fresh("t"), fresh("t"), fresh("t"), "t"}) == 4
+    assert top.stringify() == str(top) and top.insn_inames(top.instructions[0]) == {"i", "j"}
+
+
+def test_targets_and_options() -> None:
+    assert issubclass(ExecutableCTarget, CTarget) and issubclass(lp.CTarget, lp.target.TargetBase)
+    for module, name in (
+        ("cuda", "CudaTarget"),
+        ("opencl", "OpenCLTarget"),
+        ("pyopencl", "PyOpenCLTarget"),
+        ("ispc", "ISPCTarget"),
+    ):
+        found = import_module(f"loopkit.loopy.target.{module}")
+        assert getattr(found, name) is getattr(lp, name)
+    assert unit(options=lp.Options(return_dict=True)).options == (("return_dict", True),)
+    assert unit(options=lp.Options(fast_math=True)).kernel.options.fast_math
+    assert lp.kernel.LoopKernel is lp.LoopKernel and lp.NumpyType(np.int32) == np.int32
+    assert lp.kernel.instruction.Assignment is lp.Assignment

@@ -100,3 +100,9 @@ def test_nothing_matches(kernel: Kernel) -> None:
     assert caught.value.instead == "statements that exist: load, write_c, write_d"
     with pytest.raises(InvalidArgumentError):
         matching(kernel, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["... > id:h", "id:h > id:g"])
+def test_rules_within_rules_are_not_matched(text: str) -> None:
+    with pytest.raises(ParseError, match="tags"):
+        parse_match(text)

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_OF_ARRAYS = {
+    "alignment": "arrays bring their address",
+    "for_atomic": "an array is updated atomically where an instruction says so",
+    "target": "there is one target",
+}
+
 IGNORED: Mapping[str, Mapping[str, str]] = {
     "make_kernel": {
         "lang_version": "there is one version of the language",
         "seq_dependencies": "the order is that of the text in any case",
     },
-    "GlobalArg": {"for_atomic": "an array is updated atomically where an instruction says so"},
-    "ArrayArg": {"for_atomic": "an array is updated atomically where an instruction says so"},
-    "TemporaryVariable": {"for_atomic": "it is updated atomically where an instruction says so"},
+    "GlobalArg": _OF_ARRAYS,
+    "ArrayArg": _OF_ARRAYS,
+    "TemporaryVariable": _OF_ARRAYS,
+    "ValueArg": {
+        "approximately": "costs are asked at sizes",
+        "target": "there is one target",
+    },
     "add_and_infer_dtypes": {"expect_completion": "a type that does not follow is an error"},
     "add_barrier": {"mem_kind": "a barrier for all blocks is one for all memory"},
     "add_prefetch": {"rule_name": "fetching needs no rule"},

@@ -54,9 +54,22 @@ def generate_code_v2(kernel: Kernel) -> GeneratedCode:
     return GeneratedCode(kernel)
 
 
-def _inames_around(statement: Statement) -> frozenset[str]:
-    """Loopy's name for ``inames``."""
-    return statement.inames
+def _assignee_names(statement: Statement) -> tuple[str, ...]:
+    """The name of what is written, as a tuple."""
+    return (statement.written,)
 
 
-Statement.within_inames = property(_inames_around)  # type: ignore[attr-defined]
+def _dependency_names(statement: Statement) -> frozenset[str]:
+    """All names that occur."""
+    return statement.names
+
+
+# Loopy's names for what a statement holds.
+for _name, _look in {
+    "assignee": lambda statement: statement.lhs,
+    "expression": lambda statement: statement.rhs,
+    "within_inames": lambda statement: statement.inames,
+}.items():
+    setattr(Statement, _name, property(_look))
+Statement.assignee_var_names = _assignee_names  # type: ignore[attr-defined]
+Statement.dependency_names = _dependency_names  # type: ignore[attr-defined]

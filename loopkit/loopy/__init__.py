@@ -13,8 +13,10 @@ from typing import Any
 import loopkit
 from loopkit._errors import LoopkitError as LoopyError
 from loopkit._errors import LoopkitWarning as LoopyWarning
+from loopkit.loopy import kernel, match, options, symbolic, target, types, version
 from loopkit.loopy._functions import (
     CacheMode,
+    add_dependency,
     auto_test_vs_ref,
     clear_in_mem_caches,
     find_instructions,
@@ -28,25 +30,40 @@ from loopkit.loopy._functions import (
     get_dot_dependency_graph,
     get_iname_duplication_options,
     has_schedulable_iname_nesting,
+    infer_unknown_types,
     make_copy_kernel,
     make_einsum,
     make_kernel,
+    realize_reduction,
+    remove_unused_inames,
     set_caching_enabled,
     set_options,
     split_arg_axis,
     split_array_axis,
     t_unit_to_python,
 )
+from loopkit.loopy._gone import not_there
+from loopkit.loopy._instructions import (
+    Assignment,
+    BarrierInstruction,
+    CallInstruction,
+    NoOpInstruction,
+    Optional,
+)
 from loopkit.loopy._same import NAMES, UNCHANGED, unchanged
-from loopkit.loopy._targets import (
+from loopkit.loopy._unit import TranslationUnit, wrapped
+from loopkit.loopy.options import Options
+from loopkit.loopy.symbolic import Reduction, TypeCast
+from loopkit.loopy.target import (
     CTarget,
     CudaTarget,
     ExecutableCTarget,
     ISPCTarget,
     OpenCLTarget,
     PyOpenCLTarget,
+    TargetBase,
 )
-from loopkit.loopy._unit import TranslationUnit, wrapped
+from loopkit.loopy.types import NumpyType, to_loopy_type
 from loopkit.loopy.version import MOST_RECENT_LANGUAGE_VERSION, VERSION
 
 LoopKernel = TranslationUnit
@@ -59,7 +76,7 @@ def __getattr__(name: str) -> Any:
     """loopkit's own name, or the one that it has for Loopy's; functions take and return units."""
     wanted = NAMES.get(name, name)
     if wanted.startswith("_") or wanted not in loopkit.__all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        raise not_there(__name__, name)
     found = getattr(loopkit, wanted)
     made = wrapped(found) if callable(found) and not isinstance(found, type) else found
     globals()[name] = made
@@ -73,17 +90,28 @@ def __dir__() -> list[str]:
 __all__ = [  # noqa: PLE0604 - what changes nothing has its own table
     "MOST_RECENT_LANGUAGE_VERSION",
     "VERSION",
+    "Assignment",
+    "BarrierInstruction",
     "CTarget",
     "CacheMode",
+    "CallInstruction",
     "CudaTarget",
     "ExecutableCTarget",
     "ISPCTarget",
     "LoopKernel",
     "LoopyError",
     "LoopyWarning",
+    "NoOpInstruction",
+    "NumpyType",
     "OpenCLTarget",
+    "Optional",
+    "Options",
     "PyOpenCLTarget",
+    "Reduction",
+    "TargetBase",
     "TranslationUnit",
+    "TypeCast",
+    "add_dependency",
     "auto_test_vs_ref",
     "clear_in_mem_caches",
     "find_instructions",
@@ -97,13 +125,24 @@ __all__ = [  # noqa: PLE0604 - what changes nothing has its own table
     "get_dot_dependency_graph",
     "get_iname_duplication_options",
     "has_schedulable_iname_nesting",
+    "infer_unknown_types",
+    "kernel",
     "make_copy_kernel",
     "make_einsum",
     "make_kernel",
+    "match",
+    "options",
+    "realize_reduction",
+    "remove_unused_inames",
     "set_caching_enabled",
     "set_options",
     "split_arg_axis",
     "split_array_axis",
+    "symbolic",
     "t_unit_to_python",
+    "target",
+    "to_loopy_type",
+    "types",
+    "version",
     *UNCHANGED,
 ]

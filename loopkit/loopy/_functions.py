@@ -9,15 +9,22 @@ from types import TracebackType
 from typing import Any
 
 import loopkit
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, TypeInferenceError
 from loopkit._kernel import Kernel, Statement
-from loopkit._match import matching
+from loopkit._match import Match, matching
 from loopkit._spelling import shown
 from loopkit._tags import GroupAxis, LocalAxis, Tag
+from loopkit.loopy._gone import GONE
+from loopkit.loopy._instructions import lines_of, without_duplicates
 from loopkit.loopy._unit import OPTIONS, TranslationUnit, unwrapped, with_options
 
-UNUSED = ("target", "silenced_warnings", "flags", "lang_version", "seq_dependencies")
+UNUSED = (
+    *("flags", "index_dtype", "lang_version", "seq_dependencies", "silenced_warnings", "tags"),
+    "target",
+)
 """Arguments of :func:`make_kernel` that change nothing."""
+FUNCTIONS = ("preambles", "preamble_generators", "symbol_manglers", "function_manglers")
+"""Arguments of :func:`make_kernel` that say what functions in C there are."""
 
 
 def _unit_of(value: Any) -> TranslationUnit:
@@ -44,7 +51,14 @@ def make_kernel(
     if loopys is None:
         kwargs["options"] = options
     kwargs.setdefault("owe_bounds", True)
+    kwargs.setdefault("name", "loopy_kernel")
+    instructions, duplicates = without_duplicates(lines_of(instructions))
+    for name in FUNCTIONS:
+        if kwargs.pop(name, None):
+            raise InvalidArgumentError(f"make_kernel takes no {name}", instead=GONE["PreambleInfo"])
     unit = TranslationUnit(loopkit.make_kernel(domains, instructions, kernel_data, **kwargs))
+    for id_, inames, names in duplicates:
+        unit = unit.duplicate_inames(inames, within=f"id:{id_}", new_inames=names)
     return with_options(unit, loopys or {})
 
 
@@ -122,7 +136,58 @@ def auto_test_vs_ref(ref_knl: TranslationUnit, *args: Any, **kwargs: Any) -> Any
     return loopkit.auto_test_vs_ref(unwrapped(ref_knl), unwrapped(tested), **named)
 
 
-def find_instructions(kernel: TranslationUnit, insn_match: str) -> list[Statement]:
+def realize_reduction(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> TranslationUnit:
+    """:func:`loopkit.realize_reduction`, where something is asked of it.
+
+    Reductions are loops from the start, so that without ``force_scan``, or ``by``, there is
+    nothing to do.
+    """
+    unit = _unit_of(kernel)
+    given = {n: v for n, v in kwargs.items() if n not in ("unknown_types_ok", "automagic_scans_ok")}
+    if not (given.get("force_scan") or given.get("by")):
+        return unit
+    return unit.with_kernel(loopkit.realize_reduction(unit.kernel, *args, **given))
+
+
+def remove_unused_inames(kernel: TranslationUnit, *args: Any) -> TranslationUnit:
+    """:func:`loopkit.remove_unused_inames`; the kernel as it is where all inames are used."""
+    unit = _unit_of(kernel)
+    used = frozenset[str]().union(*(s.inames for s in unit.kernel.statements))
+    if not args and used.issuperset(unit.kernel.all_inames):
+        return unit
+    return unit.with_kernel(loopkit.remove_unused_inames(unit.kernel, *args))
+
+
+def add_dependency(
+    kernel: TranslationUnit, insn_match: str | Match, depends_on: str | Match
+) -> TranslationUnit:
+    """:func:`loopkit.add_dependency`; the kernel as it is where all is so already."""
+    unit = _unit_of(kernel)
+    later, earlier = (find_instructions(unit, match) for match in (insn_match, depends_on))
+    ids = {s.id for s in earlier}
+    if all(ids <= s.depends_on for s in later):
+        return unit
+    return unit.with_kernel(loopkit.add_dependency(unit.kernel, insn_match, depends_on))
+
+
+def infer_unknown_types(
+    kernel: TranslationUnit, expect_completion: bool = False
+) -> TranslationUnit:
+    """The kernel with all types that follow; others are an error with ``expect_completion``."""
+    unit = _unit_of(kernel)
+    data = (*unit.kernel.args, *unit.kernel.temporaries)
+    known = {d.name: d.dtype for d in data if d.dtype is not None}
+    if len(known) in (0, len(data)):
+        return unit
+    try:
+        return unit.with_kernel(loopkit.add_and_infer_dtypes(unit.kernel, known))
+    except TypeInferenceError:
+        if expect_completion:
+            raise
+        return unit
+
+
+def find_instructions(kernel: TranslationUnit, insn_match: str | Match) -> list[Statement]:
     """The statements that match."""
     inner = _unit_of(kernel).kernel
     ids = matching(inner, insn_match)

@@ -27,7 +27,6 @@ UNCHANGED: Mapping[str, str] = {
     "get_one_linearized_kernel": "the loop tree is part of the kernel",
     "get_one_scheduled_kernel": "the loop tree is part of the kernel",
     "infer_arg_descr": "a kernel is whole from the start",
-    "infer_unknown_types": "types follow where they can",
     "linearize": "the loop tree is part of the kernel",
     "preprocess_kernel": "a kernel is whole from the start",
     "preprocess_program": "a kernel is whole from the start",

@@ -11,7 +11,9 @@ from loopkit._arrays import Argument, TemporaryVariable
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
+from loopkit._match import Match, parse_match
 from loopkit._spelling import shown
+from loopkit.loopy._looks import Looks
 
 OPTIONS: Mapping[str, str] = {
     "return_dict": "results come back in a dictionary",
@@ -38,6 +40,14 @@ CALL_OPTIONS = frozenset(
 """Named arguments of a call that are no arguments of the kernel."""
 
 
+OLDER: Mapping[str, Mapping[str, str]] = {
+    "add_prefetch": {"temporary_scope": "temporary_address_space"},
+    "buffer_array": {"temporary_address_space": "temporary_scope"},
+    "precompute": {"temporary_scope": "temporary_address_space"},
+}
+"""Arguments that functions have under another name, too."""
+
+
 class Event:
     """What a call returns beside its results: those are ordered on their library's stream."""
 
@@ -46,7 +56,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class TranslationUnit:
+class TranslationUnit(Looks):
     """One kernel, under the names that Loopy's scripts look for.
 
     ``kernel`` is the kernel itself, with all that loopkit offers: attributes that are not found
@@ -83,7 +93,7 @@ class TranslationUnit:
         if name.startswith("__") or name == "kernel":
             raise AttributeError(name)
         found = getattr(self.kernel, name)
-        return wrapped(found) if callable(found) and hasattr(found, "__self__") else found
+        return wrapped(found, self) if callable(found) and hasattr(found, "__self__") else found
 
     def __getitem__(self, name: str) -> TranslationUnit:
         """The kernel of this name, which is the only one."""
@@ -153,19 +163,48 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
-def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of loopkit's that takes and returns units; options stay with them."""
+def wrapped(
+    function: Callable[..., Any], unit: TranslationUnit | None = None
+) -> Callable[..., Any]:
+    """A function of loopkit's that takes and returns units; options stay with them.
+
+    ``unit`` is the one whose method it is.
+    """
 
     @wraps(function)
     def of_units(*args: Any, **kwargs: Any) -> Any:
-        units = [v for v in _values((*args, *kwargs.values())) if isinstance(v, TranslationUnit)]
-        named = {name: unwrapped(value) for name, value in kwargs.items()}
+        units = [unit] if unit is not None else []
+        units += [v for v in _values((*args, *kwargs.values())) if isinstance(v, TranslationUnit)]
+        newer = OLDER.get(function.__name__, {})
+        named = {newer.get(name, name): unwrapped(value) for name, value in kwargs.items()}
+        if units and named.get("within") is not None:
+            named["within"] = with_reductions(units[0].kernel, named["within"])
         result = function(*map(unwrapped, args), **named)
         if not isinstance(result, Kernel):
             return result
         return TranslationUnit(result, units[0].options if units else ())
 
     return of_units
+
+
+def with_reductions(kernel: Kernel, match: str | Match) -> str | Match:
+    """What also matches the parts of the reductions that statements hold: in Loopy they are one.
+
+    What matches nothing stays as it is.
+    """
+    parsed = parse_match(match)
+    found = [s for s in kernel.statements if parsed(kernel, s)]
+    ids = {s.id for s in found}
+    parts: dict[str, None] = {}
+    for statement in found:
+        for name, _ in statement.reads:
+            temporary = kernel.temporary_by_name.get(name)
+            if temporary is not None and temporary.accumulates:
+                made = [w for w in kernel.writers[name] if w.id not in ids]
+                parts |= dict.fromkeys(w.id for w in made)
+                ids |= {w.id for w in made}
+                found += made
+    return " or ".join([f"({parsed})", *(f"id:{id_}" for id_ in parts)]) if parts else match
 
 
 def _values(values: tuple[Any, ...]) -> Iterator[Any]:

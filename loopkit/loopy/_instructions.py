@@ -1,0 +1,153 @@
+"""Instructions as objects: each is a line of the language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+from loopkit._errors import InvalidArgumentError
+from loopkit._kernel import SubstitutionRule
+from loopkit._promotion import as_dtype, dtype_name
+from loopkit._spelling import shown
+
+_NOTHING = object()
+
+UNUSED = (
+    *("conflicts_with_groups", "depends_on_is_final", "groups", "mem_kind", "no_sync_with"),
+    *("priority", "within_inames_is_final"),
+)
+"""Arguments that say something of Loopy's scheduler, and change nothing."""
+
+
+class Optional:
+    """A value, or none: ``Optional()`` is none, ``Optional(None)`` a value that is to be found."""
+
+    def __init__(self, value: Any = _NOTHING) -> None:
+        self.has_value = value is not _NOTHING
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        """The value; an error where there is none."""
+        if not self.has_value:
+            raise InvalidArgumentError("an Optional without a value has none")
+        return self._value
+
+
+def Assignment(assignee: Any, expression: Any, *, temp_var_type: Any = None, **rest: Any) -> str:
+    """The line ``assignee = expression {id=...}``; with a ``temp_var_type`` it declares."""
+    return f"{_declared(temp_var_type)}{assignee} = {expression}{_options(rest)}"
+
+
+def CallInstruction(
+    assignees: Any, expression: Any, *, temp_var_types: Any = None, **rest: Any
+) -> str:
+    """The line ``assignee, assignee = f(...) {id=...}``."""
+    targets = [assignees] if isinstance(assignees, str) else list(assignees)
+    types = [None] * len(targets) if temp_var_types is None else list(temp_var_types)
+    if len(types) != len(targets):
+        raise InvalidArgumentError("temp_var_types has an entry for each assignee")
+    left = ", ".join(f"{_declared(t)}{a}" for a, t in zip(targets, types, strict=True))
+    return f"{left} = {expression}{_options(rest)}"
+
+
+def NoOpInstruction(**rest: Any) -> str:
+    """The line ``... nop {id=...}``."""
+    return f"... nop{_options(rest)}"
+
+
+def BarrierInstruction(*, synchronization_kind: str = "global", **rest: Any) -> str:
+    """The line ``... gbarrier {id=...}``, or ``... lbarrier``."""
+    words = {"global": "gbarrier", "local": "lbarrier"}
+    if synchronization_kind not in words:
+        raise InvalidArgumentError(
+            f"a barrier is 'global' or 'local', not {shown(synchronization_kind)}"
+        )
+    return f"... {words[synchronization_kind]}{_options(rest)}"
+
+
+def lines_of(instructions: Any) -> Any:
+    """Instructions as :func:`loopkit.make_kernel` takes them: rules are lines, too."""
+    if isinstance(instructions, str) or not isinstance(instructions, Iterable):
+        return instructions
+    return [_rule(one) if isinstance(one, SubstitutionRule) else one for one in instructions]
+
+
+Duplicates = list[tuple[str, list[str], list[str] | None]]
+"""Ids of instructions with inames that they are to have of their own, and what these are called."""
+
+
+def without_duplicates(instructions: Any) -> tuple[Any, Duplicates]:
+    """Instructions without the option ``dup``, and what it asks for.
+
+    Such an instruction gets an id, if it has none.
+    """
+    found: Duplicates = []
+    is_text = isinstance(instructions, str)
+    lines = [instructions] if is_text else instructions
+
+    def taken(match: re.Match[str]) -> str:
+        options = [part.strip() for part in match[1].split(",") if part.strip()]
+        asked = [part for part in options if re.match(r"dup\s*=", part)]
+        if not asked:
+            return match[0]
+        rest = [part for part in options if part not in asked]
+        ids = [part.partition("=")[2].strip() for part in rest if re.match(r"id\s*=", part)]
+        id_ = ids[0] if ids else f"duplicated_{len(found)}"
+        pairs = [pair.split("->") for pair in asked[0].partition("=")[2].split(":")]
+        olds, news = [p[0].strip() for p in pairs], [p[-1].strip() for p in pairs]
+        named = all(len(pair) == 2 for pair in pairs)
+        found.append((id_, olds, news if named else None))
+        return "{" + ", ".join(rest if ids else [f"id={id_}", *rest]) + "}"
+
+    plain = [re.sub(r"\{([^{}]*)\}", taken, one) if isinstance(one, str) else one for one in lines]
+    return (plain[0] if is_text else plain), found
+
+
+def _rule(rule: SubstitutionRule) -> str:
+    return f"{rule.name}({', '.join(rule.arguments)}) := {rule.expression}"
+
+
+def _declared(given: Any) -> str:
+    """``<float32>`` in front of what is declared, ``<>`` for a type that is to be found."""
+    if isinstance(given, Optional):
+        if not given.has_value:
+            return ""
+        given = given.value if given.value is not None else "auto"
+    if given is None:
+        return ""
+    is_open = isinstance(given, str) and given == "auto"
+    return "<> " if is_open else f"<{dtype_name(as_dtype(given))}> "
+
+
+def _options(rest: dict[str, Any]) -> str:
+    """The options of a line, from arguments by name."""
+    atomic = rest.pop("atomicity", ())
+    depends_on = rest.pop("depends_on", None) or rest.pop("happens_after", None)
+    options = [
+        ("id", rest.pop("id", None)),
+        ("dep", _joined(depends_on)),
+        ("inames", _joined(rest.pop("within_inames", None), "+")),
+        ("if", _joined(rest.pop("predicates", None))),
+        ("tags", _joined(rest.pop("tags", None))),
+    ]
+    unknown = sorted(rest.keys() - {*UNUSED, "happens_after"})
+    if unknown:
+        raise InvalidArgumentError(
+            f"an instruction has no '{unknown[0]}'", instead="the language has options for it"
+        )
+    parts = [f"{name}={value}" for name, value in options if value]
+    parts += ["atomic"] if atomic else []
+    return f" {{{', '.join(parts)}}}" if parts else ""
+
+
+def _joined(names: Any, start: str = "") -> str:
+    """Names as an option has them; sets in the order of the alphabet."""
+    if not names:
+        return ""
+    if isinstance(names, str):
+        return start + ":".join(part.strip() for part in names.replace(":", ",").split(","))
+    given = cast("Iterable[Any]", names)
+    texts = [str(one) for one in given]
+    return start + ":".join(sorted(texts) if isinstance(names, (set, frozenset)) else texts)

@@ -1,0 +1,5 @@
+"""What scripts import from ``loopy.target.cuda``."""
+
+from loopkit.loopy.target import CudaTarget
+
+__all__ = ["CudaTarget"]

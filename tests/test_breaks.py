@@ -663,3 +663,44 @@ def test_no_executor_runs_a_loop_without_bounds() -> None:
     for executor in ("reference", "host"):
         with pytest.raises(lk.LoopkitError, match="the loop over 'i' has no end"):
             knl.executor(executor)(x=np.array([-3], np.float32))
+
+
+@pytest.mark.host
+def test_what_is_staged_in_front_of_a_loop_that_ends() -> None:
+    """The copy and its barrier stand between where the flag is set and the loop."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < limit }",
+        """
+        f(e) := 2*x[e]
+        for i
+            <> s = 0.0
+            for j
+                s = s + f(i) + f(i + 1)
+                break if s > most
+            end
+            y[i] = s
+        end
+        """,
+        [lk.GlobalArg("x", shape="n + 1"), ...],
+        dtypes={"x, y, most": "float32"},
+        assumptions="n >= 1 and limit >= 0",
+    )
+    x = np.linspace(-0.5, 3, 68, dtype=np.float32)
+    want = np.zeros(67, np.float32)
+    for i in range(67):
+        for _ in range(5):
+            want[i] += 2 * x[i] + 2 * x[i + 1]
+            if want[i] > 20:
+                break
+    warp = on_threads(knl, "i")
+    for staged in (
+        warp.precompute("f", "i_inner"),
+        warp.add_prefetch("x", "i_inner"),
+        warp.add_prefetch("x", "i_inner").split_iname("j", 2),
+        warp.split_iname("j", 2).precompute("f", "i_inner"),
+        knl.split_iname("i", 64, inner_tag="l.0").precompute("f", "i_inner"),
+    ):
+        assert staged.prove(text=True).ok
+        for order in ORDERS:
+            run = staged.executor("host", order=order, seed=1)
+            np.testing.assert_allclose(run(x=x, most=20, limit=5), want, rtol=1e-6)

@@ -63,8 +63,10 @@ class _Writer:
             elif isinstance(node, (c.If, c.Block)):
                 inside = list(self.body(node.body, loops))
                 starts = list(takewhile(self.is_start, inside))
-                late = bool(starts and found and self.is_late(found[-1], starts[0]))
-                if starts and (late or self.is_of_others(node, starts[0])):
+                if starts and (
+                    self.place_of(starts[0], found) < len(found)
+                    or self.is_of_others(node, starts[0])
+                ):
                     del inside[: len(starts)]
                     self.insert(found, starts)
                 found.append(replace(node, body=tuple(inside)))
@@ -79,14 +81,22 @@ class _Writer:
         return tuple(found)
 
     def insert(self, found: list[c.Node], starts: list[c.Node]) -> None:
-        """Put what sets flags behind nodes, but in front of those that the kernel has later.
+        """Put what sets flags where the kernel has it.
 
         Nobody else knows the flags: where they are set does not matter.
         """
-        at = len(found)
-        while starts and at and self.is_late(found[at - 1], starts[0]):
-            at -= 1
+        at = self.place_of(starts[0], found) if starts else 0
         found[at:at] = starts
+
+    def place_of(self, start: c.Node, nodes: list[c.Node]) -> int:
+        """Behind which of the nodes a flag is set: those behind come later in the kernel."""
+        at = len(nodes)
+        for place in reversed(range(len(nodes))):
+            if self.is_late(nodes[place], start):
+                at = place
+            elif _ids(nodes[place]):  # a barrier has no place in the kernel
+                break
+        return at
 
     def is_of_others(self, node: c.If | c.Block, start: c.Node) -> bool:
         """Whether part of a guard asks for sizes alone, or what a flag is not set for each of."""
@@ -104,11 +114,7 @@ class _Writer:
 
     def is_late(self, node: c.Node, start: c.Node) -> bool:
         """Whether all that a node executes comes later in the kernel than what sets a flag."""
-        ids = {
-            inner.statement
-            for inner in c.statements((node,))
-            if isinstance(inner, (c.Assign, c.Combine)) and inner.statement is not None
-        }
+        ids = _ids(node)
         due = self.places.get(_set_by(start), 0)
         return bool(ids) and all(self.places.get(i, 0) > due for i in ids)
 
@@ -187,6 +193,12 @@ def _guarded(nodes: tuple[c.Node, ...], flag: str, memory: Collection[str]) -> t
             node = c.If(c.Name(flag), (node,), node.line)
         found.append(node)
     return tuple(found)
+
+
+def _ids(node: c.Node) -> set[str]:
+    """The kernel's statements that a node executes; a barrier has none."""
+    inside = (n for n in c.statements((node,)) if isinstance(n, (c.Assign, c.Combine)))
+    return {n.statement for n in inside if n.statement is not None}
 
 
 def _within(node: c.Node) -> c.Node:

@@ -44,3 +44,29 @@ def test_another_branch_is_found() -> None:
 def test_functions_of_inames_are_not_refuted(call: str) -> None:
     proof = prove(kernel(f"{call} > 1"))
     assert not proof.findings, str(proof)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        # Twice `i` fits where `i` is small, and only there is it computed.
+        ("x[2*i if i < n//2 else n - 1]", ("2 * i : n - 1", "n - 1 : 2 * i")),
+        ("x[n - 1 if i >= n//2 else 2*i]", ("n - 1 : 2 * i", "2 * i : n - 1")),
+        ("x[0] if i < n//4 and x[3*i] > 0 else 1", ("&&", "||")),
+        ("x[0] if i >= n//4 or x[3*i] > 0 else 1", ("||", "&&")),
+    ],
+)
+def test_what_is_not_computed_needs_no_room(text: str, wrong: tuple[str, str]) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = {text}",
+        [lk.GlobalArg("x", shape="n"), ...],
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 1",
+    )
+    assert prove(knl).ok
+    source = str(knl.cuda())
+    assert "long long" not in source
+    assert source.count(wrong[0]) == 1
+    found = prove_source(knl, source.replace(*wrong))
+    assert "width" in {f.kind for f in found.findings}, str(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -20,7 +20,7 @@ from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Site
+from loopkit.codegen.proof.tree import Site, narrowed
 from loopkit.codegen.proof.value_text import COMPARISONS
 
 _NARROW = (INT32, UINT32)
@@ -52,7 +52,7 @@ class WidthCheck(Check):
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         super().__init__(subject, recorder)
         self.names = subject.names
-        self._seen: set[tuple[int, Form, DType]] = set()
+        self._seen: set[tuple[Scope, Form, DType]] = set()
 
     def run(self) -> None:
         """Check all computations."""
@@ -95,9 +95,9 @@ class WidthCheck(Check):
         own = self.names.computed_in(site.expr)
         kind = in_registers(TYPES[site.ctype]) if site.ctype else own
         # What is stored is looked at as a whole.
-        pending = [_Part(site.expr, kind, kind in _NARROW and kind != own)]
+        pending = [(_Part(site.expr, kind, kind in _NARROW and kind != own), site)]
         while pending:
-            part = pending.pop()
+            part, at = pending.pop()
             expr = part.expr
             is_own = isinstance(expr, c.Call) and expr.function in self.names.own
             if isinstance(expr, c.Call) and not is_own and not self.names.is_integer(expr):
@@ -105,10 +105,26 @@ class WidthCheck(Check):
             kind = self.names.computed_in(expr)
             keeps_bits = part.bits and kind in INTEGERS and part.into.itemsize <= kind.itemsize
             if not part.bits:
-                self.converted(expr, kind, part.into, site)
+                self.converted(expr, kind, part.into, at)
             # An element's subscripts are sites of their own.
             if not isinstance(expr, (c.Number, c.Name, c.Element)):
-                pending += reversed(self.operands(expr, kind, site, keeps_bits))
+                found = self.operands(expr, kind, at, keeps_bits)
+                scopes = self.scopes(expr, at.scope, len(found))
+                inside = (at if s is at.scope else replace(at, scope=s) for s in scopes)
+                pending += reversed([*zip(found, inside, strict=True)])
+
+    def scopes(self, expr: c.CExpression, scope: Scope, count: int) -> list[Scope]:
+        """Where the operands of an expression are computed: C may skip some of them."""
+
+        def where(condition: c.CExpression, *, holds: bool) -> Scope:
+            return narrowed(self.subject.text, scope, condition, holds=holds)
+
+        if isinstance(expr, c.Choice):
+            sides = (where(expr.condition, holds=holds) for holds in (True, False))
+            return [scope, *sides]
+        if isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
+            return [scope, where(expr.left, holds=expr.operator == "&&")]
+        return [scope] * count
 
     def converted(self, expr: c.CExpression, kind: DType, into: DType, site: Site) -> None:
         """What is made unsigned is not negative."""
@@ -214,7 +230,7 @@ class WidthCheck(Check):
         least, most = site.scope.range_of(form)
         if most <= high and (above_only or least >= low):
             return
-        key = (id(site.scope), form, kind)
+        key = (site.scope, form, kind)
         if key in self._seen:
             return
         self._seen.add(key)

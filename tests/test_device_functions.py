@@ -552,6 +552,18 @@ def test_subscripts_that_call_are_proven() -> None:
         assert prove_source(knl, wrong).findings or prove_source(knl, wrong).undecided
 
 
+def test_threads_that_store_where_a_function_says() -> None:
+    places = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[place(i)] = x[i]",
+        [lk.GlobalArg("y", shape=13), ...],
+        dtypes={"x, y": "float32"},
+        functions=[lk.register_callable("place", {"i": "int32"}, "int32", body="return i % 13;")],
+    )
+    with pytest.raises(lk.UndecidedError, match=r"may both write y\[place"):
+        places.split_iname("i", 32, inner_tag="l.0")
+
+
 def test_functions_are_called_for_what_was_computed() -> None:
     """A thread beyond the end computes what nobody sees, but no function of it."""
     ends = lk.register_callable(

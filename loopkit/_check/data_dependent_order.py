@@ -222,7 +222,7 @@ class DataDependentOrder:
         pairs = zip(first.indices, second.indices, strict=True)
         try:
             meets = all(evaluate(a, point) == evaluate(b, point) for a, b in pairs)
-        except (ArithmeticError, KeyError):
+        except (ArithmeticError, KeyError, NotImplementedError):  # or functions are in them
             return None
         return where & _sets.at(point) if meets else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from enum import Enum
 
@@ -240,5 +241,6 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
 
 def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:
     if variable_names(index) <= point.keys():
-        return int(evaluate(index, {n: point[n] for n in variable_names(index)}))
+        with suppress(NotImplementedError):  # for functions in it
+            return int(evaluate(index, {n: point[n] for n in variable_names(index)}))
     return to_text(unlabelled(simplify(substitute(index, dict(point)))))

@@ -520,6 +520,8 @@ def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
     if isinstance(expr, prim.If):
         condition, then, else_ = parts
         return f"({then} if {condition} else {else_})"
+    if isinstance(expr, prim.Power) and type(expr.exponent) is int and expr.exponent >= 0:
+        return f"({python_source(expr.base, spelled)} ** {expr.exponent})"
     if type(expr) not in _JOINED_BY:
         raise NotImplementedError(f"'{to_text(expr)}' is no integer expression over sizes")
     word = {prim.Min: "min", prim.Max: "max"}.get(type(expr), "") if len(parts) > 1 else ""

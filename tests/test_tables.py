@@ -183,6 +183,22 @@ def test_reads_outside_of_a_table_are_refused() -> None:
         lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = c[i]", [table("c", [1, 2, 3]), ...])
 
 
+@pytest.mark.parametrize("index", ["place[i]", "place[place[i]] + 1", "2*place[7 - i]"])
+def test_elements_outside_of_another_array_are_refused(index: str) -> None:
+    place = lk.TemporaryVariable("place", initializer=[3, 0, 2, 1, 7, 6, 5, 4], read_only=True)
+
+    def made(extent: int) -> lk.Kernel:
+        arrays = [place, lk.GlobalArg("y", shape=extent), ...]
+        return lk.make_kernel(
+            "{ [i]: 0 <= i < 8 }", f"y[{index}] = 1", arrays, dtypes={"y": "int8"}
+        )
+
+    most = 15 if index.startswith("2") else 8
+    with pytest.raises(lk.OutOfBoundsError, match=rf"at y\[{most - 1}\] for i="):
+        made(most - 1)
+    made(most + 1).cuda()
+
+
 def test_tables_are_no_arguments_of_a_call() -> None:
     for executor in ("host", "reference"):
         with pytest.raises(lk.UnknownNameError, match="no argument 'c'"):

@@ -23,6 +23,7 @@ from loopkit._poly.in_bounds import between, outside
 from loopkit._poly.smallest_case import AccessCase, smallest_access
 from loopkit._rules import expand_rules
 from loopkit._same import Key, key_of
+from loopkit._tables import looked_up, tables_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     """Raise :class:`OutOfBoundsError` for the first access that leaves a declared array.
 
     Subscripts and conditions that data decide are left to the executors, and what neither sets
-    nor the order of products (:mod:`loopkit._assertions.nonlinear`) tell.
+    nor the order of products (:mod:`loopkit._assertions.nonlinear`) tell. What a table of
+    constants holds is known.
     """
     kernel = expand_rules(kernel)
     found = next(outside_accesses(kernel, declared), None)
@@ -117,7 +119,8 @@ def _outside(
         return
     where: isl.Set | None = None
     for axis, (index, extent) in enumerate(zip(indices, shape, strict=False)):
-        if not variable_names(index) | variable_names(extent) <= kernel.integers:
+        names = variable_names(index) | variable_names(extent)
+        if not names <= kernel.integers | tables_of(kernel).keys():
             continue
         for _, there in outside(index, extent):
             try:
@@ -147,14 +150,18 @@ def _beyond_sets(
     nobody knows, and is left to the executors.
     """
     maybe = maybe_outside(where, kernel.assertions, index, extent, data_of(kernel))
-    for most in _SMALL:
-        sizes = [s for s in kernel.sizes if _sets.involves(maybe, s)]
-        small = reduce(isl.Set.intersect, (between(s, 0, most) for s in sizes), maybe)
+    sizes = [s for s in kernel.sizes if _sets.involves(maybe, s)]
+    limits = [(0, most) for most in _SMALL]
+    if isinstance(extent, int) and extent > _SMALL[-1]:
+        limits.append((extent, extent))  # where sizes are that large, products are larger
+    for least, most in limits:
+        small = reduce(isl.Set.intersect, (between(s, least, most) for s in sizes), maybe)
         names = [n for n in (*kernel.sizes, *kernel.all_inames) if _sets.involves(small, n)]
         with suppress(TooManyPointsError, InvalidArgumentError):
             for row in points_of(small, names, {}, _TRIED):
                 point = dict(zip(names, map(int, row), strict=True))
-                if _is_outside(index, extent, dict.fromkeys(kernel.integers, 0) | point):
+                numbers = dict.fromkeys(kernel.integers, 0) | point
+                if _is_outside(kernel, index, extent, numbers):
                     return where & _sets.at(point)
     return None
 
@@ -167,16 +174,21 @@ def _is_open(kernel: Kernel, extent: Expression) -> bool:
         *(n for d in kernel.domains for n in d.parameters),
     ]
     indices = (i for s in kernel.statements for _, own in (s.write, *s.reads) for i in own)
-    return names.isdisjoint(used) and not any(names & variable_names(i) for i in indices)
+    unused = names.isdisjoint(used) and not any(names & variable_names(i) for i in indices)
+    return bool(names) and unused
 
 
 _SMALL, _TRIED = (1, 2, 3), 10_000
 
 
-def _is_outside(index: Expression, extent: Expression, numbers: Mapping[str, int]) -> bool:
+def _is_outside(
+    kernel: Kernel, index: Expression, extent: Expression, numbers: Mapping[str, int]
+) -> bool:
     try:
-        return not 0 <= evaluate(index, numbers) < evaluate(extent, numbers)
-    except (ArithmeticError, NotImplementedError):  # or none of integers: that is told apart
+        place = evaluate(looked_up(kernel, index, numbers), numbers)
+        return not 0 <= place < evaluate(extent, numbers)
+    # Or none of integers, or no element of a table: these are told apart.
+    except (ArithmeticError, NotImplementedError, IndexError):
         return False
 
 

@@ -13,6 +13,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
+from loopkit._tables import looked_up
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def smallest_access(
     known = {n: point[n] for n in (*inames, *sizes) if n in point}
     values = " for " + ", ".join(f"{n}={v}" for n, v in known.items()) if known else ""
     numbers = dict.fromkeys((*inames, *kernel.sizes), 0) | known
-    cell = [_value(i, numbers) for i in indices]
+    cell = [_value(kernel, i, numbers) for i in indices]
     witness = Witness(
         kind,
         array,
@@ -65,13 +66,12 @@ def smallest_access(
     return AccessCase(witness, cell_text(array, access), cell_text(array, shown), values, numbers)
 
 
-def _value(index: Expression, numbers: Mapping[str, int]) -> int | None:
+def _value(kernel: Kernel, index: Expression, numbers: Mapping[str, int]) -> int | None:
     """An index as a number; None where data decide, or it has no value."""
-    if not variable_names(index) <= numbers.keys():
-        return None
     try:
-        return int(evaluate(index, numbers))
-    except (ArithmeticError, NotImplementedError):
+        index = looked_up(kernel, index, numbers)
+        return int(evaluate(index, numbers)) if variable_names(index) <= numbers.keys() else None
+    except (ArithmeticError, NotImplementedError, LookupError):
         return None
 
 

@@ -17,7 +17,7 @@ from loopkit._bits import arithmetic
 from loopkit._expression import evaluate
 from loopkit._linear import linear
 from loopkit._syntax.expression_parser import parse_expression
-from loopkit.codegen.proof import forms
+from loopkit.codegen.proof import forms, prove_source
 
 X = prim.Variable("x")
 OPERATORS = {"&": prim.BitwiseAnd, "|": prim.BitwiseOr, "^": prim.BitwiseXor}
@@ -171,3 +171,55 @@ def test_masks_with_gaps_are_decided_soon(where: str, condition: str) -> None:
     due = y.copy()
     due[ran] = [j ^ 21 for j in ran]
     np.testing.assert_array_equal(knl.executor("reference")(x=x, y=y), due)
+
+
+@pytest.mark.parametrize(
+    "text", ["i ^ j", "i | j", "i & j", "i ^ i >> 1", "(i ^ j) + (j | 3)", "~i & j"]
+)
+def test_bits_of_several_unknowns_are_proven(text: str) -> None:
+    """What the source computes of two inames is what the kernel says, and nothing else."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < 16 and 0 <= j < 11 }",
+        f"y[i, {text}] = x[i, j]",
+        [lk.GlobalArg("y", shape=(16, 48)), ...],
+        dtypes={"x, y": "float32"},
+    )
+    assert knl.prove(text=True).ok
+    source = str(knl.cuda())
+    line = next(line for line in source.splitlines() if "// insn" in line)
+    operator = next(o for o in "^|&" if o in line)
+    for other in "^|&".replace(operator, ""):
+        found = prove_source(knl, source.replace(line, line.replace(operator, other, 1)))
+        assert "access" in {f.kind for f in found.findings}, str(found)
+
+
+@pytest.mark.parametrize(
+    ("index", "domain", "cell"),
+    [
+        ("i ^ j", "0 <= i, j < 20", 20),
+        ("i | j", "0 <= i, j < 20", 20),
+        ("i ^ j", "0 <= i, j < n", 20),
+        ("i*j", "0 <= i, j < 20", 20),
+        ("i**2", "0 <= i < 20 and j = 0", 25),
+        ("n*i", "0 <= i < n and j = 0", 20),
+        ("1 << i", "0 <= i < 6 and j = 0", 32),
+        ("i % (j + 1)", "0 <= i, j < 30", 20),
+    ],
+)
+def test_what_no_set_knows_leaves_an_array_of_numbers(index: str, domain: str, cell: int) -> None:
+    with pytest.raises(lk.OutOfBoundsError) as refused:
+        lk.make_kernel(
+            f"{{ [i, j]: {domain} }}",
+            f"y[{index}] = 1",
+            [lk.GlobalArg("y", shape=20), ...],
+            dtypes={"y": "float32"},
+        )
+    assert refused.value.witness is not None
+    assert refused.value.witness.cell == (cell,)
+
+
+def test_what_is_not_understood_is_open() -> None:
+    """Shifts by inames have no form in the proof: nothing is said to be wrong."""
+    arrays = [lk.GlobalArg("y", "float32", 17), ...]
+    knl = lk.make_kernel("{ [i]: 0 <= i < 5 }", "y[1 << i] = 1", arrays)
+    assert not knl.prove().findings

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import chain
 
+import islpy as isl
 import numpy as np
 
+from loopkit import _sets
 from loopkit._arrays import ArrayArg, Strided, TemporaryVariable, swizzles_of
 from loopkit._cached import memoised
+from loopkit._errors import InvalidArgumentError
 from loopkit._expression import Access, accesses
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._points import TooManyPointsError, points_of
 from loopkit.codegen.c.tree import Assign
 from loopkit.codegen.proof.conditions import Compare
 from loopkit.codegen.proof.forms import Form, constant
@@ -35,6 +40,9 @@ _ATOMIC = {
     "all": {"&="},
 }
 """How a line may combine for an operation; bits of truth values are disjunctions and the like."""
+
+_TRIED = 4096
+"""At how many points two subscripts are computed."""
 
 
 class CellCheck(Check):
@@ -89,13 +97,15 @@ class CellCheck(Check):
                 offset = subject.meaning.offset(name, indices)
                 wanted[name, offset, is_write] = (name, indices)
         missing = dict(wanted)
+        undecided: set[tuple[str, bool]] = set()
         for touch in leaf.touches:
             key = (touch.array, touch.offset, touch.is_write)
             if key not in wanted:
                 same = (k for k, a in wanted.items() if k[2] == key[2] and self.is_same(touch, a))
                 found = next(same, None)
                 if found is None:
-                    self.wrong(leaf, touch, statement, wanted)
+                    if not self.is_wrong(leaf, touch, statement, wanted):
+                        undecided.add((touch.array, touch.is_write))
                     self.name(touch, None)
                     continue
                 key = found
@@ -103,6 +113,8 @@ class CellCheck(Check):
             self.name(touch, wanted[key])
         is_same = self.values.statement(leaf, statement)
         for name, offset, is_write in missing:
+            if (name, is_write) in undecided:
+                continue  # it may be the one that was asked about
             verb = "writes" if is_write else "reads"
             what = f"'{statement.id}' {verb} {name}[{shown(offset)}], the line does not"
             if is_write or (statement.operation is not None and name == statement.written):
@@ -130,19 +142,21 @@ class CellCheck(Check):
     @memoised
     def is_zero(self, scope: Scope, form: Form) -> bool:
         """Whether a form vanishes wherever a scope is reached (memoised)."""
+        if form.has_digits and self.tried(scope.set, [form]) is not None:
+            return False
         parts = self.subject.coefficients(form).values()
         return all(p.is_affine for p in parts) and all(
             (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
         )
 
-    def wrong(
+    def is_wrong(
         self,
         leaf: Leaf,
         touch: Touch,
         statement: Statement,
         wanted: Mapping[tuple[str, Form, bool], Access],
-    ) -> None:
-        """A line that touches what its statement does not."""
+    ) -> bool:
+        """Report a line that touches what its statement does not; False where that is open."""
         subject = self.subject
         verb = "writes" if touch.is_write else "reads"
         candidates = [
@@ -156,14 +170,17 @@ class CellCheck(Check):
             what = f"the line {verb} another cell of {touch.array} than '{statement.id}' does"
             if point is None:
                 self.recorder.open("access", f"whether {what}", [leaf])
-                return
+                return False
         self.found("access", what, leaf, point or {}, array=touch.array)
+        return True
 
     def difference(self, touch: Touch, candidates: list[Form]) -> dict[str, int] | None:
         """A point where an access is none of the candidates."""
         subject, space = self.subject, self.subject.space
         where = touch.scope.set
         differences = [touch.offset.minus(c) for c in candidates]
+        if any(d.has_digits for d in differences):
+            return self.tried(where, differences)
         for difference in differences:
             # Some coefficient of a product of sizes does not vanish; large sizes tell the rest.
             for part in self.subject.coefficients(difference).values():
@@ -180,6 +197,21 @@ class CellCheck(Check):
                     return point
             except KeyError:
                 return None
+        return None
+
+    def tried(self, where: isl.Set, differences: list[Form]) -> dict[str, int] | None:
+        """A point of a few where no difference vanishes: digits are many names to a set."""
+        subject = self.subject
+        names = {name for d in differences for name in d.names}.difference(subject.sizes)
+        order = sorted(names)
+        for there in subject.with_larger_sizes(where):
+            sizes = subject.sizes_at(self.point(there))
+            small = _sets.project_onto(_sets.at_values(there, sizes), order)
+            with suppress(TooManyPointsError, InvalidArgumentError, KeyError):
+                for row in points_of(small, order, {}, _TRIED):
+                    point = {**sizes, **dict(zip(order, map(int, row), strict=True))}
+                    if all(d.value(point) for d in differences):
+                        return self.point(there & _sets.at(point), *subject.kernel.all_inames)
         return None
 
     def name(self, touch: Touch, access: Access | None) -> None:

@@ -277,6 +277,11 @@ class Form(Node):
         return own.union(*(part.atoms for atom in own for part in _parts(atom)))
 
     @cached_property
+    def has_digits(self) -> bool:
+        """Whether an exclusive or is in it: sets have names for its digits."""
+        return any(isinstance(atom, Xor) for atom in self.atoms)
+
+    @cached_property
     def is_affine(self) -> bool:
         """Whether isl can take the form."""
         return all(len(m) <= 1 and all(map(_is_affine, m)) for m in self.terms)

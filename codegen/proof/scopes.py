@@ -6,30 +6,16 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from loopkit import _intervals
 from loopkit._cached import cached_property, memoised
 from loopkit._intervals import Interval
 from loopkit.codegen.c.tree import CExpression, For, If, Let
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import (
-    ONE,
-    Atom,
-    Extreme,
-    Floor,
-    Form,
-    NotAffineError,
-    Opaque,
-    Variable,
-    Xor,
-    bits_of,
-)
+from loopkit.codegen.proof.forms import ONE, Form, NotAffineError
+from loopkit.codegen.proof.ranges import FAR, Ranges
 from loopkit.codegen.proof.spaces import Space
 
-FAR = 1 << 200
-"""A bound that stands for none."""
 
-
-class Scope:
+class Scope(Ranges):
     """The names and conditions in force inside one loop, guard or constant.
 
     ``conditions`` are what the scope itself adds, ``unknown`` what only data
@@ -114,47 +100,6 @@ class Scope:
     def range_of_name(self, name: str) -> Interval:
         """Bounds of a name, from the bounds of the loop or constant that made it."""
         return self.ranges.get(name, (-FAR, FAR))
-
-    def range_of(self, form: Form) -> Interval:
-        """Bounds of a form by interval arithmetic."""
-        low, high = _intervals.add(
-            *(
-                _intervals.multiply((factor, factor), *map(self._range_of_atom, monomial))
-                for monomial, factor in form.terms.items()
-            )
-        )
-        return max(low, -FAR), min(high, FAR)
-
-    def _range_of_atom(self, atom: Atom) -> Interval:
-        if isinstance(atom, Variable):
-            return self.range_of_name(atom.name)
-        if isinstance(atom, Floor):
-            return _intervals.floor_divide(self.range_of(atom.of), (atom.by, atom.by))
-        if isinstance(atom, Extreme):
-            combined = _intervals.least if atom.word == "min" else _intervals.greatest
-            return combined(*map(self.range_of, atom.parts))
-        if isinstance(atom, Xor):
-            # Bits above those that change stay.
-            (low, high), rest = self.range_of(atom.left), (1 << atom.bits) - 1
-            return low & ~rest, high | rest
-        return self._range_of_quotient(atom) if isinstance(atom, Opaque) else (-FAR, FAR)
-
-    def _range_of_quotient(self, atom: Opaque) -> Interval:
-        """Bounds of ``a // b`` and ``a % b`` where nothing is negative; both are 0 where b is."""
-        match atom:
-            case Opaque(word=("//" | "%",), parts=(Form() as of, Form() as by)):
-                (low, high), (least, most) = self.range_of(of), self.range_of(by)
-                if low >= 0 and least >= 0:
-                    return 0, high if atom.word == ("//",) else max(0, min(high, most - 1))
-        return -FAR, FAR
-
-    def bits_of(self, form: Form) -> int | None:
-        """How many bits hold a form here, if it is known to need no sign."""
-        known = bits_of(form)
-        if known is not None:
-            return known
-        low, high = self.range_of(form)
-        return high.bit_length() if low >= 0 and high < FAR else None
 
     @memoised
     def never_below_zero(self, form: Form) -> bool:

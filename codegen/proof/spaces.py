@@ -107,7 +107,7 @@ class Space:
 
     def at_least_zero(self, form: Form) -> isl.Set:
         """Where a form is not negative."""
-        if _has_digits(form):
+        if form.has_digits:
             return self._by_digits(Compare(">=", form))
         simple = self._constraint(form)
         if simple is not None:
@@ -144,7 +144,7 @@ class Space:
         if not isinstance(condition, Compare):
             raise NotAffineError(condition)
         form = condition.form
-        if _has_digits(form):
+        if form.has_digits:
             return self._by_digits(condition)
         if condition.operator == ">=":
             return self.at_least_zero(form)
@@ -159,7 +159,7 @@ class Space:
         basic = self.universe
         others = []
         for part in parts:
-            if not isinstance(part, Compare) or part.operator == "!=" or _has_digits(part.form):
+            if not isinstance(part, Compare) or part.operator == "!=" or part.form.has_digits:
                 others.append(self.where(part))
                 continue
             simple = self._constraint(part.form)
@@ -211,10 +211,6 @@ class Space:
             return own if own in self.position else name
 
         return renamed
-
-
-def _has_digits(form: Form) -> bool:
-    return any(isinstance(atom, Xor) for atom in form.atoms)
 
 
 class _Digits:

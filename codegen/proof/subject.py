@@ -24,8 +24,9 @@ from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof import forms
 from loopkit.codegen.proof.conditions import Condition, conjuncts, names_in
 from loopkit.codegen.proof.names import Names
+from loopkit.codegen.proof.ranges import FAR
 from loopkit.codegen.proof.report import Place
-from loopkit.codegen.proof.scopes import FAR, Scope
+from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, in_range
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
 from loopkit.codegen.proof.tree import Leaf, Touch, TreeBuilder, split

@@ -22,6 +22,7 @@ from loopkit.codegen.c.types import common
 from loopkit.codegen.proof import conditions, forms
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.operations import OWN
+from loopkit.codegen.proof.ranges import Ranges
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, keeps_values
 from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
@@ -108,6 +109,8 @@ class TextTranslator:
             return forms.constant(int(expr.value))
         if isinstance(expr, c.Unary) and expr.operator == "-":
             return self.form(expr.operand, scope).scaled(-1)
+        if isinstance(expr, c.Unary) and expr.operator == "~":
+            return forms.constant(-1).minus(self.form(expr.operand, scope))
         if isinstance(expr, c.Choice):
             condition = self.condition(expr.condition, scope)
             return forms.choice(
@@ -186,12 +189,7 @@ class TextTranslator:
                 return self._typed(expr, scope)
             quotient = truncated(left, known, scope)
             return quotient if operator == "/" else left.minus(quotient.scaled(known))
-        bits = scope.bits_of(right) if operator == "^" else None
-        return (
-            of_bits(operator, left, right)
-            if bits is None
-            else forms.exclusive_or(left, right, bits)
-        )
+        return scope.of_bits(operator, left, right)
 
     def _call(self, expr: c.Call, scope: Scope) -> forms.Form | None:
         arguments = [self.form(a, scope) for a in expr.arguments]
@@ -268,12 +266,6 @@ def divided(is_floor: bool, numerator: forms.Form, denominator: forms.Form) -> f
     return (forms.floored if is_floor else forms.remainder)(numerator, denominator.constant)
 
 
-def of_bits(operator: str, left: forms.Form, right: forms.Form) -> forms.Form:
-    """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers."""
-    found = forms.bitwise(operator, left, right)
-    return forms.opaque(operator, left, right) if found is None else found
-
-
 _NOT_UNDERSTOOD = (LoopkitError, UnreadableError, NotImplementedError, KeyError)
 
 
@@ -291,6 +283,8 @@ class KernelTranslator:
         self.names = names
         self.values = values
         self.typed = TypedForms(self._read, range_of_name)
+        self.ranges = Ranges()
+        self.ranges.range_of_name = range_of_name
         self._forms: dict[int, tuple[Expression, forms.Form]] = {}
         self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], forms.Form]] = {}
 
@@ -393,6 +387,9 @@ class KernelTranslator:
         if isinstance(expr, prim.If):
             then, other = self._exact(expr.then), self._exact(expr.else_)
             return forms.choice(self.condition(expr.condition), then, other)
+        if type(expr) in _OF_BITS:
+            of_bits = partial(self.ranges.of_bits, _OF_BITS[type(expr)])
+            return reduce(of_bits, map(self._exact, parts_of(expr)))
         rule = _EXACT.get(type(expr))
         if rule is not None:
             return rule(*map(self._exact, parts_of(expr)))
@@ -401,7 +398,7 @@ class KernelTranslator:
         # Computed of data, these may leave their types.
         if self._is_index_arithmetic(expr):
             if isinstance(expr, prim.LeftShift):
-                return of_bits("<<", self._exact(expr.shiftee), self._exact(expr.shift))
+                return self.ranges.of_bits("<<", self._exact(expr.shiftee), self._exact(expr.shift))
             if isinstance(expr, prim.Power) and expr.exponent in range(_LARGEST_POWER + 1):
                 return forms.power(self._exact(expr.base), int(expr.exponent))
             if isinstance(expr, prim.Call) and expr.function.name == "abs":
@@ -435,10 +432,13 @@ _EXACT: dict[type, Callable[..., forms.Form]] = {
     prim.Product: _folded(forms.Form.times),
     prim.FloorDiv: partial(divided, True),
     prim.Remainder: partial(divided, False),
-    prim.BitwiseAnd: _folded(partial(of_bits, "&")),
-    prim.BitwiseOr: _folded(partial(of_bits, "|")),
-    prim.BitwiseXor: _folded(partial(of_bits, "^")),
-    prim.RightShift: partial(of_bits, ">>"),
+    prim.BitwiseNot: lambda of: forms.constant(-1).minus(of),
     prim.Min: lambda *parts: forms.extreme("min", parts),
     prim.Max: lambda *parts: forms.extreme("max", parts),
+}
+_OF_BITS: dict[type, str] = {
+    prim.BitwiseAnd: "&",
+    prim.BitwiseOr: "|",
+    prim.BitwiseXor: "^",
+    prim.RightShift: ">>",
 }

@@ -14,9 +14,10 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import C_TYPES, TYPES, common, in_registers
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.ranges import FAR
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
-from loopkit.codegen.proof.scopes import FAR, Scope
+from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject

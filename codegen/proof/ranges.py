@@ -1,0 +1,96 @@
+"""Bounds of forms, from bounds of the names in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from loopkit import _intervals
+from loopkit._intervals import Interval
+from loopkit.codegen.proof.forms import (
+    Atom,
+    Extreme,
+    Floor,
+    Form,
+    Opaque,
+    Variable,
+    Xor,
+    bits_of,
+    bitwise,
+    exclusive_or,
+    floor,
+    opaque,
+)
+
+FAR = 1 << 200
+"""A bound that stands for none."""
+
+_MOST_DIGITS = 16
+"""Sets have names for each digit, and slow down with their number."""
+
+
+class Ranges:
+    """What is known of forms where names have bounds."""
+
+    range_of_name: Callable[[str], Interval]
+    """Bounds of a name."""
+
+    def range_of(self, form: Form) -> Interval:
+        """Bounds of a form by interval arithmetic."""
+        low, high = _intervals.add(
+            *(
+                _intervals.multiply((factor, factor), *map(self._range_of_atom, monomial))
+                for monomial, factor in form.terms.items()
+            )
+        )
+        return max(low, -FAR), min(high, FAR)
+
+    def _range_of_atom(self, atom: Atom) -> Interval:
+        if isinstance(atom, Variable):
+            return self.range_of_name(atom.name)
+        if isinstance(atom, Floor):
+            return _intervals.floor_divide(self.range_of(atom.of), (atom.by, atom.by))
+        if isinstance(atom, Extreme):
+            combined = _intervals.least if atom.word == "min" else _intervals.greatest
+            return combined(*map(self.range_of, atom.parts))
+        if isinstance(atom, Xor):
+            # Bits above those that change stay.
+            (low, high), rest = self.range_of(atom.left), (1 << atom.bits) - 1
+            return low & ~rest, high | rest
+        return self._range_of_quotient(atom) if isinstance(atom, Opaque) else (-FAR, FAR)
+
+    def _range_of_quotient(self, atom: Opaque) -> Interval:
+        """Bounds of ``a // b`` and ``a % b`` where nothing is negative; both are 0 where b is."""
+        match atom:
+            case Opaque(word=("//" | "%",), parts=(Form() as of, Form() as by)):
+                (low, high), (least, most) = self.range_of(of), self.range_of(by)
+                if low >= 0 and least >= 0:
+                    return 0, high if atom.word == ("//",) else max(0, min(high, most - 1))
+        return -FAR, FAR
+
+    def bits_of(self, form: Form) -> int | None:
+        """How many bits hold a form here, if it is known to need no sign."""
+        known = bits_of(form)
+        if known is not None:
+            return known
+        low, high = self.range_of(form)
+        return high.bit_length() if low >= 0 and high < FAR else None
+
+    def of_bits(self, operator: str, left: Form, right: Form) -> Form:
+        """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers.
+
+        Of two unknowns, one of which needs few bits, ``^`` has digits, and the others are made of
+        it: ``a + b`` is ``(a ^ b) + 2*(a & b)``.
+        """
+        found = bitwise(operator, left, right)
+        if found is not None:
+            return found
+        known = left.is_data or right.is_data or left.constant is not None
+        has_digits = operator == "^" or (operator in "&|" and not known)
+        for one, other in ((left, right), (right, left)) if has_digits else ():
+            if (bits := self.bits_of(other)) is None or bits > _MOST_DIGITS:
+                continue
+            digits = exclusive_or(one, other, bits)
+            if operator == "^":
+                return digits
+            return floor(one.plus(other).plus(digits, -1 if operator == "&" else 1), 2)
+        return opaque(operator, left, right)

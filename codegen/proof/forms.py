@@ -430,6 +430,12 @@ def bitwise(operator: str, left: Form, right: Form) -> Form | None:
     return left.plus(constant(known)).plus(common, -1 if operator == "|" else -2)
 
 
+def of_bits(operator: str, left: Form, right: Form) -> Form:
+    """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers without end."""
+    found = bitwise(operator, left, right)
+    return opaque(operator, left, right) if found is None else found
+
+
 def _masked(form: Form, mask: int) -> Form:
     """``form & mask``: each run of bits that are set is a remainder of a quotient."""
     if mask < 0:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from loopkit import _intervals
 from loopkit._intervals import Interval
 from loopkit.codegen.proof.forms import (
     Atom,
+    Choice,
     Extreme,
     Floor,
     Form,
@@ -35,14 +36,18 @@ class Ranges:
     """Bounds of a name."""
 
     def range_of(self, form: Form) -> Interval:
-        """Bounds of a form by interval arithmetic."""
+        """Bounds of a form by interval arithmetic, in which remainders are less than divisors."""
         low, high = _intervals.add(
             *(
                 _intervals.multiply((factor, factor), *map(self._range_of_atom, monomial))
                 for monomial, factor in form.terms.items()
             )
         )
-        return max(low, -FAR), min(high, FAR)
+        found = max(low, -FAR), min(high, FAR)
+        for rest, factor, by in _remainders(form):
+            left = _intervals.multiply((factor, factor), (0, by - 1))
+            found = _intervals.intersection(found, _intervals.add(self.range_of(rest), left))
+        return found
 
     def _range_of_atom(self, atom: Atom) -> Interval:
         if isinstance(atom, Variable):
@@ -56,6 +61,8 @@ class Ranges:
             # Bits above those that change stay.
             (low, high), rest = self.range_of(atom.left), (1 << atom.bits) - 1
             return low & ~rest, high | rest
+        if isinstance(atom, Choice):
+            return _intervals.hull(self.range_of(atom.then), self.range_of(atom.other))
         return self._range_of_quotient(atom) if isinstance(atom, Opaque) else (-FAR, FAR)
 
     def _range_of_quotient(self, atom: Opaque) -> Interval:
@@ -94,3 +101,15 @@ class Ranges:
                 return digits
             return floor(one.plus(other).plus(digits, -1 if operator == "&" else 1), 2)
         return opaque(operator, left, right)
+
+
+def _remainders(form: Form) -> Iterator[tuple[Form, int, int]]:
+    """``(rest, factor, by)`` where a form is ``rest + factor*(x % by)``, the rest shorter."""
+    for monomial, coefficient in form.terms.items():
+        match monomial:
+            case (Floor(of=of, by=by) as atom,) if coefficient % by == 0:
+                factor = -coefficient // by
+                one = of.minus(Form({(atom,): by}))
+                rest = form.minus(one.scaled(factor))
+                if len(rest.terms) < len(form.terms):
+                    yield rest, factor, by

@@ -99,6 +99,21 @@ def _rounded(value: Any, dtype: DType) -> float:
         return float(dtype.type(value))
 
 
+def without_end(x: Term) -> Term:
+    """What is computed of integers as if their types had no end: as 64 bits do."""
+    if x.dtype not in dt.INTEGERS:
+        return x
+    if x.op not in _WITHOUT_END:
+        return x if x.dtype == dt.INT64 else Term("cast", dt.INT64, (x,))
+    asked, parts = (x.args[:1], x.args[1:]) if x.op == "choice" else ((), x.args)
+    return Term(x.op, dt.INT64, (*asked, *map(without_end, parts)), x.data)
+
+
+_WITHOUT_END = frozenset(
+    ("neg", "add", "mul", "fdiv", "mod", "shr", "and", "or", "xor", "min", "max", "choice", "cast")
+)
+
+
 def numbers_in(x: Term) -> list[Any] | None:
     """The number that a constant is, or those that a choice is between; None for other terms."""
     if x.op == "const":

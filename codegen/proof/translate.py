@@ -31,6 +31,7 @@ from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import COMPARISONS, TextValues
 
 _LARGEST_POWER = 64
+_ON_BITS = ("<<", ">>", "&", "|", "^")
 _EXTREMA = {"min": "min", "max": "max", "lk_min": "min", "lk_max": "max"}
 
 
@@ -133,7 +134,7 @@ class TextTranslator:
         """Whether an operation on exact operands gives the exact result, or another check fails."""
         kind = self.names.computed_in(expr)
         if kind in (INT32, INT64):
-            if isinstance(expr, c.Binary) and expr.operator == "<<":
+            if isinstance(expr, c.Binary) and expr.operator in _ON_BITS:
                 # Bits that leave the type are left out, which is no overflow.
                 return not self.names.reads_memory(expr)
             return not isinstance(expr, c.Cast)
@@ -387,16 +388,16 @@ class KernelTranslator:
         if isinstance(expr, prim.If):
             then, other = self._exact(expr.then), self._exact(expr.else_)
             return forms.choice(self.condition(expr.condition), then, other)
-        if type(expr) in _OF_BITS:
-            of_bits = partial(self.ranges.of_bits, _OF_BITS[type(expr)])
-            return reduce(of_bits, map(self._exact, parts_of(expr)))
         rule = _EXACT.get(type(expr))
         if rule is not None:
             return rule(*map(self._exact, parts_of(expr)))
         if isinstance(expr, prim.Call) and isinstance(expr.function, OwnFunction):
             return self._own_call(expr)
-        # Computed of data, these may leave their types.
+        # Computed of data, these may leave their types, or what they are of does.
         if self._is_index_arithmetic(expr):
+            if type(expr) in _OF_BITS:
+                of_bits = partial(self.ranges.of_bits, _OF_BITS[type(expr)])
+                return reduce(of_bits, map(self._exact, parts_of(expr)))
             if isinstance(expr, prim.LeftShift):
                 return self.ranges.of_bits("<<", self._exact(expr.shiftee), self._exact(expr.shift))
             if isinstance(expr, prim.Power) and expr.exponent in range(_LARGEST_POWER + 1):

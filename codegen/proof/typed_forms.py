@@ -85,7 +85,8 @@ class TypedForms:
             exact = _exact(term, parts)
         if exact is not None and self.fits(term, *exact, of_data):
             return Known(*exact, True, of_data)
-        return Known(_opaque(term, parts), limits(term.dtype), False, of_data)
+        is_exact = term.dtype in INTEGERS
+        return Known(_opaque(term, parts), limits(term.dtype), is_exact, of_data)
 
     def fits(self, term: Term, form: Form, bounds: Interval, of_data: bool) -> bool:
         """Whether a result that is exact without end is one in its type."""
@@ -168,10 +169,10 @@ def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
         bits, (low, high) = forms.bits_of(values[1]), ranges[1]
         if bits is None and low >= 0:
             bits = high.bit_length()
-        if bits is None or bits > _MOST_BITS:
-            return None
         left, right = values
-        return forms.exclusive_or(left, right, bits), _intervals.bitwise_or(*ranges)
+        is_looked_into = bits is not None and bits <= _MOST_BITS
+        whole = forms.exclusive_or(left, right, bits) if is_looked_into else None
+        return whole or forms.of_bits("^", left, right), _intervals.bitwise_or(*ranges)
     rules = _RULES.get(term.data if term.op == "call" else term.op)
     if rules is None:
         return None
@@ -193,7 +194,8 @@ _RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = 
     "mod": (_by_number(forms.remainder), lambda _, by: _intervals.floor_remainder(by)),
     "shr": (lambda x, by: forms.bitwise(">>", x, by), _intervals.shift_right),
     "shl": (lambda x, by: forms.bitwise("<<", x, by), _intervals.shift_left),
-    "and": (lambda x, mask: forms.bitwise("&", x, mask), _intervals.bitwise_and),
+    "and": (lambda x, mask: forms.of_bits("&", x, mask), _intervals.bitwise_and),
+    "or": (lambda x, mask: forms.of_bits("|", x, mask), _intervals.bitwise_or),
     "min": (lambda *parts: forms.extreme("min", parts), _intervals.least),
     "max": (lambda *parts: forms.extreme("max", parts), _intervals.greatest),
     "abs": (forms.absolute, _intervals.absolute),

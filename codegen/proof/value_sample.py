@@ -15,7 +15,7 @@ from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType, compon
 from loopkit._reference import scalar_functions as functions
 from loopkit.codegen.proof.operations import OWN
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.terms import Read, Term
+from loopkit.codegen.proof.terms import Read, Term, without_end
 
 Cell = tuple[str, int]
 
@@ -98,7 +98,7 @@ class Sample:
         """The element that is read."""
         if not read.indices:
             return read.array, 0
-        values = [int(self.value(self.translate(i, read.of_text))) for i in read.indices]
+        values = [self.index(self.translate(i, read.of_text)) for i in read.indices]
         if read.of_text:
             shape = self.subject.names.dimensions.get(read.array, (None,))
             offset = values[0]
@@ -114,6 +114,16 @@ class Sample:
         for stride, value in zip(strides_of(held), places, strict=True):
             offset += int(self.value(self.translate(stride, False))) * value
         return read.array, offset
+
+    def index(self, term: Term) -> int:
+        """A subscript; raises :class:`OverflowError` where its data leave their types.
+
+        That is not what a subscript is of them, which is an integer of any size.
+        """
+        found = int(self.value(term))
+        if found != int(self.value(without_end(term))):
+            raise OverflowError(term)
+        return found
 
     def invented(self, dtype: DType) -> Any:
         """A value of some type: plain ones first, then those compared with, random ones, ends."""

@@ -121,6 +121,21 @@ def _equal(
     return values.possible(_sets.comparisons((a, "==", b) for a, b in pairs))
 
 
+def surely_equal(
+    where: isl.Set,
+    assertions: Assertions,
+    first: Expression,
+    second: Expression,
+    data: Data = UNKNOWN,
+) -> bool:
+    """Whether two indices of one instance are the same number wherever ``where`` holds."""
+    values = _Values(assertions, data)
+    values.expect((first,), (second,))
+    a, b = values.side(0, first), values.side(0, second)
+    unequal = _sets.comparisons([(a, "<", b)]) | _sets.comparisons([(a, ">", b)])
+    return bool(values.possible(where & unequal).is_empty())
+
+
 def settling(
     assertions: Assertions, first: Index, second: Index, conflicts: isl.Set, data: Data = UNKNOWN
 ) -> tuple[Assertion, ...]:

@@ -9,6 +9,7 @@ from dataclasses import field
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._assertions.cells import data_of, surely_equal
 from loopkit._expression import (
     Access,
     access_of,
@@ -27,6 +28,7 @@ from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._promotion import INTEGERS
 from loopkit._same import same
+from loopkit._simplify import simplify
 
 
 @dataclass(frozen=True)
@@ -166,30 +168,41 @@ class StatementComparison:
         """
         if old is new:
             return True
-        if not self.are_integers(old, new):
-            if is_constant(old) or is_constant(new):
-                return same(old, new)
-            mine, its = access_of(old, self.new.data), access_of(new, self.new.data)
-            if mine is not None and its is not None:
-                return self.reads(mine, its)
-            if self.same_sums(old, new):
-                return True
-            found = couples(old, new)
-            return found is not None and all(self.same_index(a, b) for a, b in found)
-        try:
-            one, two = linear(old), linear(new)
-            if one.constant == two.constant and one.same_terms(two):
-                return True
-        except _sets.NotAffineError:
-            pass
-        try:
-            differ = _sets.pw_affine(old).ne_set(_sets.pw_affine(new))
-        except _sets.NotAffineError:
-            if isinstance(old, prim.Sum) or isinstance(new, prim.Sum):
-                return self.same_sums(old, new)
-            found = couples(old, new)
-            return found is not None and all(self.same_index(a, b) for a, b in found)
-        return bool((differ & self.new.domain(self.at)).is_empty())
+        if self.are_integers(old, new):
+            try:
+                one, two = linear(old), linear(new)
+                if one.constant == two.constant and one.same_terms(two):
+                    return True
+            except _sets.NotAffineError:
+                pass
+            try:
+                differ = _sets.pw_affine(old).ne_set(_sets.pw_affine(new))
+                return bool((differ & self.new.domain(self.at)).is_empty())
+            except _sets.NotAffineError:
+                pass
+        mine, its = access_of(old, self.new.data), access_of(new, self.new.data)
+        if mine is not None and its is not None:
+            return self.reads(mine, its)
+        # A step writes subscripts as short as it can.
+        old, new = simplify(old), simplify(new)
+        if same(old, new):
+            return True
+        if is_constant(old) or is_constant(new):
+            return False
+        if self.same_sums(old, new):
+            return True
+        found = couples(old, new)
+        if found is not None and all(self.same_index(a, b) for a, b in found):
+            return True
+        return self.surely_same(old, new)
+
+    def surely_same(self, old: Expression, new: Expression) -> bool:
+        """Whether two indices are equal for all that data may hold, as far as sets can say so."""
+        if not (_is_whole(old, self.new) and _is_whole(new, self.new)):
+            return False
+        kernel = self.new.kernel
+        domain = self.new.domain(self.at)
+        return surely_equal(domain, kernel.assertions, old, new, data_of(kernel))
 
     def same_sums(self, old: Expression, new: Expression) -> bool:
         """Whether two sums have the same terms beyond sets and, besides, the same value.
@@ -216,11 +229,11 @@ def with_rest(expr: Expression, model: Model) -> tuple[tuple[Expression, ...], E
     """The terms of a sum of whole numbers that sets do not take, and all others; None where none.
 
     They are made of what it reads of arrays of integers, or products as in ``i*n + j``.  In a
-    subscript they may be added in any order.
+    subscript they may be added in any order, and a number times ``p[i]`` is ``p[i]`` times it.
     """
     beyond: list[Expression] = []
     rest: list[Expression] = []
-    for term in _terms(expr):
+    for term in _terms(simplify(expr)):
         if is_integer(term, model.integers):
             (rest if _sets.is_pw_affine(term) else beyond).append(term)
         elif _is_whole(term, model):

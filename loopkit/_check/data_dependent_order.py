@@ -157,7 +157,8 @@ class DataDependentOrder:
             reaching = self.check.reaching(image, now)
             if not reaching:
                 raise Undecided(
-                    f"'{array}' is written where data decide, and its values move to another array"
+                    f"'{array}' is written where data decide, or products of names, and its values "
+                    "move to another array"
                 )
             found += reaching
         return tuple(found)

@@ -155,8 +155,8 @@ def test_arguments_that_data_decide():
         assumptions="n, m >= 1",
     )
     staged = knl.precompute("f", "j", default_tag=None)
-    assert staged.temporary_by_name["f_0_r"].shape == (9, 8)
-    assert text_of(staged, "insn") == "out[i, j] = f_0_r[j, j]*i + f_0_r[j + 1, j]"
+    assert staged.temporary_by_name["f_r"].shape == (9, 8)
+    assert text_of(staged, "insn") == "out[i, j] = f_r[j, j]*i + f_r[j + 1, j]"
     assert staged.substitutions == () and not staged.prove().findings
     a = np.random.default_rng(0).random(5, dtype=np.float32)
     place = np.array([0, 4, 2, 2, 1, 3, 0, 4], np.int32)
@@ -491,7 +491,7 @@ def test_data_and_neighbours():
         dtypes={"b": "float32"},
     ).assume_within("p", 0, "m - 1")
     staged = knl.split_iname("i", 16).precompute("f", "i_inner", default_tag=None)
-    assert staged.temporary_by_name["f_0_r"].shape == (2, 16)
+    assert staged.temporary_by_name["f_r"].shape == (2, 16)
     assert staged.prove().ok
     rng = np.random.default_rng(2)
     given = {"a": rng.random(9, dtype=np.float32), "p": rng.integers(0, 8, 37).astype(np.int32)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import pymbolic.primitives as prim
 
@@ -15,6 +16,7 @@ from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._linear import Linear, linear_in_parts
 from loopkit._nodes import Expression, tagged_like
 from loopkit._rules import expand_in
+from loopkit.transforms._rows import Rows
 from loopkit.transforms._spanning import Given
 
 Indices = tuple[Expression, ...]
@@ -41,26 +43,121 @@ def with_free_inames(
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A rule of which a part of some arguments has become a part of its value.
+    """A rule with other arguments than it had, and uses of that.
 
     ``spanning`` are the invocations that a footprint is spanned by, of the ``rule`` now.  ``old``
-    makes of its arguments those of the rule that it was.
+    makes of its arguments those of the rule that it was, which may have been another ``before``.
     """
 
     kernel: Kernel
     rule: SubstitutionRule
     spanning: Given | None
     old: Callable[[Indices], Indices] | None = None
+    before: Bound | None = None
 
-    def use(self, name: str, now: Indices) -> Expression:
-        """A use of the rule as it was, one of ``name``."""
-        return prim.Call(prim.Variable(name), self.old(now) if self.old else now)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the rules that were made, the last one first."""
+        mine = () if self.old is None else (self.rule.name,)
+        return mine if self.before is None else (*mine, *self.before.names)
+
+    def arguments(self, now: Indices) -> Indices:
+        """The arguments of a use of the rule as it was."""
+        cells = self.old(now) if self.old else now
+        return cells if self.before is None else self.before.arguments(cells)
 
     def restored(self, kernel: Kernel, name: str) -> Kernel:
         """The kernel where uses that are left are of the rule ``name`` again, as they were."""
         if self.old is None:
             return kernel
-        return _with_uses(kernel, self.rule.name, partial(self.use, name))
+
+        def use(now: Indices) -> Expression:
+            return prim.Call(prim.Variable(name), self.arguments(now))
+
+        kernel = _with_uses(kernel, self.rule.name, use)
+        return kernel if self.before is None else self.before.restored(kernel, name)
+
+
+def told_apart(
+    kernel: Kernel,
+    rule: SubstitutionRule,
+    uses: Callable[[Kernel, SubstitutionRule], Sequence[Use]],
+    swept: Collection[str],
+    spanning: Given | None = None,
+) -> Bound:
+    """The kernel where a rule has arguments that are affine, as far as uses let it.
+
+    ``uses`` finds those of a rule; ``spanning`` are invocations of it.
+    """
+    rows = in_rows(kernel, rule, uses(kernel, rule), spanning)
+    kernel, rule = rows.kernel, rows.rule
+    bound = without_data(kernel, rule, uses(kernel, rule), swept, rows.spanning)
+    if rows.old is None or bound.old is None:
+        return bound if rows.old is None else rows
+    return replace(bound, before=rows)
+
+
+def in_rows(
+    kernel: Kernel, rule: SubstitutionRule, uses: Sequence[Use], spanning: Given | None = None
+) -> Bound:
+    """The kernel where a rule that counts through rows of any length takes row and column.
+
+    Before: f(x) := sin(a[x]), used as f((i + 1)*n + j)
+    After: f(x_n, x) := sin(a[x_n*n + x]), used as f(i + 1, j)
+
+    Where invocations are given, ``spanning``, these say which rows; other uses stay.
+    """
+    rank = len(rule.arguments)
+    invoked: Given = spanning or [use.indices for use in uses]
+    if not all(len(cells) == rank for cells in invoked):
+        return Bound(kernel, rule, spanning)
+    rows = [Rows(kernel, [cells[number] for cells in invoked]) for number in range(rank)]
+
+    def apart(old: Sequence[Expression | slice]) -> tuple[Expression | slice, ...] | None:
+        parts = [row.apart(index) for row, index in zip(rows, old, strict=True)]
+        known = [part for part in parts if part is not None]
+        return tuple(chain.from_iterable(known)) if len(known) == rank else None
+
+    if not any(row.lengths for row in rows):
+        return Bound(kernel, rule, spanning)
+    new_name = kernel.fresh_name(rule.name)
+    taken = {*rule.arguments, new_name}
+    names: list[str] = []
+    values: dict[str, Expression] = {}
+    for row, argument in zip(rows, rule.arguments, strict=True):
+        mine = [argument]
+        for length in reversed(row.lengths[:-1]):
+            name = kernel.fresh_name("_".join([argument, *(f.name for f in length)]), taken)
+            mine.insert(0, name)
+            taken.add(name)
+        values[argument] = row.together([*map(prim.Variable, mine)])
+        names += mine
+    expression = _expression.substitute(rule.expression, values)
+    new = SubstitutionRule(new_name, tuple(names), expression)
+
+    written: dict[Indices, Indices] = {}
+
+    def use(old: Indices) -> Expression:
+        now = apart(old)
+        if now is None:
+            return prim.Call(prim.Variable(rule.name), old)
+        written.setdefault(now, old)
+        return prim.Call(prim.Variable(new.name), now)
+
+    def before(now: Indices) -> Indices:
+        if now in written:
+            return written[now]
+        left, whole = [*now], []
+        for row in rows:
+            count = len(row.lengths) or 1
+            whole.append(row.together(left[:count]))
+            left = left[count:]
+        return tuple(whole)
+
+    changed = _with_uses(kernel, rule.name, use, {u.statement.id for u in uses})
+    changed = changed.with_(substitutions=(*changed.substitutions, new))
+    now = spanning and [apart(cells) or () for cells in spanning]
+    return Bound(changed, new, now, before)
 
 
 def without_data(
@@ -73,7 +170,7 @@ def without_data(
     """The kernel where what is not affine in arguments is part of a rule, if all uses agree on it.
 
     Before: f(x) := sin(a[x]), used as f(place[j])         After: f := sin(a[place[j]]), used as f
-    Before: f(x) := sin(a[x]), used as f(i*n + j + 1)      After: f(x) := sin(a[i*n + x]), f(j + 1)
+    Before: f(x) := sin(a[x]), used as f(p[i] + j + 1)     After: f(x) := sin(a[p[i] + x]), f(j + 1)
 
     Where invocations are given, ``spanning``, these are to agree; uses that do not stay.
     """
@@ -83,12 +180,14 @@ def without_data(
     bases: dict[int, Expression] = {}
     for number in range(len(rule.arguments)):
         values = dict.fromkeys(_start(cells[number]) for cells in invoked)
-        strange = [_strange(linear_in_parts(value), kernel.integers) for value in values]
+        strange = [strange_parts(linear_in_parts(value), kernel.integers) for value in values]
         if not any(strange) or any(s != strange[0] for s in strange):
             continue
         alike = {u.indices[number]: None for u in uses} if spanning else {}
         values |= {
-            v: None for v in alike if _strange(linear_in_parts(v), kernel.integers) == strange[0]
+            v: None
+            for v in alike
+            if strange_parts(linear_in_parts(v), kernel.integers) == strange[0]
         }
         bases[number] = _base_of(list(values), Linear(strange[0]), swept)
     if not bases:
@@ -98,7 +197,9 @@ def without_data(
         return _apart(old, bases[number]) if number in bases else old
 
     def agrees(old: Indices) -> bool:
-        return all(not _strange(linear_in_parts(rest(old[n], n)), kernel.integers) for n in bases)
+        return all(
+            not strange_parts(linear_in_parts(rest(old[n], n)), kernel.integers) for n in bases
+        )
 
     given = [u.indices for u in uses if agrees(u.indices)]
     given += [tuple(map(_start, cells)) for cells in invoked]
@@ -167,7 +268,7 @@ def _apart(value: Expression, base: Expression) -> Expression:
     return (linear_in_parts(value) - linear_in_parts(base)).expression
 
 
-def _strange(form: Linear, integers: frozenset[str]) -> dict[Expression, int]:
+def strange_parts(form: Linear, integers: frozenset[str]) -> dict[Expression, int]:
     """The terms of a form that are not affine in inames and sizes, nor made of such pieces."""
     return {
         atom: c

@@ -51,6 +51,19 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
     return kernel.with_(statements=tuple(statements))
 
 
+def without_rule(kernel: Kernel, rule: SubstitutionRule) -> Kernel:
+    """The kernel with a rule expanded wherever it is used."""
+
+    def expanded(expr: Expression) -> Expression:
+        return expand_in(expr, {rule.name: rule})
+
+    left = (r for r in kernel.substitutions if r.name != rule.name)
+    return kernel.with_(
+        statements=tuple(s.map_expressions(expanded) for s in kernel.statements),
+        substitutions=tuple(replace(r, expression=expanded(r.expression)) for r in left),
+    )
+
+
 def replaced_within_rules(
     kernel: Kernel,
     name: str,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import pymbolic.primitives as prim
 
@@ -41,8 +42,12 @@ def footprint(
     subscripts: Given | None,
     name: str,
     what: str,
+    shown: Callable[[Indices], Expression] | None = None,
 ) -> tuple[tuple[Axis, ...], Sequence[Use]]:
-    """The box that uses span, or ``footprint_subscripts``, and those of the uses inside."""
+    """The box that uses span, or ``footprint_subscripts``, and those of the uses inside.
+
+    ``shown`` is what errors call an access with given indices, if not one of ``name``.
+    """
     if subscripts is None:
         return _staging.find_box(kernel, found, swept, what), found
     if not subscripts:
@@ -55,9 +60,9 @@ def footprint(
     more: dict[str, Range] = {}
     for indices in in_inames(kernel, found, subscripts) or ():
         if len(indices) != rank:
-            shown = ", ".join(":" if isinstance(i, slice) else to_text(i) for i in indices)
+            given = ", ".join(":" if isinstance(i, slice) else to_text(i) for i in indices)
             raise InvalidArgumentError(
-                f"footprint_subscripts: {name}[{shown}] has "
+                f"footprint_subscripts: {name}[{given}] has "
                 f"{counted(len(indices), 'index', 'indices')}, but '{name}' has "
                 f"{counted(rank, 'axis', 'axes')}"
             )
@@ -74,6 +79,8 @@ def footprint(
         for cells in spanning
         for use in _staging.uses_of(kernel, _of(kernel, found, cells), name, [(cells, ())])
     ]
+    if shown is not None:
+        uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
     box = _staging.find_box(kernel, uses, swept, what, more)
     ranges = iname_ranges(kernel, swept)
     inside = [use for use in found if is_inside(use, box, ranges)]

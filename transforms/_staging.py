@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from types import MappingProxyType
 
 import islpy as isl
@@ -12,7 +13,7 @@ import pymbolic.primitives as prim
 from loopkit import _footprint, _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
-from loopkit._assertions.cells import data_of, surely_inside
+from loopkit._assertions.cells import data_of, maybe_outside, surely_inside
 from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
@@ -177,13 +178,13 @@ def replace_reads(
 class Staging:
     """A copy of a box of cells: how big it is, in what memory, and how threads fill it.
 
-    ``base`` is what is copied.  ``tags`` are those of the loops along the axes of ``box``,
-    which are called ``axis_names``, if the argument of that ``axis_argument`` gave some; along the
-    ``reused`` axes inames run that exist.
+    ``base`` is what is copied, and ``loops_base`` what names of loops begin with.  ``tags`` are
+    those of the loops along the axes of ``box``, which are called ``axis_names``, if the argument
+    of that ``axis_argument`` gave some; along the ``reused`` axes inames run that exist.
     The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
     those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
     the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
-    cells should go.  With ``only_used`` no value is computed that is not used, since
+    cells should go.  With ``only_used`` no value is computed that is not used, where
     that may read what is not there.  With ``may_move`` a private copy becomes a shared one where
     later tags make it one for several threads.
     """
@@ -203,6 +204,7 @@ class Staging:
     outer: str | Iterable[str] | None = None
     axis_names: str | Iterable[str] | None = None
     axis_argument: str = ""
+    loops_base: str = ""
     reused: Mapping[int, str] = field(default_factory=dict)
     whole_box: bool = False
     only_used: bool = False
@@ -274,15 +276,19 @@ class Staging:
             kernel, self.box, base, self.axis_names, self.axis_argument, reused, called
         )
         positions = [names.get(axis) for axis in range(len(self.box))]
-        exact = value is None or self.only_used
-        whole = value is not None and self.whole_box
-        cells = cells_in_use(kernel, uses, self.box, positions, place, exact=exact, whole_box=whole)
-        if value is not None:
+        used = partial(cells_in_use, kernel, uses, self.box, positions, place)
+        if value is None:
+            cells = used(exact=True)
+        else:
             at = tuple(
                 axis.lower.expression if name is None else axis.cell_at(name)
                 for axis, name in zip(self.box, positions, strict=True)
             )
-            cells = cells & where_in_bounds(kernel, value(at), at)
+            there = where_in_bounds(kernel, value(at), at)
+            cells = used(whole_box=self.whole_box) & there
+            around = cells & kernel.domain_around(place.inames) & kernel.assumptions.set
+            if self.only_used and not are_there(kernel, value(at), around, names.values()):
+                cells = used(exact=True, whole_box=self.whole_box) & there
         return make_nest(
             kernel,
             self.box,
@@ -336,7 +342,8 @@ def stage(
     def written_out(cells: Indices) -> Expression:
         return expand_in(value(cells), kernel.rule_by_name)
 
-    loops = staging.loops(kernel, place, uses, staging.base, written_out)
+    base = staging.loops_base or staging.base
+    loops = staging.loops(kernel, place, uses, base, written_out)
     kernel = kernel.with_(temporaries=(*kernel.temporaries, staging.temporary))
     filled = element(staging.name, tuple(loops.kept(staging.box)))
     source = simplify_indices(value(loops.cells(staging.box)), kernel.integers.union(loops.inames))
@@ -471,6 +478,25 @@ def may_leave(kernel: Kernel, value: Expression) -> bool:
             if not kernel.assumptions.set.is_subset(inside):
                 return True
     return False
+
+
+def are_there(kernel: Kernel, value: Expression, where: isl.Set, positions: Iterable[str]) -> bool:
+    """Whether all that an expression of ``positions`` reads lies in its array, for all ``where``.
+
+    Of subscripts that data decide nothing is said.
+    """
+    data = data_of(kernel)
+    data = replace(data, integers=(data.integers or frozenset()).union(positions))
+    for name, indices, _ in guarded_accesses(value):
+        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
+        if not indices or not isinstance(array, (ArrayArg, TemporaryVariable)):
+            continue
+        for index, extent in zip(indices, array.shape or (None,) * len(indices), strict=True):
+            if extent is None or any(map(kernel.is_array, variable_names(index))):
+                return False
+            if not maybe_outside(where, kernel.assertions, index, extent, data).is_empty():
+                return False
+    return True
 
 
 def with_nest(

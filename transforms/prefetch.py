@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._kernel import Kernel
+from loopkit._expression import replace_accesses, variable_names
+from loopkit._footprint import Use
+from loopkit._kernel import Kernel, SubstitutionRule
+from loopkit._linear import linear_in_parts
 from loopkit._match import Match, matching
+from loopkit._nodes import Expression
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _staging
-from loopkit.transforms._common import inames_in, new_name, then
+from loopkit.transforms._common import inames_in, map_reads, new_name, then
+from loopkit.transforms._computed_ahead import Values, computed_ahead
 from loopkit.transforms._free_order import moved_out
-from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._rule_arguments import strange_parts
+from loopkit.transforms._rule_uses import expand_rules_that_use, without_rule
 from loopkit.transforms._spanning import Given, also_swept, footprint
-from loopkit.transforms._staging import Staging, element
+from loopkit.transforms._staging import Indices, Staging, element
 from loopkit.transforms._tagged import Selected, uses_of_array
 
 
@@ -110,6 +119,29 @@ def add_prefetch(
     found = [use for s in readers for use in _staging.reads_of(expanded, s, var_name)]
     if not found:
         raise _nothing_to_replace(before, chosen, within)
+    if any(_is_apart(use, kernel.integers, swept) for use in found):
+        how = Values(
+            base=var_name,
+            id=prefetch_insn_id,
+            verb="fetch",
+            made_by=f"add_prefetch('{given}')",
+            what=f"the prefetch of '{given}'",
+            nothing=lambda _: _nothing_to_replace(before, chosen, within),
+            shown=lambda _, cells: element(var_name, cells),
+            swept=swept,
+            spanning=spanning,
+            outer=fetch_outer_inames,
+            names=dim_arg_names,
+            names_argument="dim_arg_names",
+            tag=tag,
+            space=temporary_address_space,
+            whole_box=fetch_bounding_box,
+            copy=temporary_name,
+            dtype=array.dtype,
+            kind="move",
+        )
+        change = _in_parts(kernel, chosen, {use.statement.id for use in found}, how)
+        return replace(change, kernel=chosen.restored(change.kernel))
     users = {use.statement.id: use.statement for use in found}
     if spanning is None:
         swept = also_swept(kernel, found, swept, fetch_outer_inames)
@@ -148,6 +180,45 @@ def add_prefetch(
     value = partial(element, chosen.of)
     change = _staging.stage(expanded, staging, uses, value, statement, "move", kernel)
     return then(before, order, replace(change, kernel=chosen.restored(change.kernel)))
+
+
+def _is_apart(use: Use, integers: frozenset[str], swept: Collection[str]) -> bool:
+    """Whether an index is not affine, and nothing is known of it but in which parts it moves.
+
+    Of a part that data choose assertions say how far it goes, unless it stands still.
+    """
+    unknown = [index for axis, index in enumerate(use.indices) if axis not in use.chosen]
+    parts = [p for index in unknown for p in strange_parts(linear_in_parts(index), integers)]
+    names = [variable_names(part) for part in parts]
+    return bool(parts) and all(n <= integers or n.isdisjoint(swept) for n in names)
+
+
+def _in_parts(kernel: Kernel, chosen: Selected, users: Collection[str], how: Values) -> Change:
+    """Fetch cells whose indices are affine in parts, as values of a rule that has these.
+
+    While that happens ``a[i*m + j]`` is ``f(i, j)``, where ``f(y, x)`` is ``a[y*m + x]``.
+    """
+    rank = len(kernel.array(chosen.of).shape or ()) or 1
+    name = kernel.fresh_name(chosen.name)
+    arguments = tuple(kernel.fresh_name(f"axis_{axis}", [name]) for axis in range(rank))
+    cells = tuple(map(prim.Variable, arguments))
+    rule = SubstitutionRule(name, arguments, element(chosen.of, cells))
+
+    def called(found: str, indices: Indices) -> Expression | None:
+        if found != chosen.name:
+            return None
+        return prim.Call(prim.Variable(name), indices)
+
+    def read(expr: Expression) -> Expression:
+        return replace_accesses(expr, called)
+
+    rules = (replace(r, expression=read(r.expression)) for r in kernel.substitutions)
+    with_rule = kernel.with_(
+        statements=tuple(map_reads(s, read) if s.id in users else s for s in kernel.statements),
+        substitutions=(*rules, rule),
+    )
+    change = computed_ahead(with_rule, rule, users, how)
+    return replace(change, kernel=without_rule(change.kernel, rule))
 
 
 def _nothing_to_replace(

@@ -170,9 +170,11 @@ def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
         if bits is None and low >= 0:
             bits = high.bit_length()
         left, right = values
-        is_looked_into = bits is not None and bits <= _MOST_BITS
-        whole = forms.exclusive_or(left, right, bits) if is_looked_into else None
-        return whole or forms.of_bits("^", left, right), _intervals.bitwise_or(*ranges)
+        if bits is None or bits > _MOST_BITS:
+            whole = forms.of_bits("^", left, right)
+        else:
+            whole = forms.exclusive_or(left, right, bits)
+        return whole, _intervals.bitwise_or(*ranges)
     rules = _RULES.get(term.data if term.op == "call" else term.op)
     if rules is None:
         return None

@@ -177,11 +177,7 @@ class Reads:
         """A sum of products, each product a name: those that have a factor in common are one."""
         ordered = sorted(terms.items(), key=_text_of_term)
         found: list[Expression] = []
-        for factors, number in ordered:
-            if len(factors) == 1:
-                self._multiples[factors[0]].add(number)
-            if len(factors) <= 1:
-                found.append(_term(number, factors[0]) if factors else number)
+        alone = {factors: number for factors, number in ordered if len(factors) <= 1}
         rest = {factors: number for factors, number in ordered if len(factors) > 1}
         if (part := _root(rest)) is not None:
             most, root = part
@@ -194,8 +190,14 @@ class Reads:
             rest = {f: n for f, n in rest.items() if f not in inside}
             most = gcd(*inside.values())
             most = -most if next(iter(inside.values())) < 0 else most
+            if (common,) in alone and alone[common,] % most == 0:
+                inside[common,] = alone.pop((common,))
             other = self._linear({_without(f, common): n // most for f, n in inside.items()})
             found.append(_term(most, self._times(other, common)))
+        for factors, number in alone.items():
+            if factors:
+                self._multiples[factors[0]].add(number)
+            found.append(_term(number, factors[0]) if factors else number)
         if not found:
             return 0
         return found[0] if len(found) == 1 else prim.Sum(tuple(found))

@@ -54,7 +54,7 @@ fault(
     "precompute: computed for the next argument",
     kernels.ruled_row,
     RULE,
-    Patch("transforms.precomputed:substitute", _wrong_argument),
+    Patch("transforms._computed_ahead:substitute", _wrong_argument),
     sizes={"n": 3},
 )
 
@@ -85,7 +85,7 @@ fault(
     "precompute: arguments exchanged",
     kernels.rules_of_four,
     do("precompute", "f", ["i", "j"], default_tag=None),
-    Patch("transforms.precomputed:substitute", _exchanged_arguments),
+    Patch("transforms._computed_ahead:substitute", _exchanged_arguments),
 )
 fault(
     "precompute: sweeps over too few inames",
@@ -140,7 +140,7 @@ fault(
 )
 fault(
     "precompute: what is affine in an argument is one more",
-    kernels.ruled_by_product,
+    partial(kernels.ruled_by_product, "i*i"),
     do("precompute", "f", "j", default_tag=None),
     Patch(
         "transforms._rule_arguments:_apart",
@@ -161,21 +161,65 @@ for rule in ("a[place[x]]", "sum(k, a[place[x]] * k)"):
     )
 fault(
     "precompute: an invocation's own part is one more",
-    kernels.ruled_by_product,
-    do("precompute", "f(i*m + j)", "j", default_tag=None),
+    partial(kernels.ruled_by_product, "i*i"),
+    do("precompute", "f(i*i + j)", "j", default_tag=None),
     Patch(
         "transforms._rule_arguments:_apart",
         lambda original: lambda value, base: prim.Sum((original(value, base), 1)),
     ),
     sizes={"n": 3, "m": 6},
 )
+
+
+def _one_more(number: int) -> Any:
+    """A part of an index that counts through rows is one more."""
+
+    def change(original: Any) -> Any:
+        def apart(self: Any, value: Any) -> Any:
+            found = original(self, value)
+            if found is None or len(found) == 1:
+                return found
+            parts = list(found)
+            parts[number] = prim.Sum((parts[number], 1))
+            return tuple(parts)
+
+        return apart
+
+    return change
+
+
+for number, part in enumerate(("row", "column")):
+    fault(
+        f"precompute: another {part}",
+        kernels.ruled_by_product,
+        RULE,
+        Patch("transforms._rows:Rows.apart", _one_more(number)),
+        sizes={"n": 2, "m": 6},
+    )
+    fault(
+        f"add_prefetch: another {part} of what lies flat",
+        kernels.flat_rows,
+        do("add_prefetch", "a", ["i", "j"], default_tag=None),
+        Patch("transforms._rows:Rows.apart", _one_more(number)),
+        sizes={"m": 6},
+    )
+fault(
+    "add_prefetch: rows of another length",
+    kernels.flat_rows,
+    do("add_prefetch", "a", ["i", "j"], default_tag=None),
+    Patch(
+        "transforms._rows:Rows.together",
+        lambda f: lambda self, parts: prim.Sum((f(self, parts), parts[0])),
+    ),
+    sizes={"m": 6},
+)
 fault(
     "precompute: uses that stay get another argument",
     kernels.ruled_by_product,
     do("precompute", "f(i*m + j)", "j", default_tag=None),
     Patch(
-        "transforms._rule_arguments:Bound.use",
-        lambda original: lambda self, name, now: original(self, name, (prim.Sum((now[0], -1)),)),
+        "transforms._rule_arguments:Bound.arguments",
+        lambda original: lambda self, now: (prim.Sum((original(self, now)[0], -1)),),
     ),
     sizes={"n": 3, "m": 6},
 )
@@ -184,7 +228,7 @@ fault(
     kernels.rule_with_free_iname,
     do("precompute", "f", ["i", "j"], default_tag=None),
     Patch(
-        "transforms.precomputed:with_free_inames",
+        "transforms._computed_ahead:with_free_inames",
         lambda f: lambda kernel, rule, wanted: _at_zero(*f(kernel, rule, wanted)),
     ),
     sizes={"m": 2},

@@ -364,17 +364,28 @@ def chosen_by_data() -> lk.Kernel:
     ).assume_within("near", 0, 4)
 
 
-def ruled_by_product() -> lk.Kernel:
+def ruled_by_product(product: str = "i*m") -> lk.Kernel:
     """A rule of arguments that are not affine, and lie beside each other."""
     return lk.make_kernel(
         "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
-        """
+        f"""
         f(x) := 2*a[x] + 1
-        b[i, j] = f(i*m + j) + i*f(i*m + j + 1) {id=s}
+        b[i, j] = f({product} + j) + i*f({product} + j + 1) {{id=s}}
         """,
-        [lk.GlobalArg("a", shape="n*m"), ...],
+        [lk.GlobalArg("a", shape="n*n + n*m"), ...],
         dtypes={"a, b": "float32"},
         assumptions="n >= 1 and m >= 5",
+    )
+
+
+def flat_rows() -> lk.Kernel:
+    """Neighbours in rows and columns of an array that lies flat."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < 4 and 0 <= j < 4 }",
+        "b[i, j] = a[i*m + j] + 2*a[(i + 1)*m + j + 1] {id=s}",
+        [lk.GlobalArg("a", shape="5*m"), ...],
+        dtypes={"a, b": "float32"},
+        assumptions="m >= 5",
     )
 
 

@@ -33,7 +33,7 @@ def anew(edit: Edit) -> Patch:
 
         return made
 
-    return Patch("transforms.precomputed:made_anew", make)
+    return Patch("transforms._computed_ahead:made_anew", make)
 
 
 def changed(kernel: Any, old: Any, **fields: Any) -> Any:

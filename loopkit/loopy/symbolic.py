@@ -9,6 +9,8 @@ from pymbolic import parse
 
 from loopkit._promotion import as_dtype, dtype_name
 
+_REDUCE = "reduce"  # a word of the language, and no name
+
 
 def Reduction(operation: str, inames: Any, expr: Any, allow_simultaneous: bool = False) -> Any:
     """``reduce(operation, inames, expr)``."""
@@ -16,7 +18,7 @@ def Reduction(operation: str, inames: Any, expr: Any, allow_simultaneous: bool =
     over = tuple(prim.Variable(name.strip()) for name in names)
     swept = over[0] if len(over) == 1 else over
     terms = expr if isinstance(expr, tuple) else (expr,)
-    return prim.Variable("reduce")(prim.Variable(operation), swept, *terms)
+    return prim.Variable(_REDUCE)(prim.Variable(operation), swept, *terms)
 
 
 def TypeCast(dtype: Any, child: Any) -> Any:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from loop_instances import check_change, results
 
+import loopkit as lk
 import loopkit.transforms as tr
 from loopkit._arrays import ArrayArg
-from loopkit._errors import LoopkitError
+from loopkit._errors import IllegalTransformError, LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._make import make_kernel
@@ -315,3 +316,19 @@ def test_add_dtypes() -> None:
 
 
 # }}}
+
+
+def test_in_a_subscript_the_last_parameter_is_all_that_is_left():
+    knl = make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "b[i, j] = a[i*m + j] + a[i*m + j + 1]",
+        [lk.GlobalArg("a", "float32", shape="n*m + 1"), lk.GlobalArg("b", shape="n, m"), ...],
+        dtypes={"b": "float32"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.split_iname("i", 4).split_iname("j", 8)
+    at = knl.extract_subst("at", "a[r*m + c]", "r, c")
+    assert "at(4*i_outer + i_inner, 8*j_outer + j_inner) + at(" in str(at)
+    assert "at(4*i_outer + i_inner, 8*j_outer + j_inner + 1)" in str(at)
+    with pytest.raises(IllegalTransformError, match="no expression matches"):
+        knl.extract_subst("at", "a[r*m + n]", "r")

@@ -73,8 +73,9 @@ def extract_subst(
     After (``"f", "a[x]**2", "x"``): f(x) := a[x]**2, b[i] = f(i) + f(i + 1)
 
     Of a sum or product that is longer than the template, its beginning can
-    match, because that is what is computed first.  In a template a use with a tag, ``a$near[x]``,
-    matches such uses alone.
+    match, because that is what is computed first; in a subscript the last parameter of a sum,
+    ``y`` of ``a[x*m + y]``, stands for all that is left.  In a template a use with a tag,
+    ``a$near[x]``, matches such uses alone.
 
     :arg parameters: names in the template that stand for any expression.
     :arg within: a match string: only in these statements.
@@ -154,9 +155,17 @@ class _TemplateReplacer(_expression.ExpressionMapper):
 
 
 def _unify(
-    template: Any, expr: Any, parameters: Collection[str], found: dict[str, Expression]
+    template: Any,
+    expr: Any,
+    parameters: Collection[str],
+    found: dict[str, Expression],
+    *,
+    in_subscript: bool = False,
 ) -> bool:
-    """Whether ``parameters`` can stand for something, ``found``, that makes the two equal."""
+    """Whether ``parameters`` can stand for something, ``found``, that makes the two equal.
+
+    Sums in subscripts are exact: there the last parameter of one is all that is left.
+    """
     if isinstance(template, prim.Variable) and template.name in parameters:
         return same(found.setdefault(template.name, expr), expr)
     if isinstance(template, TaggedVariable) or isinstance(expr, TaggedVariable):
@@ -169,8 +178,15 @@ def _unify(
     ):
         return same(template, expr)
     mine, its = _parts(template), _parts(expr)
+    in_subscript |= isinstance(template, prim.Subscript)
+    if in_subscript and isinstance(template, prim.Sum):
+        mine, its = template.children, expr.children
+        last = mine[-1]
+        if len(mine) < len(its) and isinstance(last, prim.Variable) and last.name in parameters:
+            its = (*its[: len(mine) - 1], prim.Sum(its[len(mine) - 1 :]))
     return len(mine) == len(its) and all(
-        _unify(t, e, parameters, found) for t, e in zip(mine, its, strict=True)
+        _unify(t, e, parameters, found, in_subscript=in_subscript)
+        for t, e in zip(mine, its, strict=True)
     )
 
 

@@ -271,7 +271,7 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
                 f"{number} one begins at {to_text(first.lower.expression)}, the other at "
                 f"{to_text(hull.lower.expression)}",
                 "sweep the inames in which they differ, or select one of them: by `within`, or by "
-                "footprint_subscripts",
+                "its indices, as in 'x[i, 0:8]' or 'f(i, 0:8)'",
             )
     low = min(h.lower.constant for h in hulls)
     high = max(h.lower.constant + h.span for h in hulls)

@@ -84,7 +84,7 @@ def _names(kernel: Kernel, statement: Statement, field: str) -> Iterable[str]:
     if field == "id":
         return (statement.id,)
     if field == "writes":
-        return (statement.written, *_with_tags(tagged_uses(head_of(statement.lhs))))
+        return (statement.written, *_with_tags(kernel, tagged_uses(head_of(statement.lhs))))
     if field == "iname":
         return statement.inames
     if field == "tag":
@@ -92,15 +92,28 @@ def _names(kernel: Kernel, statement: Statement, field: str) -> Iterable[str]:
     return read_names(kernel, statement).union(_tagged_reads(kernel, statement))
 
 
-def _with_tags(uses: Iterable[tuple[str, str]]) -> Iterable[str]:
+def name_first(kernel: Kernel, given: str) -> str:
+    """``"x$near"``, also of ``"near$x"``: as in texts, the tag may stand in front of the name."""
+    of, mark, tag = given.partition("$")
+    is_swapped = mark and not _is_known(kernel, of) and _is_known(kernel, tag)
+    return f"{tag}${of}" if is_swapped else given
+
+
+def _is_known(kernel: Kernel, name: str) -> bool:
+    return kernel.is_array(name) or name in kernel.rule_by_name
+
+
+def _with_tags(kernel: Kernel, uses: Iterable[tuple[str, str]]) -> Iterable[str]:
     """Names with the tags of their uses, as match strings spell them: ``reads:x$near``."""
-    return (f"{name}${tag}" for name, tag in uses)
+    for name, tag in uses:
+        spelled = f"{name}${tag}", f"{tag}${name}"
+        yield from (one for one in spelled if name_first(kernel, one) == spelled[0])
 
 
 def _tagged_reads(kernel: Kernel, statement: Statement) -> Iterable[str]:
     reads = [*statement.write[1], statement.rhs, *statement.predicates]
     reads += [kernel.rule_by_name[rule].expression for rule in rules_of(kernel, statement)]
-    return (name for expr in reads for name in _with_tags(tagged_uses(expr)))
+    return (name for expr in reads for name in _with_tags(kernel, tagged_uses(expr)))
 
 
 def rules_used(kernel: Kernel, expressions: Iterable[Expression]) -> frozenset[str]:

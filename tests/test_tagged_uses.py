@@ -258,3 +258,26 @@ def test_any_choice_of_tags_is_the_same_program(tags, chosen):
     assert not {t for s in staged.statements for _, t in s.tagged} & {chosen}
     left = sum(t != f"${chosen}" for t in tags)
     assert [n for n, _ in staged.statement_by_id["insn"].reads].count("x") == left
+
+
+STEPS = {
+    "prefetch": lambda k, near, one: k.add_prefetch(near, "i_inner"),
+    "precompute": lambda k, near, one: k.precompute(one, "i_inner"),
+    "invocation": lambda k, near, one: k.precompute(f"{one}(i)", "i_inner"),
+    "template": lambda k, near, one: k.extract_subst("g", f"{near}[p]", "p"),
+    "match": lambda k, near, one: k.tag_instructions("load", f"reads:{near}"),
+    "buffer": lambda k, near, one: k.buffer_array(
+        near.replace("x", "out").replace("near", "mine"), "i_inner"
+    ),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_tags_in_front_of_names(step):
+    """As in texts: where one of the two words is an array or a rule, the other is the tag."""
+    behind = STEPS[step](tiled(), "x$near", "f$one")
+    front = STEPS[step](tiled(), "near$x", "one$f")
+    said = str(front).replace("'near$x'", "'x$near'").replace("'mine$out'", "'out$mine'")
+    assert said.replace("one$f", "f$one") == str(behind)
+    with pytest.raises(lk.LoopkitError):
+        STEPS[step](tiled(), "near$z", "one$h")

@@ -11,6 +11,7 @@ from loopkit._errors import IllegalTransformError
 from loopkit._expression import map_heads, tagged_uses
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
+from loopkit._match import name_first
 from loopkit._nodes import Expression, TaggedVariable
 from loopkit.transforms._common import map_reads
 
@@ -68,7 +69,7 @@ def uses_of_array(kernel: Kernel, given: str, *, writes: bool = False) -> Select
 
     Raises :class:`IllegalTransformError` where none has the tag.
     """
-    of, _, tag = given.partition("$")
+    of, _, tag = name_first(kernel, given).partition("$")
     array = kernel.array(of)
     if not tag:
         return Selected(kernel, given, of, of)

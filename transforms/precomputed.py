@@ -12,7 +12,7 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, UnknownNameError
 from loopkit._footprint import Use
 from loopkit._kernel import Kernel
-from loopkit._match import matching, rules_of
+from loopkit._match import matching, name_first, rules_of
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._common import inames_in
@@ -89,6 +89,7 @@ def precompute(
         be there.
     """
     given, spanning = cast(tuple[str, Given | None], subst_use)
+    given = name_first(kernel, given)
     name = given.partition("$")[0]
     if name not in kernel.rule_by_name:
         raise UnknownNameError("substitution rule", name, kernel.rule_by_name)

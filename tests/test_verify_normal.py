@@ -118,3 +118,53 @@ def test_a_double_buffer(last: str, answer: str) -> None:
     plain = lk.make_kernel(domain, "y[t, i] = 2*x[t, i]", data, assumptions="m >= 1")
     buffered = lk.make_kernel(domain, text, [buffer, *data], assumptions="m >= 1")
     assert both_ways(plain, buffered) == {answer}
+
+
+BRANCH = "if x[i] > z[i]\n  y[i] = x[i]\nelse\n  y[i] = {}\nend"
+CHOICE = "y[i] = x[i] if x[i] > z[i] else {}"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize("other", ["-z[i]", "0", "(z[i] if z[i] > 0 else x[i + 1])"])
+def test_a_branch_is_a_choice_that_is_stored(dtype: str, other: str) -> None:
+    one, two = (make(text.format(other), dtype=dtype) for text in (BRANCH, CHOICE))
+    tiled = two.split_iname("i", 8, outer_tag="g.0", inner_tag="l.0")
+    assert both_ways(one, two) == both_ways(one, tiled) == {"equal"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[i] = x[i] if x[i] >= z[i] else -z[i]",
+        "y[i] = -z[i] if x[i] > z[i] else x[i]",
+        # What comes behind the first branch asks again.
+        "if x[i] > z[i]\n  y[i] = x[i]\nend\ny[i] = -z[i] {if=x[i] < z[i]}",
+    ],
+)
+def test_other_branches_are_no_choice(text: str) -> None:
+    assert "equal" not in both_ways(make(BRANCH.format("-z[i]")), make(text))
+
+
+@pytest.mark.parametrize(
+    ("choice", "branch"),
+    [
+        # It asks for what it changes: the second condition would see the first store.
+        ("y[i] = 0 if y[i] > 0 else 1", "y[i] = 0 {if=y[i] > 0}\ny[i] = 1 {if=not y[i] > 0}"),
+        # A choice gives both one type: whole numbers of 32 bits are rounded in float64.
+        (
+            "y[i] = k[i] if x[i] > 0 else d[i]",
+            "y[i] = k[i] {if=x[i] > 0}\ny[i] = d[i] {if=not x[i] > 0}",
+        ),
+    ],
+)
+def test_choices_that_stay(choice: str, branch: str) -> None:
+    kernels = [
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            text,
+            [lk.GlobalArg("y, x", "float32"), ...],
+            dtypes={"k": "int64", "d": "float64"} if "k[" in text else {},
+        )
+        for text in (choice, branch)
+    ]
+    assert "equal" not in both_ways(*kernels)

@@ -35,13 +35,13 @@ def without_dead_statements(kernel: Kernel) -> Kernel:
     """A kernel without the statements that never run, or that no output depends on."""
     sizes = kernel.assumptions.set
     never = [s.id for s in kernel.statements if (kernel.statement_domain(s) & sizes).is_empty()]
-    kernel = _with_parts(kernel, dict.fromkeys(never, ()))
+    kernel = with_parts(kernel, dict.fromkeys(never, ()))
     names = live_arrays(kernel)
     dead = [s.id for s in kernel.statements if s.written not in names]
-    return _with_parts(kernel, dict.fromkeys(dead, ()))
+    return with_parts(kernel, dict.fromkeys(dead, ()))
 
 
-def _with_parts(kernel: Kernel, parts: Mapping[str, Sequence[Statement]]) -> Kernel:
+def with_parts(kernel: Kernel, parts: Mapping[str, Sequence[Statement]]) -> Kernel:
     """A kernel with others, or none, in the place of some of its statements."""
     if not parts:
         return kernel
@@ -153,7 +153,7 @@ def split_statements(model: Model, parts: Mapping[str, Sequence[isl.Set]]) -> Ke
     """
     found = {n: _pieces(model, model.statement[n], sets) for n, sets in parts.items()}
     pieces = {name: some for name, some in found.items() if some}
-    return _with_parts(model.kernel, pieces) if pieces else None
+    return with_parts(model.kernel, pieces) if pieces else None
 
 
 def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list[Statement]:

@@ -1,12 +1,14 @@
 """What a kernel is brought to where its text as it stands has no counterpart.
 
 Stores that nothing sees go, of statements whose other stores are seen as well: in a kernel
-without threads, whose order is known.  And ``x + x`` is ``2*x``: exact in floating point, and in
-integers of any width.
+without threads, whose order is known.  ``x + x`` is ``2*x``: exact in floating point, and in
+integers of any width.  A choice of two values that is stored is two statements, each under its
+condition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +17,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import ExpressionMapper, is_constant
+from loopkit._expression import ExpressionMapper, is_constant, variable_names
+from loopkit._guarded import conjuncts
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -24,12 +27,12 @@ from loopkit._poly.dataflow import Dataflow, dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._same import same
-from loopkit._verify.canonicalize import without_dead_statements
+from loopkit._verify.canonicalize import with_parts, without_dead_statements
 
 
 def normal_form(kernel: Kernel, *, is_sequential: bool) -> Kernel:
     """A kernel that computes the same, without what others write in another way."""
-    kernel = _with_doubles(kernel)
+    kernel = _with_branches(_with_doubles(kernel))
     if is_sequential and not shared_storage(kernel):
         kernel = without_dead_statements(_without_dead_stores(kernel))
     return kernel
@@ -71,6 +74,66 @@ def _with_doubles(kernel: Kernel) -> Kernel:
         return statement if is_constant(rhs) else replace(statement, rhs=mapper(rhs))
 
     return kernel.with_(statements=tuple(map(changed, kernel.statements)))
+
+
+def _with_branches(kernel: Kernel) -> Kernel:
+    """A kernel in which stored choices are statements under conditions."""
+    types = ValueTypes(Model(kernel))
+    parts = {s.id: found for s in kernel.statements if len(found := _branches(types, s)) > 1}
+    taken = {s.id for s in kernel.statements}
+
+    def named(id_: str, found: Sequence[Statement]) -> Iterator[Statement]:
+        for number, one in enumerate(found):
+            taken.add(new := kernel.fresh_name(f"{id_}_branch_{number}", taken))
+            yield replace(one, id=new)
+
+    return with_parts(kernel, {i: (*named(i, p),) for i, p in parts.items()})
+
+
+def _branches(types: ValueTypes, statement: Statement) -> list[Statement]:
+    """A statement for each value of a choice that it stores; itself where it is none."""
+    choice = statement.rhs
+    if not isinstance(choice, prim.If) or statement.operation is not None:
+        return [statement]
+    sides = (choice.then, choice.else_)
+    asked = (choice.condition, *sides, *statement.predicates, *statement.write[1])
+    changes = statement.written in {name for e in asked for name in variable_names(e)}
+    if statement.kind != "user" or changes or not _stored_alike(types, statement.written, choice):
+        return [statement]
+    conditions = (choice.condition, prim.LogicalNot(choice.condition))
+    return [
+        part
+        for side, condition in zip(sides, conditions, strict=True)
+        for part in _branches(
+            types,
+            replace(
+                statement,
+                rhs=_stored(types, statement.written, side),
+                predicates=(*statement.predicates, *conjuncts(condition)),
+            ),
+        )
+    ]
+
+
+def _stored(types: ValueTypes, array: str, value: Expression) -> Expression:
+    """A value as it is stored: of a number, how it was written does not matter."""
+    dtype = types.array(array)
+    return np.asarray(value).astype(dtype)[()] if is_constant(value) and dtype else value
+
+
+def _stored_alike(types: ValueTypes, array: str, choice: prim.If) -> bool:
+    """Whether values of a choice are stored as they would be without it.
+
+    It gives both one type: a value of another may be rounded on its way.
+    """
+    kind, held = types.of(choice), types.array(array)
+    if not isinstance(kind, np.dtype) or held is None:
+        return False
+    return all(
+        types.of(side) == kind
+        or (is_constant(side) and kind.type(side) == side and held.type(side) == side)
+        for side in (choice.then, choice.else_)
+    )
 
 
 def _without_dead_stores(kernel: Kernel) -> Kernel:

@@ -303,7 +303,8 @@ def tag_request(what: str, value: Any) -> Any:
         if is_text(item):
             result.append(str(item))
         elif isinstance(item, (tuple, list)) and len(item) == 2 and is_text(item[0]):
-            result.append((str(item[0]), tag(what, item[1])))
+            several = item[1] if isinstance(item[1], (set, frozenset)) else [item[1]]
+            result += [(str(item[0]), tag(what, one)) for one in several]
         else:
             raise unfit(what, takes, value)
     return tuple(result)

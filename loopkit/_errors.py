@@ -273,6 +273,10 @@ class IllegalTransformError(WitnessError):
     """A transform would change what the kernel computes, or does not apply."""
 
 
+class NothingToDoError(IllegalTransformError):
+    """A transform would change nothing: all is as it asks for already."""
+
+
 class UndecidedError(WitnessError):
     """Whether a transform is legal could not be decided."""
 

@@ -148,7 +148,7 @@ def test_remove_unused_inames(triangle: Kernel) -> None:
     new = triangle.duplicate_inames(["i", "j"], "id:s").remove_unused_inames()
     assert new.all_inames == ("i_0", "j_0")
     assert error_of(triangle.remove_unused_inames) == (
-        "IllegalTransformError: remove_unused_inames(): every iname is used by some statement"
+        "NothingToDoError: remove_unused_inames(): every iname is used by some statement"
     )
     assert error_of(triangle.remove_unused_inames, "i") == (
         "IllegalTransformError: remove_unused_inames(inames='i'): iname 'i' is used: statement "

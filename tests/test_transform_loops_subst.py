@@ -106,7 +106,7 @@ def test_extract_errors(squares: Kernel) -> None:
         "UnknownNameError: there is no name 'x'\nnames that exist: a, i"
     )
     assert error_of(squares.expand_subst) == (
-        "IllegalTransformError: no substitution rule is used in this kernel"
+        "NothingToDoError: no substitution rule is used in this kernel"
     )
 
 

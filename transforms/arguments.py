@@ -14,7 +14,11 @@ from loopkit._arrays import Strided
 from loopkit._assertions.values import Within, in_order
 from loopkit._change import Change
 from loopkit._check.argument_names import names_needed
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    InvalidArgumentError,
+    NothingToDoError,
+    UnknownNameError,
+)
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel
 from loopkit._transform import transform
@@ -102,7 +106,7 @@ def set_argument_order(kernel: Kernel, arg_names: kind.Names, *, unchecked: bool
             + (f"lacks {', '.join(map(repr, missing))}" if missing else "one of them twice")
         )
     if wanted == tuple(kernel.arg_by_name):
-        raise IllegalTransformError("the arguments have this order already")
+        raise NothingToDoError("the arguments have this order already")
     new = kernel.with_(args=tuple(kernel.arg_by_name[n] for n in wanted))
     return Change(new, arguments={n: n for n in wanted})
 
@@ -120,6 +124,6 @@ def remove_unused_arguments(kernel: Kernel, *, unchecked: bool = False) -> Chang
     while more := kernel.arg_by_name.keys() - names_needed(kernel, idle) - idle:
         idle |= more
     if not idle:
-        raise IllegalTransformError("the kernel needs all of its arguments")
+        raise NothingToDoError("the kernel needs all of its arguments")
     kept = tuple(a for a in kernel.args if a.name not in idle)
     return Change(kernel.with_(args=kept), arguments={a.name: a.name for a in kept})

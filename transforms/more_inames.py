@@ -8,7 +8,7 @@ from dataclasses import replace
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._change import Change, InstanceMap
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, NothingToDoError
 from loopkit._expression import variable_names
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel, Statement
@@ -49,7 +49,7 @@ def add_inames_to_insn(
     added = {s.id: frozenset(wanted) - s.inames for s in kernel.statements if s.id in ids}
     if not any(added.values()):
         shown = ", ".join(f"'{i}'" for i in wanted)
-        raise IllegalTransformError(f"what matches '{insn_match}' is inside of {shown} already")
+        raise NothingToDoError(f"what matches '{insn_match}' is inside of {shown} already")
     change = _inside(kernel, {id_: more for id_, more in added.items() if more})
     for iname in wanted:
         tag = kernel.iname_tags.get(iname)
@@ -198,7 +198,7 @@ def add_inames_for_unused_hw_axes(
         if lacking:
             added[statement.id] = frozenset(found[0] for _, found in lacking)
     if not added:
-        raise IllegalTransformError(
+        raise NothingToDoError(
             "no statement that sets a temporary lacks an iname on an axis that others use"
         )
     return _inside(kernel, added)

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 from loopkit import _arguments as kind
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    NothingToDoError,
+    UnknownNameError,
+)
 from loopkit._expression import to_text, variable_names
 from loopkit._footprint import FootprintError, Range, iname_ranges
 from loopkit._kernel import Kernel
@@ -82,7 +87,7 @@ def _chosen(
                 + ", ".join(f"'{i}'" for i in inames)
             )
     if not chosen:
-        raise IllegalTransformError(
+        raise NothingToDoError(
             "nothing would be privatized: no temporary is written inside of "
             + ", ".join(f"'{i}'" for i in inames)
         )

@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, NothingToDoError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
@@ -94,7 +94,7 @@ def realize_reduction(
     )
     is_scan = bool(force_scan or force_outer_iname_for_scan)
     if not chosen or (not is_scan and temporaries == kernel.temporaries):
-        raise IllegalTransformError(
+        raise NothingToDoError(
             f"no reduction of these statements is to be combined otherwise than "
             f"{'as it suits the block' if by is None else 'by ' + by!r}",
             instead="statements that make or use a reduction",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, NothingToDoError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
 from loopkit._slabs import slabs_named
@@ -202,7 +202,7 @@ def remove_unused_inames(
     inside = {iname: s.id for s in reversed(kernel.statements) for iname in s.inames}
     unused = [i for i in kernel.all_inames if i not in inside]
     if inames is None and not unused:
-        raise IllegalTransformError("every iname is used by some statement")
+        raise NothingToDoError("every iname is used by some statement")
     chosen = unused if inames is None else inames_in(kernel, inames)
     for iname in chosen:
         if iname in inside:

@@ -15,7 +15,12 @@ from loopkit import _footprint, _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import cached_property
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    NothingToDoError,
+    UnknownNameError,
+)
 from loopkit._expression import Access, variable_names
 from loopkit._footprint import Axis
 from loopkit._frozen import dataclass
@@ -110,7 +115,7 @@ def save_and_reload_temporaries(
             instead='for example insn_before="id:first"',
         )
     if is_one_launch(parted):
-        raise IllegalTransformError(
+        raise NothingToDoError(
             "a call of the kernel is one launch, which no value outlives",
             instead="say by insn_before and insn_after where a launch is to end",
         )

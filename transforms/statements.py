@@ -8,7 +8,12 @@ from dataclasses import replace
 from loopkit import _arguments as kind
 from loopkit._change import Change, InstanceMap
 from loopkit._device_functions import called_by, tag_of
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    NothingToDoError,
+    UnknownNameError,
+)
 from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
 from loopkit._match import Match, matching
@@ -38,7 +43,7 @@ def tag_instructions(
     chosen = [s for s in kernel.statements if s.id in ids and new_tag not in s.tags]
     if not chosen or new_tag is None:
         which = f"that match '{within}' " if within is not None else ""
-        raise IllegalTransformError(f"all statements {which}have the tag '{new_tag}' already")
+        raise NothingToDoError(f"all statements {which}have the tag '{new_tag}' already")
     tagged = {s.id: replace(s, tags=s.tags | {new_tag}) for s in chosen}
     return Change(with_statements(kernel, tagged))
 
@@ -178,7 +183,7 @@ def add_dependency(
         added[statement.id] = replace(statement, depends_on=statement.depends_on | earlier)
     new = with_statements(kernel, added)
     if new == kernel:
-        raise IllegalTransformError("these statements depend on those already")
+        raise NothingToDoError("these statements depend on those already")
     return settled(kernel, Change(new.with_(tree=build(entries))))
 
 

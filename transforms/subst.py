@@ -12,7 +12,12 @@ from loopkit import _arguments as kind
 from loopkit import _expression
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    NothingToDoError,
+    UnknownNameError,
+)
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._make.free_names import could_reduce
 from loopkit._make.reduction_operations import operations_of
@@ -42,7 +47,7 @@ def expand_subst(kernel: Kernel, within: kind.Within = None, *, unchecked: bool 
     touched = {s.id for s in kernel.statements if s.id in ids and rules_of(kernel, s)}
     if not touched and (within is not None or not rules):
         what = f"in the statements that match '{within}'" if within else "in this kernel"
-        raise IllegalTransformError(f"no substitution rule is used {what}")
+        raise NothingToDoError(f"no substitution rule is used {what}")
     expanded = {
         id_: kernel.statement_by_id[id_].map_expressions(lambda e: expand_in(e, rules))
         for id_ in touched

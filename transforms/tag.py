@@ -12,6 +12,7 @@ from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     LoopkitWarning,
+    NothingToDoError,
     UnknownNameError,
 )
 from loopkit._expression import to_text
@@ -99,7 +100,7 @@ def untag_inames(
         inames = _fitting(kernel, pattern)
         chosen |= {i: None for i in inames if _has_tag(kernel.iname_tags.get(i), tag_type)}
     if not chosen:
-        raise IllegalTransformError(
+        raise NothingToDoError(
             f"none of these inames has such a tag: {', '.join(patterns)}",
             instead="tagged are: " + (", ".join(f"{i}:{t}" for i, t in kernel.tags) or "none"),
         )

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from loopkit import _arguments as kind
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError
+from loopkit._errors import NothingToDoError
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import matching
 from loopkit._relations import reachable
@@ -55,7 +55,7 @@ def make_reduction_inames_unique(
             tags = {new: kernel.iname_tags.get(iname)}
             change = then(kernel, change, duplicated(current, {iname: new}, group, tags))
     if change.kernel is kernel:
-        raise IllegalTransformError("no such reduction shares an iname with anything")
+        raise NothingToDoError("no such reduction shares an iname with anything")
     return change
 
 

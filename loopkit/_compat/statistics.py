@@ -61,11 +61,11 @@ def _op_key(kernel: Kernel, kind: str, dtype: str) -> Op:
     return Op(dtype, name, CountGranularity.WORKITEM, kernel.name)
 
 
-def _checked(kernel: Kernel, subgroup_size: int | None, within: str | Match | None) -> Ids:
+def _checked(kernel: Kernel, subgroup_size: int | str | None, within: str | Match | None) -> Ids:
     """What is asked of is a kernel; the ids of the statements that match, None for all."""
     if not isinstance(kernel, Kernel):
         raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")
-    if subgroup_size is not None:
+    if subgroup_size is not None and subgroup_size != "guess":
         at_least(1)("subgroup_size", subgroup_size)
     return None if within is None else matching(settled(kernel), within)
 
@@ -93,7 +93,7 @@ def _operations(kernel: Kernel, sizes: Sizes, ids: Ids) -> Counted:
 def get_op_map(
     kernel: Kernel,
     count_redundant_work: bool = False,
-    subgroup_size: int | None = None,
+    subgroup_size: int | str | None = None,
     within: str | Match | None = None,
 ) -> ToCountMap:
     """How often threads do which operations: a map from :class:`Op` to counts.
@@ -185,7 +185,7 @@ def _step(
 def get_mem_access_map(
     kernel: Kernel,
     count_redundant_work: bool = False,
-    subgroup_size: int | None = None,
+    subgroup_size: int | str | None = None,
     within: str | Match | None = None,
 ) -> ToCountMap:
     """How often threads access which arrays: a map from :class:`MemAccess` to counts.
@@ -219,7 +219,7 @@ def _sync_key(kernel: Kernel, *, of_warp: bool) -> Sync:
 
 @fitting
 @in_turn
-def get_synchronization_map(kernel: Kernel, subgroup_size: int | None = None) -> ToCountMap:
+def get_synchronization_map(kernel: Kernel, subgroup_size: int | str | None = None) -> ToCountMap:
     """How often a thread waits: a map from :class:`Sync` to counts.
 
     Barriers are counted as one thread passes them; where threads pass different numbers, none is

@@ -136,6 +136,40 @@ def test_functions_of_its_own() -> None:
         lp.find_unused_axis_tag(knl, "x")
 
 
+@pytest.mark.host
+def test_the_order_of_arguments_is_loopys() -> None:
+    text = "zz[i] = b[i] + cc\nyy[i] = a[i] + s\nq[i] = 1"
+    b = lp.GlobalArg("b", np.float64, shape="n")
+    for data, first in ((None, "a b"), (["...", b], "b a"), ([b, "cc", ...], "b cc a")):
+        knl = lp.make_kernel("{ [i]: 0 <= i < n }", text, data)
+        rest = sorted({"a", "b", "cc", "n", "q", "s", "yy", "zz"} - {*first.split()})
+        assert [a.name for a in knl.args] == [*first.split(), *rest]
+    knl = lp.add_dtypes(knl, {"a, q, s, cc": np.float64})
+    x = np.arange(3.0)
+    _, (q, yy, zz) = knl(None, a=x, b=2 * x, cc=1.0, s=5.0)
+    assert q[0] == 1 and np.array_equal(yy, x + 5) and np.array_equal(zz, 2 * x + 1)
+    assert [a.name for a in lp.make_einsum("ij,jk->ik", ["b", "a"]).args][-3:] == ["a", "b", "out"]
+    twice = lp.make_function("{ [i]: 0 <= i < 4 }", "to[i] = 2*of[i]", name="twice")
+    calls = lp.make_kernel("{ [i]: 0 <= i < 4 }", "[i]: z[i] = twice([i]: y[i])\nc[i] = y[i]")
+    assert [a.name for a in lp.merge([twice, calls]).args] == ["c", "y", "z"]
+
+
+def test_names_that_are_made_up_are_loopys() -> None:
+    knl = lp.make_kernel(
+        "{ [i, j]: 0 <= i, j < 8 }",
+        "y[i] = sum(j, a[i, j]*b[j]) {id=s}",
+        dtypes={"a, b": np.float64},
+    )
+    staged = lp.add_prefetch(knl, "a[:, j]")
+    assert "a_fetch" in staged.temporary_variables and "a_fetch_rule" in staged.id_to_insn
+    both = staged.add_prefetch("b", "j")
+    assert {"a_fetch", "b_fetch"} < both.temporary_variables.keys()
+    own = lp.add_prefetch(knl, "a", "i, j", temporary_name="t", prefetch_insn_id="fill")
+    assert "t" in own.temporary_variables and "fill" in own.id_to_insn
+    parts = set(own.id_to_insn) - {"fill"}
+    assert parts == set(knl.id_to_insn)
+
+
 def test_names_that_there_are_not() -> None:
     for name, instead in GONE.items():
         assert not hasattr(lp, name) and not hasattr(lk, name)
@@ -218,7 +252,7 @@ def test_a_reduction_is_part_of_its_instruction() -> None:
     )
     knl = lp.add_dtypes(knl, {"x, a": np.float64})
     staged = lp.add_prefetch(knl, "a", "j, k", within="id:s")
-    assert staged == knl.add_prefetch("a", "j, k", within=match.Id("s"))
+    assert str(staged) == str(knl.add_prefetch("a", "j, k", within=match.Id("s")))
     assert (8, 8) in {t.shape for t in staged.temporary_variables.values()}
     parts = ("s_init", "s_update", "s_init_0", "s_update_0")
     assert set(parts) < set(knl.id_to_insn)
@@ -226,17 +260,48 @@ def test_a_reduction_is_part_of_its_instruction() -> None:
         lp.add_prefetch(knl, "a", "j, k", within="id:t")
 
 
-def test_steps_that_are_taken_already() -> None:
+STEPS = {
+    "add_and_infer_dtypes": ({},),
+    "add_dependency": ("id:b", "id:a"),
+    "add_dtypes": ({},),
+    "add_inames_for_unused_hw_axes": (),
+    "add_inames_to_insn": ("i", "id:b"),
+    "expand_subst": (),
+    "fix_parameters": (),
+    "make_reduction_inames_unique": (),
+    "privatize_temporaries_with_inames": ("i", frozenset()),
+    "realize_reduction": (),
+    "remove_unused_arguments": (),
+    "remove_unused_inames": (),
+    "save_and_reload_temporaries": (),
+    "set_argument_order": ("x, n, y, z",),
+    "tag_inames": ({"i": frozenset([GroupInameTag(0)])},),
+    "tag_instructions": ("mine", "id:a"),
+    "untag_inames": ("j", LocalInameTag),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_steps_that_are_taken_already(step: str) -> None:
+    text = "y[i] = sum(j, x[j]) {id=a, tags=mine}\nz[i] = y[i] {id=b, dep=a}"
     knl = lp.make_kernel(
-        "{ [i, j]: 0 <= i, j < n }", "y[i] = sum(j, x[j]) {id=a}\nz[i] = y[i] {id=b, dep=a}"
+        "{ [i, j]: 0 <= i, j < n }", text, [lp.GlobalArg("y", is_input=False), ...]
     )
-    assert lp.realize_reduction(knl, unknown_types_ok=True) == knl
-    assert lp.remove_unused_inames(knl) == knl == lp.infer_unknown_types(knl)
-    assert lp.add_dependency(knl, "id:b", "id:a") == knl
+    knl = lp.tag_inames(lp.set_argument_order(knl, "x, n, y, z"), "i: g.0")
+    for taken in (getattr(lp, step)(knl, *STEPS[step]), getattr(knl, step)(*STEPS[step])):
+        assert taken == knl and isinstance(taken, lp.TranslationUnit)
+
+
+def test_arguments_that_are_left_out() -> None:
+    knl = lp.make_kernel("{ [i]: 0 <= i < 8 }", "for i\n<> t[i] = x[i]\ny[i] = t[i]\nend")
+    assert lp.realize_reduction(knl, unknown_types_ok=False) == knl
+    assert lp.split_array_dim(knl, ("t", 0), 4, auto_split_inames=False) == knl.split_array_dim(
+        ("t", 0), 4
+    )
     typed = lp.infer_unknown_types(lp.add_dtypes(knl, {"x": np.float32}), expect_completion=True)
-    assert typed.arg_dict["z"].dtype == np.float32
+    assert typed.arg_dict["y"].dtype == np.float32
+    mixed = lp.make_kernel("{ [i]: 0 <= i < n }", "y[i] = x[i] + w[i]")
     with pytest.raises(lk.TypeInferenceError):
-        mixed = lp.make_kernel("{ [i]: 0 <= i < n }", "y[i] = x[i] + w[i]")
         lp.infer_unknown_types(lp.add_dtypes(mixed, {"x": np.float32}), expect_completion=True)
 
 

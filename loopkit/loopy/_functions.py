@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import wraps
 from types import TracebackType
@@ -11,6 +12,7 @@ from typing import Any
 import loopkit
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, TypeInferenceError
 from loopkit._kernel import Kernel, Statement
+from loopkit._make.unlinked import Unlinked
 from loopkit._match import Match, matching
 from loopkit._spelling import shown
 from loopkit._tags import GroupAxis, LocalAxis, Tag
@@ -56,7 +58,8 @@ def make_kernel(
     for name in FUNCTIONS:
         if kwargs.pop(name, None):
             raise InvalidArgumentError(f"make_kernel takes no {name}", instead=GONE["PreambleInfo"])
-    unit = TranslationUnit(loopkit.make_kernel(domains, instructions, kernel_data, **kwargs))
+    kernel = loopkit.make_kernel(domains, instructions, kernel_data, **kwargs)
+    unit = TranslationUnit(in_loopys_order(kernel, kernel_data))
     for id_, inames, names in duplicates:
         unit = unit.duplicate_inames(inames, within=f"id:{id_}", new_inames=names)
     return with_options(unit, loopys or {})
@@ -65,7 +68,30 @@ def make_kernel(
 def make_einsum(spec: str, arg_names: Any, **kwargs: Any) -> TranslationUnit:
     """See :func:`loopkit.make_einsum`; what :func:`make_kernel` leaves out is left out."""
     rest = {n: v for n, v in kwargs.items() if n not in UNUSED}
-    return TranslationUnit(loopkit.make_einsum(spec, arg_names, **rest))
+    return TranslationUnit(in_loopys_order(loopkit.make_einsum(spec, arg_names, **rest), None))
+
+
+def merge(kernels: Iterable[TranslationUnit]) -> TranslationUnit:
+    """See :func:`loopkit.merge`; options are those of the text that calls the others."""
+    units = list(kernels)
+    kernel = loopkit.merge([unwrapped(unit) for unit in units])
+    for unit in units:
+        text: Any = getattr(unit, "kernel", None)
+        if isinstance(text, Unlinked) and text.make.__name__ == "make_kernel":
+            return unit.with_kernel(in_loopys_order(kernel, text.args[2]))
+    return TranslationUnit(kernel)
+
+
+def in_loopys_order(kernel: Any, kernel_data: Any) -> Any:
+    """A new kernel whose arguments are those that are declared, then all others by name."""
+    if not isinstance(kernel, Kernel):  # what it calls has still to come
+        return kernel
+    given = [kernel_data] if isinstance(kernel_data, str) else kernel_data or ()
+    names = [one if isinstance(one, str) else getattr(one, "name", "") for one in given]
+    declared = [name.strip() for text in names for name in text.split(",")]
+    known = [name for name in declared if name in kernel.arg_by_name]
+    others = sorted(kernel.arg_by_name.keys() - known)
+    return replace(kernel, args=tuple(kernel.arg_by_name[name] for name in (*known, *others)))
 
 
 def _options(given: Any) -> dict[str, Any] | None:
@@ -134,40 +160,6 @@ def auto_test_vs_ref(ref_knl: TranslationUnit, *args: Any, **kwargs: Any) -> Any
         named.setdefault("parameters", positional[0])
     tested = ref_knl if test is None else test
     return loopkit.auto_test_vs_ref(unwrapped(ref_knl), unwrapped(tested), **named)
-
-
-def realize_reduction(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> TranslationUnit:
-    """:func:`loopkit.realize_reduction`, where something is asked of it.
-
-    Reductions are loops from the start, so that without ``force_scan``, or ``by``, there is
-    nothing to do.
-    """
-    unit = _unit_of(kernel)
-    given = {n: v for n, v in kwargs.items() if n not in ("unknown_types_ok", "automagic_scans_ok")}
-    if not (given.get("force_scan") or given.get("by")):
-        return unit
-    return unit.with_kernel(loopkit.realize_reduction(unit.kernel, *args, **given))
-
-
-def remove_unused_inames(kernel: TranslationUnit, *args: Any) -> TranslationUnit:
-    """:func:`loopkit.remove_unused_inames`; the kernel as it is where all inames are used."""
-    unit = _unit_of(kernel)
-    used = frozenset[str]().union(*(s.inames for s in unit.kernel.statements))
-    if not args and used.issuperset(unit.kernel.all_inames):
-        return unit
-    return unit.with_kernel(loopkit.remove_unused_inames(unit.kernel, *args))
-
-
-def add_dependency(
-    kernel: TranslationUnit, insn_match: str | Match, depends_on: str | Match
-) -> TranslationUnit:
-    """:func:`loopkit.add_dependency`; the kernel as it is where all is so already."""
-    unit = _unit_of(kernel)
-    later, earlier = (find_instructions(unit, match) for match in (insn_match, depends_on))
-    ids = {s.id for s in earlier}
-    if all(ids <= s.depends_on for s in later):
-        return unit
-    return unit.with_kernel(loopkit.add_dependency(unit.kernel, insn_match, depends_on))
 
 
 def infer_unknown_types(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import wraps
 from typing import Any
 
 from loopkit._arrays import Argument, TemporaryVariable
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, NothingToDoError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, parse_match
@@ -35,7 +36,7 @@ OPTIONS: Mapping[str, str] = {
 """Options that scripts may set, each with what it does."""
 
 CALL_OPTIONS = frozenset(
-    ("allocator", "entrypoint", "no_numpy", "out_host", "wait_for", "warn_numpy")
+    ("allocator", "entrypoint", "no_numpy", "out_host", "queue", "wait_for", "warn_numpy")
 )
 """Named arguments of a call that are no arguments of the kernel."""
 
@@ -46,6 +47,21 @@ OLDER: Mapping[str, Mapping[str, str]] = {
     "precompute": {"temporary_scope": "temporary_address_space"},
 }
 """Arguments that functions have under another name, too."""
+
+
+LEFT_OUT: Mapping[str, tuple[str, ...]] = {
+    "realize_reduction": ("automagic_scans_ok", "unknown_types_ok"),
+    "rename_argument": ("existing_ok",),
+    "split_array_dim": ("auto_split_inames",),
+}
+"""Arguments that change nothing: loops are split by steps of their own, scans asked for."""
+FETCHED: Mapping[str, str] = {
+    "temporary_name": "{}_fetch",
+    "prefetch_insn_id": "{}_fetch_rule",
+}
+"""Names that Loopy's add_prefetch makes up, which scripts count on."""
+MAY_SAY_NOTHING = ("add_and_infer_dtypes", "add_dtypes", "fix_parameters")
+"""Functions that may be given nothing beside the kernel, and leave it as it is then."""
 
 
 class Event:
@@ -114,6 +130,10 @@ class TranslationUnit(Looks):
         """The name of the kernel."""
         return frozenset([self.kernel.name])
 
+    def with_entrypoints(self, entrypoints: Any) -> TranslationUnit:
+        """The same: there is one kernel, with which calls begin."""
+        return self
+
     def with_kernel(self, kernel: TranslationUnit | Kernel) -> TranslationUnit:
         """The unit with another kernel in it."""
         return replace(self, kernel=unwrapped(kernel))
@@ -176,15 +196,35 @@ def wrapped(
         units = [unit] if unit is not None else []
         units += [v for v in _values((*args, *kwargs.values())) if isinstance(v, TranslationUnit)]
         newer = OLDER.get(function.__name__, {})
-        named = {newer.get(name, name): unwrapped(value) for name, value in kwargs.items()}
+        unused = LEFT_OUT.get(function.__name__, ())
+        named = {newer.get(n, n): unwrapped(v) for n, v in kwargs.items() if n not in unused}
         if units and named.get("within") is not None:
             named["within"] = with_reductions(units[0].kernel, named["within"])
-        result = function(*map(unwrapped, args), **named)
+        if units and function.__name__ == "add_prefetch":
+            named |= _fetched(units[0].kernel, (*args, *kwargs.values()), named)
+        says = [v for v in (*args, *kwargs.values()) if v and not isinstance(v, TranslationUnit)]
+        if units and function.__name__ in MAY_SAY_NOTHING and not says:
+            return units[0]
+        try:
+            result = function(*map(unwrapped, args), **named)
+        except NothingToDoError:
+            return units[0]
         if not isinstance(result, Kernel):
             return result
         return TranslationUnit(result, units[0].options if units else ())
 
     return of_units
+
+
+def _fetched(kernel: Kernel, given: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, str]:
+    """What Loopy calls a copy and the statement that fills it, where the caller says nothing."""
+    use = re.match(r"\w+", next((one for one in given if isinstance(one, str)), ""))
+    taken = {s.id for s in kernel.statements}
+    return {
+        argument: kernel.fresh_name(form.format(use[0]), taken)
+        for argument, form in FETCHED.items()
+        if use is not None and named.get(argument) is None
+    }
 
 
 def with_reductions(kernel: Kernel, match: str | Match) -> str | Match:

@@ -449,9 +449,10 @@ Name = Annotated[str, name]
 def invocations(what: str, value: Any) -> Any:
     """The name of a rule, and invocations of it: ``"f"``, ``"f(i, 0:8)"``, or a list of these."""
     name_of, found = "", list[Any]()
-    for item in value if isinstance(value, (list, tuple)) and value else [value]:
+    given = _outside_brackets(value, ",") if is_text(value) else value
+    for item in given if isinstance(given, (list, tuple)) and given else [given]:
         head, bracket, rest = item.partition("(") if is_text(item) else (item, "", "")
-        used = used_name(what, head.strip() if bracket else head)
+        used = used_name(what, head.strip() if is_text(head) else head)
         if (bracket and not rest.rstrip().endswith(")")) or name_of not in ("", used):
             raise unfit(what, "a rule's name, or invocations of one rule such as 'f(i, j)'", value)
         name_of = used

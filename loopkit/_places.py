@@ -13,6 +13,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch, launch_of
 from loopkit._nodes import Expression
 from loopkit._relations import grouped, reachable
+from loopkit._rules import expand_rules
 from loopkit._simplify import simplify
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 from loopkit._tree import Path, rewrite_paths
@@ -60,12 +61,19 @@ def space_in_launch(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpac
     if blocks & plain or any(not blocks <= axes for axes in inside):
         return AddressSpace.GLOBAL
     if temporary.made_by is not None and all(w.made_by == temporary.made_by for w in writers):
-        reads = [indices for s in users for name, indices in s.reads if name == temporary.name]
+        readers = _written_out(kernel).users(temporary.name)
+        reads = [indices for s in readers for name, indices in s.reads if name == temporary.name]
         # What rules are given may cancel: 4*b + t - 4*b - t is one cell for all threads.
         subscripts = {simplify(index) for indices in reads for index in indices}
         tags |= {kernel.iname_tags.get(n) for index in subscripts for n in variable_names(index)}
     threads = any(isinstance(tag, LocalAxis) for tag in tags)
     return AddressSpace.LOCAL if threads else AddressSpace.PRIVATE
+
+
+@memoised
+def _written_out(kernel: Kernel) -> Kernel:
+    """The kernel without rules, whose arguments say which threads read what (memoised)."""
+    return expand_rules(kernel)
 
 
 def one_loop_per_statement(kernel: Kernel) -> Kernel:

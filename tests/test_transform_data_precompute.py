@@ -509,3 +509,34 @@ def test_values_of_narrow_data_stay_as_they_are_computed():
     )
     with pytest.raises(IllegalTransformError):
         knl.precompute("f", "i", default_tag=None)
+
+
+def test_invocations_in_one_text():
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }",
+        "f(a, b) := x[a, b]*2\ny[i, j] = f(i, j) + f(i + 2, j) + f(j, i)",
+        [lk.GlobalArg("x", shape="n + 8, n + 8"), ...],
+        dtypes={"x, y": "float32"},
+    ).split_iname("i", 8)
+    several = ["f(i, j)", "f(i + 2, j)"]
+    one, two = (
+        knl.precompute(given, "i_inner, j", default_tag=None)
+        for given in (several, ", ".join(several))
+    )
+    assert str(one) == str(two)
+    assert "f_r[10, 8]" in str(one)
+
+
+def test_copies_that_rules_read_are_where_they_are_said_to_be():
+    """Whose threads read a copy, the arguments of rules say."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "f(i) := x[i] + x[i + 1]\ng(i) := f(i) + f(i + 1)\ny[i] = g(i)",
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 1",
+    )
+    late = knl.split_iname("i", 16).precompute("f", "i_inner", default_tag=None)
+    late = late.tag_inames("i_outer: g.0, i_inner: l.0")
+    assert "__shared__ __align__(16) float f_r[17]" in late.cuda()
+    assert "f_r[17]" in str(late) and "shared float32" in str(late)
+    assert late.prove().ok

@@ -400,3 +400,21 @@ def test_inline_callable_kernel() -> None:
         knl.inline_callable_kernel("scald")
     with pytest.raises(lk.UnknownNameError):
         inlined.inline_callable_kernel("scaled")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_functions_that_call_functions_come_in_any_order(order: int) -> None:
+    inner = lk.make_function("{ [i]: 0 <= i < n }", "y[i] = 2*x[i]", ["x", ...], name="inner")
+    outer = lk.make_function(
+        "{ [i]: 0 <= i < n }", "[i]: y[i] = inner([i]: x[i])", ["x", ...], name="outer"
+    )
+    text = "{ [i]: 0 <= i < n }", "[i]: y[i] = outer([i]: x[i])"
+    knl = lk.make_kernel(*text, functions=[inner, outer][::order], dtypes={"x, y": "float32"})
+    np.testing.assert_array_equal(knl.executor("reference")(x=np.float32([1, 2])), [2, 4])
+    with pytest.raises(lk.ParseError, match="there is no function 'inner'"):
+        lk.make_kernel(*text, functions=[outer])
+    own = lk.make_function(
+        "{ [i]: 0 <= i < n }", "[i]: y[i] = again([i]: x[i])", ["x", ...], name="again"
+    )
+    with pytest.raises(lk.ParseError, match="there is no function 'again'"):
+        lk.make_kernel(text[0], text[1].replace("outer", "again"), functions=[own])

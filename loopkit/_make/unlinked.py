@@ -52,6 +52,9 @@ def linkable(make: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(make)
     def made(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = kwargs.get("functions")
+        if isinstance(given, (list, tuple)) and any(isinstance(f, Unlinked) for f in given):
+            kwargs["functions"] = _linked(given)
         try:
             return make(*args, **kwargs)
         except MissingFunctionError as error:
@@ -79,29 +82,34 @@ def merge(kernels: Iterable[Any]) -> Kernel:
     """
     takes = "a list of a text that calls functions, and of these"
     given = kind.items("kernels", kernels, takes)
-    functions = {f.name: f for f in given if isinstance(f, KernelFunction)}
-    own = [f for f in given if isinstance(f, DeviceFunction)]
-    open_ = [f for f in given if isinstance(f, Unlinked)]
-    texts = [f for f in open_ if f.make.__name__ == "make_kernel"]
-    waiting = [f for f in open_ if f not in texts]
-    if len(texts) != 1 or len(functions) + len(own) + len(open_) < len(given):
+    kinds = (KernelFunction, DeviceFunction, Unlinked)
+    texts = [f for f in given if isinstance(f, Unlinked) and f.make.__name__ == "make_kernel"]
+    if len(texts) != 1 or not all(isinstance(f, kinds) for f in given):
         raise InvalidArgumentError(
             f"merge takes {takes}", instead="a kernel that calls nothing needs no merge"
         )
-    while waiting:
-        known = (*functions.values(), *own)
-        made = [(one, _tried(one, known)) for one in waiting]
-        done = {one: f for one, f in made if f is not None}
-        if not done:
-            raise waiting[0].error
-        functions |= {f.name: f for f in done.values()}
-        waiting = [one for one in waiting if one not in done]
-    found: Kernel = texts[0].linked((*functions.values(), *own))
+    functions = _linked([f for f in given if f is not texts[0]])
+    found: Kernel = texts[0].linked(functions)
     tags = frozenset[str]().union(*(s.tags for s in found.statements))
-    idle = [name for name in functions if tag_of(name) not in tags]
+    called = [f.name for f in functions if isinstance(f, KernelFunction)]
+    idle = [name for name in called if tag_of(name) not in tags]
     if idle:
         raise InvalidArgumentError(f"nobody calls '{idle[0]}'", instead="it can be left out")
     return found
+
+
+def _linked(given: Iterable[Any]) -> list[Any]:
+    """Functions, those that call others of them made from their texts."""
+    functions = [f for f in given if not isinstance(f, Unlinked)]
+    waiting = [f for f in given if isinstance(f, Unlinked)]
+    while waiting:
+        made = [(one, _tried(one, functions)) for one in waiting]
+        done = {one: f for one, f in made if f is not None}
+        if not done:
+            raise waiting[0].error
+        functions += done.values()
+        waiting = [one for one in waiting if one not in done]
+    return functions
 
 
 def _tried(one: Unlinked, functions: Iterable[Any]) -> KernelFunction | None:

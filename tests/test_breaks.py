@@ -322,6 +322,7 @@ def test_nobody_waits_in_a_loop_that_ends() -> None:
         ("for i\n  break if\nend", "needs a condition"),
         ("for i while\nend", "expected a condition"),
         ("while x[0] > 0\n  x[0] = 1\nend", "no 'while' without a 'for'"),
+        ("for i\n  continue if x[i] > 0\n  x[i] = 1\nend", "there is no 'continue'"),
         ("for i\n  x[i] = 1\n  ... gbarrier\n  break if x[i] > 1\nend", "a launch cannot end"),
     ],
 )

@@ -228,7 +228,7 @@ def _check_alike(first: Array, array: Array, axis: int | str) -> None:
     at = axis_number(first, axis)
     for what, one, other in (
         ("types", first.dtype, array.dtype),
-        ("memory", first.address_space, array.address_space),
+        ("places in memory", first.address_space, array.address_space),
         ("numbers of axes", len(shapes[0]), len(shapes[1])),
         ("extents", shapes[0][:at] + shapes[0][at + 1 :], shapes[1][:at] + shapes[1][at + 1 :]),
         ("reductions", first.accumulates, array.accumulates),

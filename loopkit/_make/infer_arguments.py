@@ -205,7 +205,8 @@ class ArgumentMaker:
                 name,
                 [*inames, *known],
                 position=self.position_of(name),
-                asked=f"'{name}' stands in subscripts, and in no domain, assumption or shape",
+                asked=f"'{name}' stands in subscripts, and in no domain, assumption or shape, and "
+                "is not declared",
             )
 
     def _with_defaults(self, argument: ArrayArg) -> ArrayArg:

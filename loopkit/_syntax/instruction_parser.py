@@ -34,6 +34,7 @@ _BLOCK_WORDS = ("for", "if", "elif", "else", "end", "with")
 _HEAD = re.compile(r"(for|if|elif|else|end|with)(?!\w)(?!\s*(?:=(?!=)|:=|[-+*/%]=))")
 _EXIT = re.compile(r"break(?=\s*(?:if\b|\{|\Z))")
 _WHILE = re.compile(r"while\b(?!\s*(?:=(?!=)|:=|\[|[-+*/%]=))")
+_CONTINUE = re.compile(r"continue\s*(?:if\b|\{|\Z)")
 # What begins a line like this is never the inside of a bracket that a line before left open.
 _BREAK = re.compile(r"\s*(?:for\s+\w|with\s*\{|elif\b|end\s*\Z)")
 # ``lhs += rhs`` and its kin: ``rhs`` is computed as a whole first.
@@ -309,6 +310,9 @@ class _Reader:
         if _WHILE.match(line):
             instead = "a loop has an iname that counts: 'for it while c', and '0 <= it < limit'"
             self.fail(0, len("while"), "there is no 'while' without a 'for'", instead)
+        if _CONTINUE.match(line):
+            instead = "what it would leave out stands under the opposite condition: 'if not (...)'"
+            self.fail(0, len("continue"), "there is no 'continue'", instead)
         brace = line.find("{")
         body = line if brace < 0 else line[:brace]
         parser = ExpressionParser(body, self.position_of)

@@ -77,10 +77,10 @@ def test_ignored_arguments_of_statistics(function: str) -> None:
 
 def test_what_is_ignored() -> None:
     assert {f: sorted(arguments) for f, arguments in IGNORED.items()} == {
-        "ArrayArg": ["alignment", "for_atomic", "target"],
-        "GlobalArg": ["alignment", "for_atomic", "target"],
-        "TemporaryVariable": ["alignment", "for_atomic", "target"],
-        "ValueArg": ["approximately", "target"],
+        "ArrayArg": ["address_space", "alignment", "for_atomic", "tags", "target"],
+        "GlobalArg": ["alignment", "for_atomic", "tags", "target"],
+        "TemporaryVariable": ["alignment", "for_atomic", "tags", "target"],
+        "ValueArg": ["approximately", "is_input", "is_output", "tags", "target"],
         "add_and_infer_dtypes": ["expect_completion"],
         "add_barrier": ["mem_kind"],
         "add_prefetch": ["rule_name"],
@@ -129,7 +129,8 @@ def test_older_names_do_the_same_and_are_recorded_by_the_newer() -> None:
     first: Any = knl.statements[0]
     assert first.within_inames == first.inames and first.assignee_var_names() == ("c",)
     assert (first.assignee, first.expression) == (first.lhs, first.rhs)
-    assert first.dependency_names() == {"a", "c", "i", "j"}
+    assert first.dependency_names() == {"a", "c", "i", "j"} and first.assignees == (first.lhs,)
+    assert first.read_dependency_names() == {"a", "i", "j"}
 
 
 def test_all_names_are_here() -> None:

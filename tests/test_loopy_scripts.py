@@ -231,6 +231,22 @@ def test_instructions_with_inames_of_their_own() -> None:
     assert others == [{"i", "jj", "kk"}, {"i", "j", "k"}]
 
 
+def test_what_make_kernel_takes() -> None:
+    rule = lp.SubstitutionRule("f", ("v",), parse("2*v"))
+    knl = lp.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        "y[i, j] = f(x[i, j])",
+        [lp.GlobalArg("x", float, ("n", "n"), "C", tags=frozenset()), ...],
+        substitutions={"f": rule},
+        loop_priority=frozenset([("j", "i")]),
+        default_order=lp.auto,
+    )
+    assert str(knl).index("for j") < str(knl).index("for i")
+    assert knl.outer_params() == {"n"} and knl.get_instruction_id_generator()("z") == "z"
+    for module, name in (("diagnostic", "LoopyError"), ("translation_unit", "TranslationUnit")):
+        assert getattr(import_module(f"loopkit.loopy.{module}"), name) is getattr(lp, name)
+
+
 def test_conditions_are_objects() -> None:
     knl = lp.make_kernel("{ [i]: 0 <= i < n }", "<> t = x[i] {id=a, tags=in}\ny[i] = t {id=b}")
     for condition, ids in (
@@ -295,6 +311,8 @@ def test_steps_that_are_taken_already(step: str) -> None:
 def test_arguments_that_are_left_out() -> None:
     knl = lp.make_kernel("{ [i]: 0 <= i < 8 }", "for i\n<> t[i] = x[i]\ny[i] = t[i]\nend")
     assert lp.realize_reduction(knl, unknown_types_ok=False) == knl
+    summed = lp.make_kernel("{ [i]: 0 <= i < 8 }", "y = sum(i, x[i]) {id=s}")
+    assert lp.realize_reduction(summed, insn_id_filter="s") == summed
     assert lp.split_array_dim(knl, ("t", 0), 4, auto_split_inames=False) == knl.split_array_dim(
         ("t", 0), 4
     )

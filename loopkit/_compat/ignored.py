@@ -8,6 +8,7 @@ from typing import Any
 _OF_ARRAYS = {
     "alignment": "arrays bring their address",
     "for_atomic": "an array is updated atomically where an instruction says so",
+    "tags": "instructions and uses have tags",
     "target": "there is one target",
 }
 
@@ -17,10 +18,13 @@ IGNORED: Mapping[str, Mapping[str, str]] = {
         "seq_dependencies": "the order is that of the text in any case",
     },
     "GlobalArg": _OF_ARRAYS,
-    "ArrayArg": _OF_ARRAYS,
+    "ArrayArg": {**_OF_ARRAYS, "address_space": "an argument is in global memory"},
     "TemporaryVariable": _OF_ARRAYS,
     "ValueArg": {
         "approximately": "costs are asked at sizes",
+        "is_input": "a value is an input",
+        "is_output": "a value is no output",
+        "tags": "instructions and uses have tags",
         "target": "there is one target",
     },
     "add_and_infer_dtypes": {"expect_completion": "a type that does not follow is an error"},

@@ -64,12 +64,19 @@ def _dependency_names(statement: Statement) -> frozenset[str]:
     return statement.names
 
 
+def _read_names(statement: Statement) -> frozenset[str]:
+    """The names of all that is read."""
+    return frozenset(name for name, _ in statement.reads)
+
+
 # Loopy's names for what a statement holds.
 for _name, _look in {
     "assignee": lambda statement: statement.lhs,
+    "assignees": lambda statement: (statement.lhs,),
     "expression": lambda statement: statement.rhs,
     "within_inames": lambda statement: statement.inames,
 }.items():
     setattr(Statement, _name, property(_look))
 Statement.assignee_var_names = _assignee_names  # type: ignore[attr-defined]
+Statement.read_dependency_names = _read_names  # type: ignore[attr-defined]
 Statement.dependency_names = _dependency_names  # type: ignore[attr-defined]

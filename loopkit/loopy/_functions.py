@@ -58,8 +58,15 @@ def make_kernel(
     for name in FUNCTIONS:
         if kwargs.pop(name, None):
             raise InvalidArgumentError(f"make_kernel takes no {name}", instead=GONE["PreambleInfo"])
+    priorities = sorted(kwargs.pop("loop_priority", None) or ())
+    if isinstance(kwargs.get("substitutions"), Mapping):
+        kwargs["substitutions"] = list(kwargs["substitutions"].values())
+    if kwargs.get("default_order") == loopkit.auto:
+        del kwargs["default_order"]
     kernel = loopkit.make_kernel(domains, instructions, kernel_data, **kwargs)
     unit = TranslationUnit(in_loopys_order(kernel, kernel_data))
+    for inames in priorities:
+        unit = unit.prioritize_loops(inames)
     for id_, inames, names in duplicates:
         unit = unit.duplicate_inames(inames, within=f"id:{id_}", new_inames=names)
     return with_options(unit, loopys or {})

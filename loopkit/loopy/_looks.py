@@ -29,6 +29,8 @@ class Looks:
         """The names of sizes."""
         return frozenset(self.kernel.sizes)
 
+    outer_params = all_params
+
     def all_variable_names(self) -> frozenset[str]:
         """The names of all data."""
         return frozenset({*self.kernel.arg_by_name, *self.kernel.temporary_by_name})
@@ -85,6 +87,8 @@ class Looks:
             return name
 
         return fresh
+
+    get_instruction_id_generator = get_var_name_generator
 
     def stringify(self, what: Any = None, with_dependencies: bool = False) -> str:
         """The kernel as text, all of it."""

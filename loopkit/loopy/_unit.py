@@ -200,6 +200,8 @@ def wrapped(
         named = {newer.get(n, n): unwrapped(v) for n, v in kwargs.items() if n not in unused}
         if units and named.get("within") is not None:
             named["within"] = with_reductions(units[0].kernel, named["within"])
+        if re.fullmatch(r"\w+", str(named.get("insn_id_filter", ""))):
+            named["insn_id_filter"] = f"id:{named['insn_id_filter']}"
         if units and function.__name__ == "add_prefetch":
             named |= _fetched(units[0].kernel, (*args, *kwargs.values()), named)
         says = [v for v in (*args, *kwargs.values()) if v and not isinstance(v, TranslationUnit)]

@@ -705,3 +705,39 @@ def test_what_is_staged_in_front_of_a_loop_that_ends() -> None:
         for order in ORDERS:
             run = staged.executor("host", order=order, seed=1)
             np.testing.assert_allclose(run(x=x, most=20, limit=5), want, rtol=1e-6)
+
+
+@pytest.mark.host
+def test_what_a_loop_computes_ahead_ends_with_it() -> None:
+    """Values that each iteration computes once do not keep the loop from being left."""
+    knl = lk.make_kernel(
+        "{ [i, it]: 0 <= i < n and 0 <= it < 60 }",
+        """
+        f(t, c) := t*t*t - c
+        for i
+            <> low = 0.0
+            <> high = 8.0
+            for it while high - low > eps
+                <> mid = 0.5*(low + high)
+                if f(mid, a[i]) > 0
+                    high = mid
+                else
+                    low = mid
+                end
+            end
+            root[i] = low
+        end
+        """,
+        dtypes={"a, root, eps": "float64"},
+    )
+    a = np.linspace(0, 300, 41)
+    for base in (on_threads(knl, "i"), on_threads(knl, "i").split_iname("it", 4, inner_tag="unr")):
+        ahead = base.precompute("f", [], default_tag=None)
+        assert "it_goes_on" not in ahead.cuda()
+        assert ahead.prove(text=True).ok
+        for eps in (1e-9, 10.0):  # the second ends before `mid` is anything
+            want = knl.executor("reference")(a=a, eps=eps)
+            np.testing.assert_array_equal(ahead.executor("reference")(a=a, eps=eps), want)
+            for order in ORDERS:
+                found = ahead.executor("host", order=order, seed=1)(a=a, eps=eps)
+                np.testing.assert_allclose(found, want, rtol=1e-12)

@@ -17,6 +17,7 @@ from loopkit._assertions.cells import data_of, maybe_outside, surely_inside
 from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._exits import flags_of
 from loopkit._expression import called_names, replace_accesses, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use
 from loopkit._frozen import dataclass
@@ -313,14 +314,34 @@ class Staging:
         kind: str = "move",
         *,
         after: bool = False,
+        guards: Guards = (),
     ) -> Kernel:
-        """The kernel with a statement in ``loops`` before (or after) the users of the copy."""
+        """The kernel with a statement in ``loops`` before (or after) the users of the copy.
+
+        It runs where all ``guards`` hold.
+        """
         inames = place.inames | frozenset(loops.inames)
-        statement = Statement(
-            id_, lhs, rhs, inames, loops.predicates, kind=kind, made_by=self.made_by
-        )
+        predicates = (*guards, *loops.predicates)
+        statement = Statement(id_, lhs, rhs, inames, predicates, kind=kind, made_by=self.made_by)
         entry = place.last + 1 if after else place.first
         return with_nest(kernel, statement, loops, place, entry, self.sources)
+
+
+def _still_going(kernel: Kernel, users: Iterable[Statement], place: Place) -> Guards:
+    """The flags of loops that data end, in which a copy stands with all its users.
+
+    So it does nothing more where they do nothing more, and the loop can be left.  A copy that
+    threads may share some day is not asked: at its barrier nobody waits for those that have left.
+    """
+    found: list[Expression] = []
+    for flag in flags_of(kernel).values():
+        outer = kernel.paths[flag.start.id]
+        inside = place.path[: len(outer) + 1]
+        if len(inside) > len(outer) and all(
+            flag.guards(u) and kernel.paths[u.id][: len(inside)] == inside for u in users
+        ):
+            found.append(prim.Variable(flag.name))
+    return tuple(found)
 
 
 def stage(
@@ -347,7 +368,9 @@ def stage(
     kernel = kernel.with_(temporaries=(*kernel.temporaries, staging.temporary))
     filled = element(staging.name, tuple(loops.kept(staging.box)))
     source = simplify_indices(value(loops.cells(staging.box)), kernel.integers.union(loops.inames))
-    kernel = staging.transfer(kernel, place, loops, id_, filled, source, kind)
+    own = staging.space is AddressSpace.PRIVATE and not staging.temporary.shape
+    guards = _still_going(kernel, users.values(), place) if own else ()
+    kernel = staging.transfer(kernel, place, loops, id_, filled, source, kind, guards=guards)
     changed = {
         user.id: replace_reads(user, staging.base, _by_copy(staging, uses, user.id))
         for user in users.values()

@@ -15,6 +15,7 @@ from loopkit._expression import evaluate
 from loopkit._reference import run_reference
 
 from .dtypes import is_exact, small_numbers
+from .variations import TABLES, chosen_of
 
 Sizes = dict[str, int]
 Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
@@ -94,7 +95,7 @@ def arguments(
         for a in kernel.passed
         if isinstance(a, lk.ArrayArg)
     }
-    tables = [shapes[n][0] for n in ("g", "o", "q") if n in shapes]
+    tables = [int(evaluate(chosen_of(a), sizes)) for a in kernel.passed if a.name in TABLES]
     reach = max(1, min(tables, default=1))
     found: Arrays = {}
     for argument in kernel.passed:

@@ -22,6 +22,7 @@ from loopkit._tree import LaunchBarrier, entries_of
 from loopkit.transforms._loop_nests import longest_run
 
 from . import argument_steps, array_steps, statement_steps
+from .variations import TABLES, chosen_of
 
 Arguments = dict[str, Any] | None
 
@@ -532,11 +533,11 @@ def assume_increasing(r: random.Random, knl: Kernel) -> Arguments:
 
 def assume_within(r: random.Random, knl: Kernel) -> Arguments:
     """True bounds: every index array stays inside of every table that is indexed by one."""
-    tables = [n for n in ("g", "q", "o") if n in knl.arg_by_name]
+    tables = [n for n in TABLES if n in knl.arg_by_name]
     arrays = [n for n in ("perm", "col") if n in knl.arg_by_name]
     if not tables or not arrays:
         return None
-    extent = knl.array(r.choice(tables)).shape[0]  # type: ignore[index]
+    extent = chosen_of(knl.arg_by_name[r.choice(tables)])
     return {"array": r.choice(arrays), "lower": 0, "upper": to_text(extent)}
 
 

@@ -10,12 +10,19 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from zlib import crc32
+
+import pymbolic.primitives as prim
+
+import loopkit as lk
 
 from .drawn import Block, Drawn, Line, Node, is_in
 
 INDEX_ARRAYS = ("col", "perm", "ptr")
-FILLED = (*INDEX_ARRAYS, "g", "o", "q", "tab")
+TABLES = ("g", "gg", "o", "q")
+"""Arrays of which index arrays choose elements."""
+FILLED = (*INDEX_ARRAYS, *TABLES, "tab")
 """Arrays that get contents of their own, by name."""
 BENT = ("int32", "float64")
 """Types that the function of a user's has overloads for."""
@@ -41,7 +48,7 @@ _CALLS = {
 def varied(drawn: Drawn) -> Drawn:
     """A kernel with some of the variations, or none of them."""
     r = random.Random(crc32(drawn.text.encode()))
-    for variation in (_calling, _tabled, _strided, _inlined):
+    for variation in (_calling, _tabled, _strided, _inlined, _flattened, _paired):
         if r.random() < 0.12:
             drawn = variation(r, drawn)
     return _naming(_tagging(_with_infinity(drawn)))
@@ -128,6 +135,58 @@ def _strided(r: random.Random, drawn: Drawn) -> Drawn:
     return replace(drawn, strides=tuple(found))
 
 
+def _flattened(r: random.Random, drawn: Drawn) -> Drawn:
+    """An array of two axes that is only read lies flat: ``c[i*(n + 1) + j]``."""
+    name = r.choice(("c", "d"))
+    text, found = drawn.text, re.findall(rf"\b{name}\[([^\[\]]*)\]", drawn.text)
+    if name in dict(drawn.strides) or not found or len(found) != text.count(f"{name}["):
+        return drawn
+    try:
+        shape = drawn.make().array(name).shape
+    except lk.LoopkitError:
+        return drawn
+    if shape is None or len(shape) != 2:
+        return drawn
+    rows, columns = map(str, shape)
+
+    def one(access: re.Match[str]) -> str:
+        row, column = access[1].split(",")
+        return f"{name}[({row})*({columns}) +{column}]"
+
+    def flat(line: str) -> str:
+        return re.sub(rf"\b{name}\[([^\[\]]*)\]", one, line)
+
+    changed = _rewritten(drawn, flat, heads=True)
+    return replace(changed, shapes=(*drawn.shapes, (name, f"({rows})*({columns})")))
+
+
+def _paired(r: random.Random, drawn: Drawn) -> Drawn:
+    """What index arrays choose are pairs of elements that lie side by side: ``gg``, not ``g``."""
+    shapes = dict(drawn.shapes)
+    if "g" not in shapes or drawn.text.count("g[") != len(re.findall(_GATHERED, drawn.text)):
+        return drawn
+    end = r.choice(("2*({}) + 1", "({})*2", "2*(1 + {}) - 1"))
+
+    def pairs(line: str) -> str:
+        return re.sub(_GATHERED, lambda found: f"gg[{end.format(found[1])}]", line)
+
+    shapes["gg"] = f"2*({shapes.pop('g')})"
+    return replace(
+        _rewritten(drawn, pairs, heads=True),
+        types=tuple(sorted(("gg" if name == "g" else name, dtype) for name, dtype in drawn.types)),
+        shapes=tuple(sorted(shapes.items())),
+    )
+
+
+_GATHERED = r"\bg\[(\w+(?:\[[^\[\]]*\])?)\]"
+
+
+def chosen_of(table: Any) -> Any:
+    """How many elements, or pairs of them, index arrays choose from."""
+    count = table.shape[0]
+    return prim.FloorDiv(count, 2) if table.name == "gg" else count
+
+
 def _inlined(r: random.Random, drawn: Drawn) -> Drawn:
     """Behind all else, or around it, a kernel is called with columns of what was written."""
     types, text = dict(drawn.types), drawn.text
@@ -155,12 +214,14 @@ def _inlined(r: random.Random, drawn: Drawn) -> Drawn:
     )
 
 
-def _rewritten(drawn: Drawn, change: Callable[[str], str]) -> Drawn:
-    return replace(drawn, body=tuple(_changed(node, change) for node in drawn.body))
+def _rewritten(drawn: Drawn, change: Callable[[str], str], *, heads: bool = False) -> Drawn:
+    """A text with its instructions changed, and the ``heads`` of its blocks, if asked for."""
+    return replace(drawn, body=tuple(_changed(node, change, heads) for node in drawn.body))
 
 
-def _changed(node: Node, change: Callable[[str], str]) -> Node:
+def _changed(node: Node, change: Callable[[str], str], heads: bool) -> Node:
     if isinstance(node, Line):
         return Line(change(node.text))
     parts = (node.body, node.otherwise)
-    return Block(node.head, *(tuple(_changed(n, change) for n in part) for part in parts))
+    body, otherwise = (tuple(_changed(n, change, heads) for n in part) for part in parts)
+    return Block(change(node.head) if heads else node.head, body, otherwise)

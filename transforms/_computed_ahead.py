@@ -125,17 +125,8 @@ def computed_ahead(
     uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
     box, uses = footprint(expanded, uses, swept, spanning, rule.name, what, shown)
     box = _with_storage_axes(box, rule, values.storage_axes)
-    tags: dict[int, Tag | None] = dict.fromkeys(range(len(box)), values.tag)
     reused = reused_axes(kernel, box, values.names)
-    for axis, tag in values.tags.items():
-        number = _axis_number(rule, axis, "storage_axis_to_tag")
-        tags[number] = tag
-        if number in reused:
-            raise InvalidArgumentError(
-                f"'{reused[number]}' exists, and has its own tag or none",
-                instead=f"tag_inames('{reused[number]}:...')",
-            )
-    tags |= {axis: kernel.iname_tags.get(iname) for axis, iname in reused.items()}
+    tags = _tags(kernel, rule, values, len(box), reused)
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
     space = _staging.choose_space(
         kernel, values.space, swept, list(moving.values()), values.outer, uses
@@ -145,21 +136,21 @@ def computed_ahead(
     statement = new_name(kernel, values.id, f"{values.verb}_{values.base}", [copy])
     body = expand_in(rule.expression, kernel.rule_by_name)
     free = unbound_names(body) - frozenset(rule.arguments)
-    held = body
+    dtype = values.dtype
     if apart is not None:
         free |= names_of_bounds(kernel, rule)
-        held = apart.value(body)
-    arguments = dict(zip(rule.arguments, uses[0].indices, strict=True))
-    inferred = (
-        None if values.dtype is not None else known_dtype(kernel, substitute(held, arguments))
-    )
+    if dtype is None:
+        arguments = dict(zip(rule.arguments, uses[0].indices, strict=True))
+        held = body if apart is None else apart.value(body)
+        inferred = known_dtype(kernel, substitute(held, arguments))
+        dtype = None if inferred is None else concrete(inferred)
     staging = Staging(
         made_by=values.made_by,
         what=what,
         base=rule.name,
         loops_base=values.base,
         name=copy,
-        dtype=values.dtype if inferred is None else concrete(inferred),
+        dtype=dtype,
         box=box,
         swept=swept,
         space=space,
@@ -187,6 +178,26 @@ def computed_ahead(
         change = made_anew(apart, change, statement)
     new = without_unused(change.kernel, rule.name, *bound.names)
     return replace(then(text, order, replace(change, kernel=new)), is_text=apart is not None)
+
+
+def _tags(
+    kernel: Kernel,
+    rule: SubstitutionRule,
+    values: Values,
+    rank: int,
+    reused: Mapping[int, str],
+) -> dict[int, Tag | None]:
+    """The tags of the loops along the axes; of inames that exist, their own."""
+    tags: dict[int, Tag | None] = dict.fromkeys(range(rank), values.tag)
+    for axis, tag in values.tags.items():
+        number = _axis_number(rule, axis, "storage_axis_to_tag")
+        tags[number] = tag
+        if number in reused:
+            raise InvalidArgumentError(
+                f"'{reused[number]}' exists, and has its own tag or none",
+                instead=f"tag_inames('{reused[number]}:...')",
+            )
+    return tags | {axis: kernel.iname_tags.get(iname) for axis, iname in reused.items()}
 
 
 def _all_uses(

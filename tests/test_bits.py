@@ -223,3 +223,34 @@ def test_what_is_not_understood_is_open() -> None:
     arrays = [lk.GlobalArg("y", "float32", 17), ...]
     knl = lk.make_kernel("{ [i]: 0 <= i < 5 }", "y[1 << i] = 1", arrays)
     assert not knl.prove().findings
+
+
+@pytest.mark.parametrize(
+    ("place", "legal"),
+    [
+        ("i, i ^ j", True),
+        ("i ^ 3 ^ j, i", True),
+        ("(3*i + 1) ^ j, i", True),
+        ("i, j ^ 3*j", False),  # 3 ^ 9 and 1 ^ 3 differ, which nothing here knows
+        ("i, (i ^ j) // 2", False),
+        ("i ^ j, 0", False),
+    ],
+)
+def test_an_exclusive_or_with_what_is_known_tells_the_rest(place: str, legal: bool) -> None:
+    knl = lk.make_kernel(
+        "{ [b, i, j]: 0 <= b < n and 0 <= i, j < 16 }",
+        f"y[b, {place}] = x[b, i, j]",
+        [lk.GlobalArg("y", shape="n, 64, 64"), ...],
+        dtypes={"x, y": "float32"},
+    )
+    if not legal:
+        with pytest.raises((lk.RaceError, lk.UndecidedError)):
+            knl.tag_inames("b: g.0, i: l.1, j: l.0")
+        return
+    block = knl.tag_inames("b: g.0, i: l.1, j: l.0")
+    assert block.prove(text=True).ok
+    x, y = np.arange(512, dtype=np.float32).reshape(2, 16, 16), np.zeros((2, 64, 64), np.float32)
+    want = knl.executor("reference")(x=x, y=y.copy())
+    assert np.array_equal(np.sort(want[want > 0]), x[x > 0])
+    for order in ("ascending", "descending"):
+        assert np.array_equal(block.executor("host", order=order)(x=x, y=y.copy()), want)

@@ -143,7 +143,13 @@ class Injectivity:
 
 
 def _is_line(expr: Expression, iname: str) -> bool:
-    """Whether an expression is an iname times a number, plus something without it."""
+    """Whether an expression is an iname times a number, plus something without it.
+
+    An exclusive or with something without it tells as much.
+    """
+    if isinstance(expr, prim.BitwiseXor):
+        inside = [child for child in expr.children if iname in variable_names(child)]
+        return len(inside) == 1 and _is_line(inside[0], iname)
     try:
         terms = linear(expr).terms
     except _sets.NotAffineError:

@@ -211,7 +211,7 @@ def test_permutations_that_are_tables_are_proven() -> None:
     assert "if the data" not in str(knl.prove())
     x = np.arange(4, dtype="f4")
     np.testing.assert_array_equal(knl.executor("host")(x=x, y=np.zeros(4, "f4")), [1, 3, 0, 2])
-    with pytest.raises(lk.LoopkitError, match="may both write"):
+    with pytest.raises(lk.RaceError, match=r"i=1.* both write"):
         permuted((2, 0, 3, 0)).tag_inames("i: l.0")
 
 
@@ -281,3 +281,22 @@ def test_tables_compile(arch: str, name: str) -> None:
         "{ [i]: 0 <= i < n }", "y[i] = c[i % 4]", [table("c", values.astype(DTYPES[name])), ...]
     )
     assert compile_program(knl.program(), arch)
+
+
+def test_elements_that_stand_there_twice_are_a_race() -> None:
+    """Which threads store to one cell, the table says, and nothing can be asserted of it."""
+    place = lk.TemporaryVariable("place", initializer=[3, 0, 2, 1, 7, 6, 5, 6], read_only=True)
+    arrays = [place, lk.GlobalArg("y", shape="n, 8"), ...]
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }",
+        "y[i, place[j]] = x[i, j]",
+        arrays,
+        dtypes={"x, y": "float32"},
+    )
+    with pytest.raises(lk.RaceError) as refused:
+        knl.tag_inames("j: l.0")
+    witness = refused.value.witness
+    assert witness is not None and witness.array == "y"
+    assert {witness.source.inames["j"], witness.sink.inames["j"]} == {5, 7}
+    assert "assume_injective" not in str(refused.value)
+    assert knl.tag_inames("i: g.0").prove().ok

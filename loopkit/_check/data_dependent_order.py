@@ -6,6 +6,8 @@ keep the order that they have in the text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -15,15 +17,20 @@ from loopkit._assertions.cells import data_of, settling
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent, with_computed_sizes
 from loopkit._check.violation import Violation
+from loopkit._errors import InvalidArgumentError
 from loopkit._expression import Access, evaluate, variable_names
 from loopkit._hidden import BASE, KILLER, OTHER, READER, SURE, WRITER, plain, variable
-from loopkit._points import smallest_point
+from loopkit._nodes import Expression
+from loopkit._points import TooManyPointsError, points_of, smallest_point
 from loopkit._poly.dataflow import commute, is_own_read, is_update
 from loopkit._poly.equal_values import Computed, equal_values_of
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in, without
+from loopkit._tables import looked_up, tables_of
 
 _TEXT = (READER, WRITER)
+_TRIED = 4096
+"""At how many points subscripts that read tables are computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,21 +218,38 @@ class DataDependentOrder:
 
     def met(self, where: isl.Set, first: Cell, second: Cell) -> isl.Set | None:
         """A case of ``where`` in which subscripts without data are of one cell; None if unknown."""
-        used = (plain(n) for i in (*first.indices, *second.indices) for n in variable_names(i))
-        if not self.new.data.isdisjoint(used):
+        kernel, pairs = self.new.kernel, [*zip(first.indices, second.indices, strict=True)]
+        used = {plain(n) for pair in pairs for i in pair for n in variable_names(i)}
+        tables = used & tables_of(kernel).keys()
+        if not (self.new.data - tables).isdisjoint(used):
             return None
-        if computed := self.new.kernel.computed_sizes:
+        if computed := kernel.computed_sizes:
             possible = with_computed_sizes(where, computed)
             where = where - where if possible is None else possible
-        point = smallest_point(where, self.new.kernel.sizes)
-        if point is None:
-            return None
-        pairs = zip(first.indices, second.indices, strict=True)
-        try:
-            meets = all(evaluate(a, point) == evaluate(b, point) for a, b in pairs)
-        except (ArithmeticError, KeyError, NotImplementedError):  # or functions are in them
-            return None
-        return where & _sets.at(point) if meets else None
+        point = smallest_point(where, kernel.sizes)
+        points = [] if point is None else [point]
+        if tables and point is not None:
+            points += self.points(where, {n: point[n] for n in kernel.sizes if n in point})
+        for point in points:
+            try:
+                meets = all(self.value(a, point) == self.value(b, point) for a, b in pairs)
+            except (ArithmeticError, LookupError, NotImplementedError):  # or functions are in them
+                continue
+            if meets:
+                return where & _sets.at(point)
+        return None
+
+    def value(self, index: Expression, point: Mapping[str, int]) -> int:
+        """An index at a point, where it may read tables of constants."""
+        return int(evaluate(looked_up(self.new.kernel, index, point), point))
+
+    def points(self, where: isl.Set, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+        """All points of a set for some sizes, if these are not too many."""
+        small = _sets.at_values(where, sizes)
+        names = sorted(_sets.involved_names(small))
+        with suppress(TooManyPointsError, InvalidArgumentError):
+            for row in points_of(small, names, {}, _TRIED):
+                yield {**sizes, **dict(zip(names, map(int, row), strict=True))}
 
     def writes(self, array: str) -> None:
         """Check that writes of an array that may meet keep their order, or are of one value."""

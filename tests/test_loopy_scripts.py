@@ -223,12 +223,18 @@ def test_instructions_with_inames_of_their_own() -> None:
     text = """
         <> t[i] = x[i]         {dup=i, id=fill}
         y[i, j, k] = t[i] + w[j, k]  {dup=j->jj:k->kk, if=i > 2}
-        z[i, j, k] = y[i, j, k]
+        z[i, j, k] = y[i, j, k]  # {dup=i}
+        v[i, j] = w[i, j]      {tags=duplicated_0, dup=i:j->again}
     """
     knl = lp.make_kernel("{ [i, j, k]: 0 <= i, j, k < 9 }", text)
     assert knl.id_to_insn["fill"].inames == {"i_0"}
     others = [s.inames for s in knl.instructions if s.written in "yz"]
     assert others == [{"i", "jj", "kk"}, {"i", "j", "k"}]
+    last = knl.instructions[-1].inames
+    assert len(last) == 2 and "again" in last and last.isdisjoint("ij")
+    assert [s.id for s in knl.instructions] == ["fill", "duplicated_1", "insn", "duplicated_2"]
+    with pytest.raises(lk.UnknownNameError, match="no iname 'q'"):
+        lp.make_kernel("{ [i]: 0 <= i < 9 }", "x[i] = 1 {dup=q}")
 
 
 def test_what_make_kernel_takes() -> None:

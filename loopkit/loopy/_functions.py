@@ -67,8 +67,8 @@ def make_kernel(
     unit = TranslationUnit(in_loopys_order(kernel, kernel_data))
     for inames in priorities:
         unit = unit.prioritize_loops(inames)
-    for id_, inames, names in duplicates:
-        unit = unit.duplicate_inames(inames, within=f"id:{id_}", new_inames=names)
+    for id_, iname, new in duplicates:
+        unit = unit.duplicate_inames(iname, within=f"id:{id_}", new_inames=new)
     return with_options(unit, loopys or {})
 
 

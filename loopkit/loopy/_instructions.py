@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import count
 from typing import Any, cast
 
 from loopkit._errors import InvalidArgumentError
@@ -74,8 +75,8 @@ def lines_of(instructions: Any) -> Any:
     return [_rule(one) if isinstance(one, SubstitutionRule) else one for one in instructions]
 
 
-Duplicates = list[tuple[str, list[str], list[str] | None]]
-"""Ids of instructions with inames that they are to have of their own, and what these are called."""
+Duplicates = list[tuple[str, str, str | None]]
+"""Ids of instructions, an iname that each is to have of its own, and what that is called."""
 
 
 def without_duplicates(instructions: Any) -> tuple[Any, Duplicates]:
@@ -86,22 +87,24 @@ def without_duplicates(instructions: Any) -> tuple[Any, Duplicates]:
     found: Duplicates = []
     is_text = isinstance(instructions, str)
     lines = [instructions] if is_text else instructions
+    whole = "\n".join(map(str, lines))
+    free = (id_ for id_ in map("duplicated_{}".format, count()) if id_ not in whole)
 
     def taken(match: re.Match[str]) -> str:
-        options = [part.strip() for part in match[1].split(",") if part.strip()]
+        options = [part.strip() for part in match[2].split(",") if part.strip()]
         asked = [part for part in options if re.match(r"dup\s*=", part)]
         if not asked:
             return match[0]
         rest = [part for part in options if part not in asked]
         ids = [part.partition("=")[2].strip() for part in rest if re.match(r"id\s*=", part)]
-        id_ = ids[0] if ids else f"duplicated_{len(found)}"
-        pairs = [pair.split("->") for pair in asked[0].partition("=")[2].split(":")]
-        olds, news = [p[0].strip() for p in pairs], [p[-1].strip() for p in pairs]
-        named = all(len(pair) == 2 for pair in pairs)
-        found.append((id_, olds, news if named else None))
-        return "{" + ", ".join(rest if ids else [f"id={id_}", *rest]) + "}"
+        id_ = ids[0] if ids else next(free)
+        for pair in asked[0].partition("=")[2].split(":"):
+            old, arrow, new = pair.partition("->")
+            found.append((id_, old.strip(), new.strip() if arrow else None))
+        return match[1] + "{" + ", ".join(rest if ids else [f"id={id_}", *rest]) + "}"
 
-    plain = [re.sub(r"\{([^{}]*)\}", taken, one) if isinstance(one, str) else one for one in lines]
+    behind_a_line = r"(?m)^([^#\n{}]*)\{([^{}]*)\}"
+    plain = [re.sub(behind_a_line, taken, one) if isinstance(one, str) else one for one in lines]
     return (plain[0] if is_text else plain), found
 
 

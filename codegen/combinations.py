@@ -58,6 +58,11 @@ def is_shuffled(kernel: Kernel, statement: Statement, block: Block) -> bool:
     return any(way in ("lanes", "warps") for _, way in chosen_ways(kernel, statement, block))
 
 
+def is_combined(kernel: Kernel, statement: Statement, block: Block) -> bool:
+    """Whether threads of a block exchange results in a statement, in whatever way."""
+    return statement.kind in TOGETHER and bool(chosen_ways(kernel, statement, block))
+
+
 def combination_note(kernel: Kernel, statement: Statement, block: Block) -> str:
     """Over what a combination is, who makes it, and how."""
     ways = tuple(way for _, way in chosen_ways(kernel, statement, block))

@@ -1,10 +1,12 @@
-"""Where the threads of a warp come together before they shuffle.
+"""Where the threads of a warp come together before they shuffle, or wait for their block.
 
 Threads that have gone different ways through loops and guards must be together again where they
-shuffle: the compiler sees to that, but not always.  Where a guard or a loop stands between those
-ways and the shuffle, NVRTC 13.4 may jump past both at once, take what is behind them for the place
-where the ways meet, and let the threads shuffle one by one.  It moves no jump across a barrier, so
-the threads of a warp wait for each other in front of such a guard or loop.
+shuffle, and where they wait for all others: a warp that comes to a barrier in two parts counts
+twice.  The compiler sees to that, but not always.  Where a guard or a loop stands between those
+ways and the shuffle or the barrier, NVRTC (13.4, 13.5) may jump past both at once, take what is
+behind them for the place where the ways meet, and let the threads come one by one.  It moves no
+jump across a barrier, so the threads of a warp wait for each other in front of such a guard or
+loop.
 """
 
 from __future__ import annotations
@@ -18,15 +20,18 @@ from loopkit._target import CUDA
 from loopkit._uniform import varying
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Leave, Let, names_of, walk
 
-REASON = "all together before they shuffle"
+Does = Callable[[Statement], bool]
 
 
 def converged(
-    kernel: Kernel, code: tuple[Code, ...], shuffles: Callable[[Statement], bool]
+    kernel: Kernel, code: tuple[Code, ...], shuffles: Does, waits: Does
 ) -> tuple[Code, ...]:
-    """The code, in which threads that may be apart wait in front of what holds a shuffle."""
-    walker = _Walker(kernel, shuffles)
-    if not walker.holds_shuffle(code):
+    """The code, in which threads that may be apart wait in front of what needs them together.
+
+    ``shuffles`` and ``waits`` say whether threads do in a statement.
+    """
+    walker = _Walker(kernel, shuffles, waits)
+    if not walker.need(code):
         return code
     return walker.sequence(code, frozenset(CUDA.thread_index), apart=False)[0]
 
@@ -37,9 +42,10 @@ class _Walker:
     ``own`` are names, besides those of threads, that may differ between them.
     """
 
-    def __init__(self, kernel: Kernel, shuffles: Callable[[Statement], bool]) -> None:
+    def __init__(self, kernel: Kernel, shuffles: Does, waits: Does) -> None:
         self.kernel = kernel
         self.shuffles = shuffles
+        self.waits = waits
 
     def sequence(
         self, nodes: tuple[Code, ...], own: frozenset[str], *, apart: bool
@@ -50,9 +56,9 @@ class _Walker:
             if isinstance(node, Let):
                 body, apart = self.sequence(node.body, self.inside(node, own), apart=apart)
                 found.append(replace(node, body=body))
-            elif isinstance(node, (For, If)) and self.holds_shuffle(node.body):
+            elif isinstance(node, (For, If)) and (need := self.need(node.body)):
                 if apart:
-                    found.append(Barrier(REASON, of_warp=True))
+                    found.append(Barrier(f"all together before they {need}", of_warp=True))
                 body, apart = self.sequence(node.body, own, apart=False)
                 if apart and isinstance(node, For):
                     # Those who come from the end of the body are apart at its start.
@@ -84,9 +90,15 @@ class _Walker:
         names = names_of(node)
         return not names.isdisjoint(own) or bool(varying(self.kernel, names))
 
-    def holds_shuffle(self, nodes: tuple[Code, ...]) -> bool:
-        """Whether threads shuffle somewhere in some nodes."""
-        return any(isinstance(node, Do) and self.shuffles(node.statement) for node in walk(nodes))
+    def need(self, nodes: tuple[Code, ...]) -> str:
+        """What threads of a warp do somewhere in some nodes that needs them together, if so."""
+        done = [node.statement for node in walk(nodes) if isinstance(node, Do)]
+        if any(map(self.shuffles, done)):
+            return "shuffle"
+        barriers = (node for node in walk(nodes) if isinstance(node, Barrier))
+        if any(map(self.waits, done)) or not all(barrier.of_warp for barrier in barriers):
+            return "wait for the block"
+        return ""
 
 
 def _meet(node: Code) -> bool:

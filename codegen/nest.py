@@ -34,7 +34,7 @@ from loopkit.codegen.bounds import (
     one_value,
     single_basic_set,
 )
-from loopkit.codegen.combinations import is_shuffled
+from loopkit.codegen.combinations import is_combined, is_shuffled
 from loopkit.codegen.complements import with_branches
 from loopkit.codegen.conflicts import Conflicts
 from loopkit.codegen.convergence import converged
@@ -107,7 +107,8 @@ def make_nest(kernel: Kernel) -> Nest:
     walker = _Walker(kernel, hardware, instances)
     walker.exits = exits_of(kernel, placed, lambda s: not walker.chosen_thread(s))
     code = walker.sequence(placed, walker.untold(), frozenset(hardware.by_iname))
-    code = converged(kernel, code, partial(is_shuffled, kernel, block=hardware.block))
+    shuffles, meet = (partial(f, kernel, block=hardware.block) for f in (is_shuffled, is_combined))
+    code = converged(kernel, code, shuffles, meet)
     waits = any(isinstance(node, Barrier) for node in walk(code))
     return Nest(code, hardware, instances, waits, walker.exits.flags)
 

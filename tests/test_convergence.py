@@ -1,4 +1,4 @@
-"""Threads of a warp are together where they enter what holds a shuffle, says the machine code."""
+"""Threads of a warp are together where they shuffle and wait, says the machine code."""
 
 import re
 
@@ -32,6 +32,27 @@ def along_threads(**options):
     return knl.split_iname("j", 2, inner_tag="l.1").split_iname("j_outer", 3, **options)
 
 
+def through_memory():
+    """A maximum over 33 threads whose loops differ in length, which one of several blocks makes."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 5 }", "{ [j]: i <= j < n }", "{ [k]: i < k < n }"],
+        """
+        for i
+            for j
+                z[i + 1, j + 1] = c[i, j] + c[j, i]
+            end
+        end
+        for i
+            u[i + 1], w[i] = argmax(k, c[k + 1, i], 3*k)
+        end
+        """,
+        dtypes={"c, u, z": "uint8", "w": "uint64"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("j", 8, inner_tag="l.1", outer_tag="g.1")
+    return knl.split_iname("k", 33, inner_tag="l.0")
+
+
 def lines_around(source, text):
     lines = [line.split("//")[0].strip() for line in source.split("\n")]
     at = next(number for number, line in enumerate(lines) if text in line)
@@ -42,6 +63,15 @@ def test_a_warp_waits_in_front_of_the_guard_of_a_shuffle():
     knl = along_threads(inner_tag="unr", slabs=(1, 1))
     before = lines_around(knl.cuda(), "__shfl")
     guard = before.index("if (blockIdx.x == 0) {")
+    assert before[guard + 1] == WAIT
+    assert knl.prove(text=True).ok
+
+
+def test_a_warp_waits_in_front_of_the_guard_of_a_barrier():
+    """A warp that comes to a barrier in two parts counts twice there."""
+    knl = through_memory()
+    before = lines_around(knl.cuda(), "__syncthreads")
+    guard = before.index("if (blockIdx.y == 0) {")
     assert before[guard + 1] == WAIT
     assert knl.prove(text=True).ok
 
@@ -107,18 +137,25 @@ def test_no_shuffle_stands_where_threads_are_apart(arch):
     """Behind each branch that a warp may take in two ways it comes together, before it shuffles."""
     knl = along_threads(inner_tag="unr", slabs=(1, 1))
     code = nvdisasm(knl.cubin(arch), "-c")
-    assert open_regions(code) == []
+    assert open_regions(code, "SHFL") == []
 
 
-def open_regions(code):
-    """The shuffles that stand between a branch of some threads and where the ways meet."""
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+def test_no_barrier_stands_where_threads_are_apart(arch):
+    code = nvdisasm(through_memory().cubin(arch), "-c")
+    assert open_regions(code, "BAR.SYNC") == []
+
+
+def open_regions(code, word):
+    """Instructions that stand between a branch of some threads and where the ways meet."""
     lines = code.split("\n")
     places = {m[1]: k for k, line in enumerate(lines) if (m := re.match(r"(\.L_x_\d+):", line))}
     regions = []
     for number, line in enumerate(lines):
         if found := re.search(r"BSSY\S* B\d+, `\((\.L_x_\d+)\)", line):
             regions.append((number, places[found[1]]))
-    shuffles = [k for k, line in enumerate(lines) if "SHFL" in line]
+    shuffles = [k for k, line in enumerate(lines) if word in line]
     assert shuffles
 
     def is_apart(shuffle, region):
@@ -141,3 +178,20 @@ def test_on_the_gpu():
         found = knl.executor("cuda")(n=n, m=m, **given, **{k: v.copy() for k, v in start.items()})
         for mine, its in zip(due, found, strict=True):
             np.testing.assert_array_equal(mine, its)
+
+
+@pytest.mark.gpu
+def test_a_barrier_on_the_gpu():
+    """Larger sizes leave in shared memory what must not be taken for a partial result."""
+    knl = through_memory()
+    rng = np.random.default_rng(5)
+    for n in (8, 2, 8, 4, 40, 2) * 10:
+        rows, columns = max(5, n + 1), max(5, n)
+        given = {"c": rng.integers(0, 99, (rows, columns), "uint8"), "n": n}
+        start = {"z": np.zeros((6, n + 1), "uint8"), "u": np.zeros(6, "uint8")}
+        start["w"] = np.zeros(5, "uint64")
+        due, got = ({name: a.copy() for name, a in start.items()} for _ in range(2))
+        knl.executor("reference")(**given, **due)
+        knl.executor("cuda")(**given, **got)
+        for name in start:
+            np.testing.assert_array_equal(got[name], due[name])

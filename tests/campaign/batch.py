@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import loopkit as lk
@@ -278,7 +278,9 @@ class Batches:
                 self.note(job.drawn, job.walk.calls, f"{job.seed} running")
             with self._phase("truth"):
                 wide = WIDE if any(prod(p.block) > 32 for p in job.program.parts) else None
-                cases = job.truth.cases(job.walk.kernel, self.limits.sizes, job.walk.fixed, wide)
+                kernel = job.walk.kernel
+                found = job.truth.cases(kernel, self.limits.sizes, job.walk.fixed, wide)
+                cases = [replace(c, sizes=kernel.with_computed(c.sizes)) for c in found]
             with self._phase("running"):
                 count, wrong = first_wrong(binary, cases, 1)
             self.tally.runs += count

@@ -14,6 +14,7 @@ import loopkit as lk
 from .drawn import Drawn
 from .dtypes import draw_theme
 from .naming import Renaming
+from .variations import FILLED
 
 _SPECS = (
     ("ij,jk->ik", "c, d"),
@@ -30,10 +31,14 @@ _SPECS = (
 
 @dataclass(frozen=True)
 class Composed:
-    """Kernels that are made one: texts, or a specification of a sum with its operands and types."""
+    """Kernels that are made one: texts, or a specification of a sum with its operands and types.
+
+    It may be solved several times: ``batch`` says how often, and for which arrays.
+    """
 
     parts: tuple[Drawn | tuple[str, str, tuple[tuple[str, str], ...]], ...]
     apart: bool = False
+    batch: tuple[int | str, tuple[str, ...]] | None = None
 
     @property
     def text(self) -> str:
@@ -64,10 +69,15 @@ class Composed:
         if len(names) > 1:
             more = ", separate_launches=True" if self.apart else ""
             lines.append(f"knl = lk.fuse_kernels([{', '.join(names)}]{more})")
+        if self.batch is not None:
+            count, varying = self.batch
+            lines.append(f"knl = lk.to_batched(knl, {count!r}, {', '.join(varying)!r})")
         return "\n".join(lines)
 
     def smaller(self, *, dissolve: bool = True) -> Iterator[Composed | Drawn]:
-        """Copies with a part, or something of one, left out."""
+        """Copies with a part, or something of one, left out; or solved once."""
+        if self.batch is not None:
+            yield replace(self, batch=None)
         for at, part in enumerate(self.parts):
             before, after = self.parts[:at], self.parts[at + 1 :]
             if len(self.parts) > 1:
@@ -97,4 +107,16 @@ def draw_composed(r: random.Random, draw: Callable[[], Drawn]) -> Composed:
             inames = re.findall(r"\w+", "".join(re.findall(r"\{ \[(.*?)\]", str(second.domains))))
             apart = r.random() < 0.7
             parts.append(second.renamed(Renaming({i: f"{i}x" for i in inames if apart})))
-    return Composed(tuple(parts), r.random() < 0.3)
+    found = Composed(tuple(parts), r.random() < 0.3)
+    return found if r.random() < 0.7 else replace(found, batch=_batch(r, found))
+
+
+def _batch(r: random.Random, composed: Composed) -> tuple[int | str, tuple[str, ...]]:
+    """How many problems there are, and arrays of which each has its own: all that are written."""
+    texts = [part for part in composed.parts if isinstance(part, Drawn)]
+    sums = [part for part in composed.parts if not isinstance(part, Drawn)]
+    names = {name: None for part in texts for name, _ in part.types if name not in FILLED}
+    names |= {name: None for _, _, types in sums for name, _ in types}
+    read = {*"abcde", "e1", "s"}
+    varying = [name for name in names if name not in read or r.random() < 0.4]
+    return r.choice((2, 3, "n", "nb")), tuple(varying)

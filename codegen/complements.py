@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import pymbolic.primitives as prim
 
@@ -13,55 +14,165 @@ from loopkit._nodes import Expression
 from loopkit.codegen.bounds import conjunction
 from loopkit.codegen.ir import Code, Do, For, If, Let
 
-Group = tuple[Expression, list[Code]]
+Group = tuple[Expression, Sequence[Code]]
+Guarded = Callable[[Expression, Sequence[Code]], Code]
+Parts = tuple[Expression, ...]
 
 
-def with_branches(
-    groups: Sequence[Group], guarded: Callable[[Expression, Sequence[Code]], Code]
-) -> list[Group]:
-    """Groups of code with their conditions, two in a row that exclude each other put together.
+def with_branches(groups: Sequence[Group], guarded: Guarded) -> list[Group]:
+    """Groups of code with their conditions, those in a row that exclude each other put together.
 
-    Before: ``a and c: S``, ``a and not c: T``   After: ``a: [if c: S, if not c: T]``
+    Before: ``a and c: S``, ``a and not c: T``        After: ``a: [if c: S, if not c: T]``
+    Before: ``a and c: S``, ``a and not c and d: T``  After: ``a: [if c: S, if not c: [if d: T]]``
 
     ``guarded`` makes the guards inside.
     """
     found: list[Group] = []
-    for condition, code in reversed(groups):
-        behind = found[0] if found else None
-        apart = None if behind is None else _apart(condition, behind[0])
-        both = [*code, *(behind[1] if behind is not None else ())]
-        if behind is None or apart is None or not _is_plain(both, condition, behind[0]):
-            found.insert(0, (condition, code))
-            continue
-        common, mine, other = apart
-        found[0] = common, [guarded(mine, code), guarded(other, behind[1])]
+    facts = [_facts(*group) for group in groups]
+    start = 0
+    while start < len(groups):
+        branches = _branches(facts, start)
+        if branches is None:
+            (condition, code), start = groups[start], start + 1
+        else:
+            condition, code = _made(groups, facts, start, branches, guarded)
+            start = branches.end
+        if found and condition == found[-1][0] is not True and _is_plain(*found[-1]):
+            code = [*found.pop()[1], *code]
+        found.append((condition, list(code)))
     return found
 
 
-def _apart(one: Expression, other: Expression) -> tuple[Expression, Expression, Expression] | None:
-    """What two conditions have in common, and that which holds in one of them alone."""
-    mine, its = conjuncts(one), conjuncts(other)
-    common = [part for part in mine if part in its]
-    left, right = ([p for p in side if p not in common] for side in (mine, its))
-    if not common or len(left) != 1 or len(right) != 1:
-        return None
-    (a,), (b,) = left, right
-    if prim.LogicalNot(a) != b and prim.LogicalNot(b) != a:
-        return None
-    return conjunction(*common), a, b
+class _Facts(NamedTuple):
+    """What a group asks, part by part, of which variables, and those that its code writes.
+
+    ``written`` is None for code that threads run together, or that ends a loop.
+    """
+
+    parts: Parts
+    names: frozenset[str]
+    written: frozenset[str] | None
 
 
-def _is_plain(code: Iterable[Code], *conditions: Expression) -> bool:
-    """Whether code leaves conditions as they are, and lets no other thread change them."""
-    asked = frozenset[str]().union(*map(variable_names, conditions))
+class _Branches(NamedTuple):
+    """Groups in a row, which end at ``end``, and all ask ``common``.
+
+    Those before ``other`` ask ``asked``, the rest ``opposite``.
+    """
+
+    common: Parts
+    asked: Parts
+    opposite: Parts
+    other: int
+    end: int
+
+
+def _facts(condition: Expression, code: Iterable[Code]) -> _Facts:
+    return _Facts(conjuncts(condition), variable_names(condition), _written(code))
+
+
+def _branches(facts: Sequence[_Facts], start: int) -> _Branches | None:
+    """The branches that begin with a group."""
+    for asked, opposite in _alternatives(facts, start):
+        if not any(_asks(other, opposite) for other in facts[start + 1 :]):
+            continue
+        other = _end(facts, start, start, asked)
+        end = _end(facts, start, other, opposite)
+        if other == end:
+            continue
+        run = [fact.parts for fact in facts[start:end]]
+        common = tuple(part for part in run[0] if all(part in parts for parts in run))
+        # What one of them asks first of all may be asked for all of them.
+        if any(next(p for p in parts if p not in common) in asked + opposite for parts in run):
+            return _Branches(common, asked, opposite, other, end)
+    return None
+
+
+def _alternatives(facts: Sequence[_Facts], start: int) -> Iterator[tuple[Parts, Parts]]:
+    """What a group asks and the groups behind it might deny, outermost first."""
+    mine = facts[start].parts
+    for part in mine:
+        if isinstance(part, prim.LogicalNot):
+            yield (part,), conjuncts(part.child)
+        else:
+            yield (part,), (prim.LogicalNot(part),)
+    for part in facts[start + 1].parts if start + 1 < len(facts) else ():
+        inner = conjuncts(part.child) if isinstance(part, prim.LogicalNot) else ()
+        if len(inner) > 1 and all(p in mine for p in inner):
+            yield inner, (part,)
+
+
+def _asks(fact: _Facts, asked: Parts) -> bool:
+    return all(part in fact.parts for part in asked)
+
+
+def _end(facts: Sequence[_Facts], first: int, start: int, asked: Parts) -> int:
+    """Where the groups from ``start`` end that ask something.
+
+    They end as well where what groups since the ``first`` ask is changed by one of them.
+    """
+    names: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+    for number in range(first, len(facts)):
+        fact = facts[number]
+        if fact.written is None or (number >= start and not _asks(fact, asked)):
+            return number
+        names, written = names | fact.names, written | fact.written
+        if not names.isdisjoint(written):
+            return number
+    return len(facts)
+
+
+def _made(
+    groups: Sequence[Group],
+    facts: Sequence[_Facts],
+    start: int,
+    branches: _Branches,
+    guarded: Guarded,
+) -> Group:
+    """One group for several, with a guard for each branch."""
+    found: list[Code] = []
+    for asked, low, high in (
+        (branches.asked, start, branches.other),
+        (branches.opposite, branches.other, branches.end),
+    ):
+        known = (*branches.common, *asked)
+        inner = [
+            (conjunction(*(p for p in facts[number].parts if p not in known)), groups[number][1])
+            for number in range(low, high)
+        ]
+        code = guarded_all(with_branches(inner, guarded), guarded)
+        found.append(guarded(conjunction(*asked), code))
+    return conjunction(*branches.common), found
+
+
+def guarded_all(groups: Sequence[Group], guarded: Guarded) -> list[Code]:
+    """The code of groups, each behind its condition."""
+    return [
+        node
+        for condition, code in groups
+        for node in (code if condition is True else [guarded(condition, code)])
+    ]
+
+
+def _is_plain(condition: Expression, code: Iterable[Code]) -> bool:
+    """Whether code leaves a condition as it is, and lets no other thread change it."""
+    written = _written(code)
+    return written is not None and written.isdisjoint(variable_names(condition))
+
+
+def _written(code: Iterable[Code]) -> frozenset[str] | None:
+    """What code writes; None where other threads may write as well before it ends, or it leaves."""
+    found = set()
     pending = list(code)
     while pending:
         node = pending.pop()
         if isinstance(node, Do):
-            if node.statement.written in asked or node.statement.kind in TOGETHER:
-                return False
-            continue
-        if not isinstance(node, (For, If, Let)):
-            return False
-        pending += node.body
-    return True
+            if node.statement.kind in TOGETHER:
+                return None
+            found.add(node.statement.written)
+        elif isinstance(node, (For, If, Let)):
+            pending += node.body
+        else:
+            return None
+    return frozenset(found)

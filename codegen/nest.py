@@ -35,7 +35,7 @@ from loopkit.codegen.bounds import (
     single_basic_set,
 )
 from loopkit.codegen.combinations import is_combined, is_shuffled
-from loopkit.codegen.complements import with_branches
+from loopkit.codegen.complements import guarded_all, with_branches
 from loopkit.codegen.conflicts import Conflicts
 from loopkit.codegen.convergence import converged
 from loopkit.codegen.exits import Exits, exits_of
@@ -228,10 +228,7 @@ class _Walker:
             inside = (s for n in nodes for s in statements_of(n))
             return If(self.data_last(condition), tuple(members), (self.context(told, {*inside}),))
 
-        result: list[Code] = []
-        for condition, members in with_branches(groups, guarded):
-            result += members if condition is True else [guarded(condition, members)]
-        return tuple(result)
+        return tuple(guarded_all(with_branches(groups, guarded), guarded))
 
     def changed(self, condition: Expression, code: list[Code]) -> bool:
         """Whether code writes what a condition reads: it is looked at again then."""

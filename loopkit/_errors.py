@@ -179,12 +179,13 @@ class UnknownNameError(LoopkitError):
     ) -> None:
         self.kind = kind
         self.name = name = str(name)  # what is no name at all is none that exists
-        self.known = tuple(sorted(known))
+        self.known = tuple(sorted({*known}))
         self.near = tuple(difflib.get_close_matches(name, self.known, n=3))
         instead = f"this kernel has no {kind} at all"
         if self.known:
             shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
             several = f"{kind[:-1]}ies" if kind.endswith("ry") else f"{kind}s"
+            several = "names" if " or " in kind else several
             instead = nearest(name, self.known, f"{several} that exist: {shown}")
         why = f"there is no {kind} '{name}'"
         super().__init__(why, position=position, asked=asked, instead=instead)

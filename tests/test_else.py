@@ -50,6 +50,75 @@ def test_else_stays_an_else(golden: Golden) -> None:
     assert knl.prove(text=True).ok
 
 
+def test_elif_stands_on_the_line_of_its_else() -> None:
+    """With and without braces, with and without a last ``else``, and not where more stands there."""
+    plain = "if x[i] > 1\n y[i] = 1\nelif x[i] > 0\n y[i] = 2\nelif x[i] > -1\n y[i] = 3\nend"
+    several = plain.replace("y[i] = 3", "y[i] = 3\n z[i] = 4")
+    inner = "if x[i] > 1\n y[i] = 1\nelse\n if x[i] > 0\n y[i] = 2\n end\n z[i] = 3\nend"
+    both = "if x[i] > 1 and x[i] < 3\n y[i] = 1\nelif x[i] > 0\n y[i] = 2\nend"
+    for text, heads in (
+        (plain, ["else if (", "else if ("]),
+        (several, ["} else if (", "} else if ("]),
+        (inner, ["} else {"]),
+        (both, ["else if ("]),
+    ):
+        knl = scheduled(text)
+        lines = [line.strip() for line in str(knl.cuda()).splitlines()]
+        found = [line for line in lines if "else" in line]
+        assert [line[: len(head)] for line, head in zip(found, heads, strict=True)] == heads
+        assert knl.prove().ok and knl.prove(text=True).ok
+        x = np.resize(np.array([2, 0.5, -0.5, -2, np.nan], "f4"), 19)
+        start = {name: np.zeros(19, "f4") for name in "yz" if name in knl.arg_by_name}
+        out = knl(x=x, **start)
+        y = out[0] if isinstance(out, tuple) else out
+        third = 0 if text in (inner, both) else 3
+        assert (y == np.select([x > 1, x > 0, x > -1], [1, 2, third])).all()
+
+
+def test_branches_stand_inside_branches() -> None:
+    """Each is asked once, and where what was asked first keeps it from being asked."""
+    text = """
+    if k[i] >= 0
+        if x[k[i]] > 1
+            y[i] = 1
+        else
+            y[i] = 2
+        end
+    else
+        if x[i] > 0
+            y[i] = 3
+        else
+            y[i] = 4
+        end
+    end
+    """
+    knl = scheduled(
+        text, kernel_data=[lk.GlobalArg("k", "int32"), lk.GlobalArg("x", shape="n"), "..."]
+    )
+    assert ifs_and_elses(knl) == (4, 3)
+    assert knl.assume_within("k", 0, "n").prove().ok
+    k = np.resize(np.array([1, -1, 0], "i4"), 20)
+    x = np.resize(np.array([0.5, 2, -1, 0, 3], "f4"), 20)
+    due = np.where(k >= 0, np.where(x[k] > 1, 1, 2), np.where(x > 0, 3, 4))
+    assert (knl(k=k, x=x) == due).all()
+
+
+def test_no_condition_is_asked_where_another_keeps_it_away() -> None:
+    """Each of two guards asks of ``x[k[i]]`` only where its own index is valid."""
+    text = """
+    y[i] = 1  {if=k[i] >= 0 and x[k[i]] > 1}
+    y[i] = 2  {if=k[i] > 0 and not (x[k[i]] > 1)}
+    """
+    knl = scheduled(
+        text, kernel_data=[lk.GlobalArg("k", "int32"), lk.GlobalArg("x", shape="n"), "..."]
+    )
+    assert ifs_and_elses(knl) == (2, 0)
+    assert knl.assume_within("k", 0, "n").prove().ok
+    k, x = np.array([-1, 1, 0], "i4"), np.array([2, 0, 0], "f4")
+    run = knl.executor("host", sanitize=True)
+    assert (run(k=k, x=x, y=np.zeros(3, "f4")) == [0, 2, 1]).all()
+
+
 @pytest.mark.parametrize("n", [0, 1, 15, 40])
 @pytest.mark.parametrize("text", [BRANCHES, SAME])
 def test_branches_compute_what_the_text_says(text: str, n: int) -> None:

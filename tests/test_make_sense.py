@@ -180,6 +180,11 @@ def test_names_in_subscripts_are_bounded_somewhere() -> None:
         assert "off" in make("y[i] = x[i + off]", **more).sizes
     kernel = make("y[i] = x[i + off] if 0 <= off and i + off < n else 0")
     assert "off" in kernel.sizes
+    late = make("y[i] = x[i + off]", [lk.GlobalArg("x", "int32", "n"), "..."], owe_bounds=True)
+    assert late.assume("off = 0").prove().ok
+    with pytest.raises(UnknownNameError, match="there is no size or iname 'ii'") as caught:
+        make("y[i] = x[ii]", owe_bounds=True)
+    assert caught.value.known == ("i", "n")
 
 
 def test_a_size_that_kernel_data_leaves_out() -> None:

@@ -182,15 +182,16 @@ def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c
     """Statements, which know their lines, behind those above."""
     found: list[c.Node] = []
     indent = _INDENT * level
-    first: c.If | None = None
+    has_else = False
     for number, node in enumerate(nodes):
+        if has_else:
+            has_else = False  # printed with the guard before it
+            continue
         if isinstance(node, c.If):
             behind = nodes[number + 1] if number + 1 < len(nodes) else None
-            has_else = first is None and behind is not None and is_else(node, behind)
-            pair = first if first is not None else behind if has_else else node
-            assert isinstance(pair, c.If)
-            found.append(_branch(node, level, lines, _has_braces(node) or _has_braces(pair), first))
-            first = node if has_else else None
+            has_else = isinstance(behind, c.If) and is_else(node, behind)
+            guards = (node, behind) if isinstance(behind, c.If) and has_else else (node,)
+            found += _guards(guards, level, lines, has_braces=any(map(_has_braces, _chain(guards))))
             continue
         text = statement_text(node)
         if isinstance(node, (c.For, c.Block, c.Combine)):
@@ -214,20 +215,55 @@ def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c
     return tuple(found)
 
 
-def _branch(node: c.If, level: int, lines: list[str], has_braces: bool, first: c.If | None) -> c.If:
-    """A guard, or what stands behind the ``else`` of the ``first`` one."""
+def _guards(
+    guards: tuple[c.If, ...],
+    level: int,
+    lines: list[str],
+    *,
+    has_braces: bool,
+    lead: str = "",
+) -> tuple[c.If, ...]:
+    """A guard and, where there are two, what stands behind its ``else``."""
+    first, *others = guards
+    found = [_branch(first, lead + statement_text(first), level, lines, has_braces)]
+    for other in others:
+        inner = _else_if(other)
+        if inner:
+            line = len(lines) + (not has_braces)
+            body = _guards(inner, level, lines, has_braces=has_braces, lead="else ")
+            found.append(replace(other, body=body, line=line))
+        else:
+            found.append(_branch(other, "else", level, lines, has_braces))
+    return tuple(found)
+
+
+def _branch(node: c.If, head: str, level: int, lines: list[str], has_braces: bool) -> c.If:
     indent, brace = _INDENT * level, " {" * has_braces
-    if first is None:
-        lines.append(indent + statement_text(node) + brace)
-    elif has_braces:
-        lines[-1] += " else {"  # behind the brace that closes the other branch
+    if has_braces and head.startswith("else"):
+        lines[-1] += f" {head} {{"  # behind the brace that closes the other branch
     else:
-        lines.append(f"{indent}else")
+        lines.append(indent + head + brace)
     line = len(lines)
     body = _printed(node.body, level + 1, lines)
     if brace:
         lines.append(indent + "}")
     return replace(node, body=body, line=line)
+
+
+def _else_if(node: c.If) -> tuple[c.If, ...]:
+    """The guard, with its own ``else``, that is all of what stands behind an ``else``."""
+    match node.body:
+        case (c.If() as only,):
+            return (only,)
+        case (c.If() as first, c.If() as second) if is_else(first, second):
+            return first, second
+    return ()
+
+
+def _chain(guards: tuple[c.If, ...]) -> list[c.If]:
+    """All branches of ``if``, ``else if`` and ``else``."""
+    inner = _else_if(guards[1]) if len(guards) == 2 else ()
+    return [guards[0], *_chain(inner)] if inner else [*guards]
 
 
 def _head(function: c.Function) -> list[str]:

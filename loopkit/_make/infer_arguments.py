@@ -199,7 +199,8 @@ class ArgumentMaker:
                 f"kernel_data=[ValueArg('{name}'), ...]",
             )
         is_near = bool(difflib.get_close_matches(name, inames, n=1))
-        if is_unexplained and (is_near or name not in self.uses.in_values):
+        may_be_told_later = self.owes_sizes or name in self.uses.in_values
+        if is_unexplained and (is_near or not may_be_told_later):
             raise UnknownNameError(
                 "size or iname",
                 name,

@@ -55,8 +55,9 @@ def _error(
     name: str, signature: inspect.Signature, first: int, given: dict[str, Any], misfit: TypeError
 ) -> InvalidArgumentError:
     known = list(signature.parameters)[first:]
+    hands_on = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     for word in given:
-        if word not in signature.parameters:
+        if word not in signature.parameters and not hands_on:
             near = UnknownNameError("argument", word, known)
             return InvalidArgumentError(
                 f"{name} has no argument '{word}'",

@@ -11,6 +11,7 @@ import numpy as np
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._assertions.values import Assertion, in_order
 from loopkit._budget import in_turn
+from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._execute import best_executor, executor
 from loopkit._frozen import dataclass
@@ -38,6 +39,7 @@ class Comparison:
         return f"same results on the {self.executor} executor ({shown}; {self.seconds:.3f} s)"
 
 
+@fitting
 @in_turn
 def auto_test_vs_ref(
     ref_knl: Kernel,

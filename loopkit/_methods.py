@@ -7,11 +7,12 @@ checkers and editors take the table for a base of the class, and see the functio
 
 from __future__ import annotations
 
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from loopkit import _execute, _inspect, _plot, _slabs, transforms
 from loopkit._cached import cached_property
+from loopkit._called import fitting
 from loopkit._compat import names as _compat
 from loopkit._errors import LoopkitError, Witness, WitnessError
 from loopkit._history import History, Step
@@ -148,7 +149,8 @@ def _attach() -> None:
     ):
         for name, method in vars(methods).items():
             if name not in _OF_ANY_CLASS:
-                setattr(kind, name, method)
+                is_asked_for = isinstance(method, FunctionType) and not name.startswith("_")
+                setattr(kind, name, fitting(method) if is_asked_for else method)
     for name in registered:
         setattr(Kernel, name, _Later(name))
     for owner in (WitnessError, Witness):

@@ -262,5 +262,6 @@ def shown(value: object) -> str:
     except Exception:  # a value from outside may do anything
         text = f"an object of type {type(value).__name__}"
     if not isinstance(value, str):
-        text = text.encode("ascii", "backslashreplace").decode().replace("\n", " ")
+        first, *more = text.encode("ascii", "backslashreplace").decode().strip().split("\n")
+        text = " ".join(first.split()) + ("..." if more else "")
     return text if len(text) <= 80 else text[:77] + "..."

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec
 from loopkit import _budget
 from loopkit._arguments import Kind, flag, is_plain, kinds_of
 from loopkit._budget import SpentError, in_turn, within
+from loopkit._called import fitting
 from loopkit._change import Change
 from loopkit._check import check_change
 from loopkit._check.instance_maps import Lineage
@@ -201,6 +202,7 @@ def _declaration(parameter: inspect.Parameter) -> str:
     return f"{parameter.name}={parameter.default!r}"
 
 
+@fitting
 def replay(kernel: Kernel, steps: Iterable[Step]) -> Kernel:
     """Apply recorded steps to another kernel, each checked anew.
 

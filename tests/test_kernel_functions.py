@@ -380,10 +380,10 @@ def test_merge() -> None:
         ([knl], "there is no function 'scaled'"),
         ([knl, dot()], "there is no function 'scaled'"),
         ([knl, scaled(), dot()], "nobody calls 'dot'"),
-        ([scaled()], "merge takes"),
-        ([knl, knl, scaled()], "merge takes"),
+        ([scaled()], "one text that calls functions, and none is there"),
+        ([knl, knl, scaled()], "and 2 are there"),
         ([both, outer], "there is no function 'scaled'"),
-        ([knl, scaled(), 3], "merge takes"),
+        ([knl, scaled(), 3], "and not 3"),
     ):
         with pytest.raises(lk.LoopkitError, match=why):
             lk.merge(given)

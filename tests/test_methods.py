@@ -75,6 +75,31 @@ def test_completion_offers_what_a_person_uses() -> None:
     assert not offered & {"fresh_name", "check_iname", "domain_around", "lineage", "recorded"}
 
 
+ASKED = {n: getattr(lk, n) for n in lk.__all__ if inspect.isfunction(getattr(lk, n))}
+ASKED |= {
+    f"Kernel.{n}": getattr(kernel(), n)
+    for n, method in vars(Methods).items()
+    if n[0] != "_" and inspect.isfunction(method)
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_calls_that_do_not_fit_say_what_is_taken(name: str) -> None:
+    """Whatever is called: the error is one of loopkit's, and names what there is to give."""
+    for given, named in (((), {"zzz": 1}), (tuple(range(40)), {})):
+        with pytest.raises((lk.InvalidArgumentError, lk.UnknownNameError)) as refused:
+            ASKED[name](*given, **named)
+        assert re.search(r"it takes|takes at most|that exist|no size", str(refused.value))
+
+
+def test_an_argument_that_is_missing_is_what_the_error_names() -> None:
+    """Also where others are handed on by name: those are not the mistake."""
+    with pytest.raises(lk.InvalidArgumentError, match="missing a required argument: 'arg_names'"):
+        lk.make_einsum("ij->i", dtypes={"a": "float32"})  # type: ignore[call-arg]
+    with pytest.raises(lk.InvalidArgumentError, match="missing a required argument: 'kernel'"):
+        lk.measure(n=3)  # type: ignore[call-arg]
+
+
 @pytest.mark.slow
 def test_type_checkers_see_the_methods(tmp_path: Path) -> None:
     pytest.importorskip("mypy")

@@ -103,10 +103,13 @@ def set_argument_order(kernel: Kernel, arg_names: kind.Names, *, unchecked: bool
     if missing or len(set(wanted)) < len(wanted):
         raise InvalidArgumentError(
             "arg_names names each argument once, and "
-            + (f"lacks {', '.join(map(repr, missing))}" if missing else "one of them twice")
+            + (f"lacks {', '.join(map(repr, missing))}" if missing else "one of them twice"),
+            instead=f"all of them: {', '.join(kernel.arg_by_name)}",
         )
     if wanted == tuple(kernel.arg_by_name):
-        raise NothingToDoError("the arguments have this order already")
+        raise NothingToDoError(
+            "the arguments have this order already", instead="any other order of the same names"
+        )
     new = kernel.with_(args=tuple(kernel.arg_by_name[n] for n in wanted))
     return Change(new, arguments={n: n for n in wanted})
 
@@ -124,6 +127,9 @@ def remove_unused_arguments(kernel: Kernel, *, unchecked: bool = False) -> Chang
     while more := kernel.arg_by_name.keys() - names_needed(kernel, idle) - idle:
         idle |= more
     if not idle:
-        raise NothingToDoError("the kernel needs all of its arguments")
+        raise NothingToDoError(
+            "the kernel needs all of its arguments",
+            instead="remove_instructions first, where nobody needs what some statements make",
+        )
     kept = tuple(a for a in kernel.args if a.name not in idle)
     return Change(kernel.with_(args=kept), arguments={a.name: a.name for a in kept})

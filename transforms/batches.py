@@ -16,7 +16,12 @@ from loopkit._called import fitting
 from loopkit._change import Change, InstanceMap
 from loopkit._check import check_change
 from loopkit._check.instance_maps import lineage_of
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    UndecidedError,
+    UnknownNameError,
+)
 from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import read_names
@@ -58,7 +63,10 @@ def to_batched(
     """
     kind.flag("sequential", sequential)
     if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(f"to_batched takes a kernel, not {shown(kernel)}")
+        raise InvalidArgumentError(
+            f"to_batched takes a kernel, not {shown(kernel)}",
+            instead="fuse_kernels makes one kernel of several",
+        )
     varying = kind.names_in(kind.names("batch_varying_args", batch_varying_args))
     for name in varying:
         if name not in kernel.arg_by_name:
@@ -80,7 +88,7 @@ def to_batched(
     change = Change(scheduled, tuple(maps), moves, dict(lineage.fixed))
     try:
         lineage = check_change(whole, change)
-    except IllegalTransformError as error:
+    except (IllegalTransformError, UndecidedError) as error:
         error.asked = "the schedule does not fit many problems:"
         raise
     return replace(scheduled, history=type(kernel.history)(), lineage=lineage)
@@ -145,9 +153,15 @@ def _with_axis(kernel: Kernel, argument: Argument, count: Expression, iname: str
             )
         return ArrayArg(name, argument.dtype, (count,), is_input=True, is_output=False)
     if isinstance(argument, ConstantTable):
-        raise InvalidArgumentError(f"'{name}' is a table of constants, the same for all problems")
+        raise InvalidArgumentError(
+            f"'{name}' is a table of constants, the same for all problems",
+            instead="an array that each problem has its own of is an argument",
+        )
     if argument.shape is None:
-        raise InvalidArgumentError(f"the shape of '{name}' is not known")
+        raise InvalidArgumentError(
+            f"the shape of '{name}' is not known",
+            instead=f"kernel_data=[GlobalArg('{name}', shape=...), ...] declares it",
+        )
     tags = argument.dim_tags
     if tags is not None:
         if not all(isinstance(tag, Nested) for tag in tags):

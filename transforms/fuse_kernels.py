@@ -19,7 +19,7 @@ from loopkit._check import check_change
 from loopkit._check.instance_maps import lineage_of
 from loopkit._contents import Contents
 from loopkit._device_functions import joined_functions
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UndecidedError, counted
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel
 from loopkit._make import infer_known_types
@@ -63,7 +63,9 @@ def fuse_kernels(
     """
     given = kind.values_of("kernels", kernels, Kernel)
     if not given:
-        raise InvalidArgumentError("fuse_kernels needs at least one kernel")
+        raise InvalidArgumentError(
+            "fuse_kernels needs at least one kernel", instead="fuse_kernels([first, then])"
+        )
     flows = () if data_flow is None else kind.items("data_flow", data_flow, "a list of triples")
     order = _in_order(given, flows)
     endings = _suffixes(suffixes, len(given))
@@ -80,7 +82,7 @@ def fuse_kernels(
     change = _as_change(_joined(scheduled, names, apart), scheduled, names, text_names, fixed)
     try:
         lineage = check_change(text, change)
-    except IllegalTransformError as error:
+    except (IllegalTransformError, UndecidedError) as error:
         error.asked = "the schedules of these kernels do not fit each other:"
         if not apart:
             error.instead = "separate_launches=True ends a launch behind each kernel"
@@ -107,13 +109,20 @@ def _in_order(kernels: Sequence[Kernel], flows: Sequence[Any]) -> list[int]:
             (other, expand_rules(kernels[other]).readers, "reads"),
         ):
             if name not in uses or name not in kernels[number].arg_by_name:
-                raise InvalidArgumentError(f"kernel {number} {verb} no argument '{name}'")
+                listed = ", ".join(sorted(n for n in uses if n in kernels[number].arg_by_name))
+                raise InvalidArgumentError(
+                    f"kernel {number} {verb} no argument '{name}'",
+                    instead=f"it {verb} {listed}" if listed else "",
+                )
         before[other].add(one)
     order: list[int] = []
     while len(order) < count:
         ready = [n for n in before if n not in order and before[n] <= set(order)]
         if not ready:
-            raise InvalidArgumentError("data_flow goes round in a circle")
+            raise InvalidArgumentError(
+                "data_flow goes round in a circle",
+                instead="each kernel runs once, behind those whose results it reads",
+            )
         order.append(ready[0])
     return order
 
@@ -124,7 +133,8 @@ def _suffixes(given: Any, count: int) -> Sequence[str]:
     found = [kind.text("a suffix", s) for s in kind.items("suffixes", given, "a list of texts")]
     if len(found) != count:
         raise InvalidArgumentError(
-            f"{counted(count, 'kernel')}, but {counted(len(found), 'suffix', 'suffixes')}"
+            f"{counted(count, 'kernel')}, but {counted(len(found), 'suffix', 'suffixes')}",
+            instead="suffixes has one for each kernel; it can be empty, ''",
         )
     for suffix in found:
         check_identifier(f"a{suffix}", "a name with its suffix")
@@ -190,7 +200,10 @@ def _operations(kernels: Sequence[Kernel]) -> tuple[Any, ...]:
     found: dict[str, Any] = {}
     for operation in (o for k in kernels for o in k.reductions):
         if found.setdefault(operation.name, operation) != operation:
-            raise InvalidArgumentError(f"two kernels have different reductions '{operation.name}'")
+            raise InvalidArgumentError(
+                f"two kernels have different reductions '{operation.name}'",
+                instead="another name for one of them, where it is registered",
+            )
     return tuple(found.values())
 
 
@@ -220,7 +233,8 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
     """The argument that two kernels mean by one name."""
     if type(one) is not type(other):
         raise InvalidArgumentError(
-            f"'{one.name}' is an array in one kernel, and a number in another"
+            f"'{one.name}' is an array in one kernel, and a number in another",
+            instead=f"rename_argument('{one.name}', ...) in one of them keeps them apart",
         )
     merged: dict[str, Any] = {}
     for what in ("dtype", "shape", "dim_tags", "offset", "default", "contents"):
@@ -230,7 +244,7 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
             raise InvalidArgumentError(
                 f"the {what.replace('_', ' ')} of '{one.name}' is {' and '.join(shown)}",
                 instead="arguments of one name are one: declare them alike, or give one of them "
-                "another name",
+                f"another name: rename_argument('{one.name}', ...)",
             )
         if hasattr(one, what):
             merged[what] = its if mine is None else mine

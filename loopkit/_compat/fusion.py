@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from loopkit._arguments import names, names_in
 from loopkit._budget import in_turn
+from loopkit._called import fitting
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UndecidedError
 from loopkit._kernel import Kernel
 from loopkit._registry import transform_named
@@ -13,6 +14,7 @@ from loopkit._spelling import check_name, shown
 from loopkit._tree import Path
 
 
+@fitting
 @in_turn
 def get_kennedy_unweighted_fusion_candidates(
     kernel: Kernel,

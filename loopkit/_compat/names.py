@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from loopkit._arrays import AddressSpace
+from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel, Statement
 from loopkit._registry import transform_named
+from loopkit._spelling import shown
 
 
+@fitting
 def set_loop_priority(
     kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
 ) -> Kernel:
@@ -17,6 +20,7 @@ def set_loop_priority(
     return transform_named("prioritize_loops")(kernel, loop_priority, unchecked=unchecked)
 
 
+@fitting
 def set_temporary_scope(
     kernel: Kernel,
     temp_var_names: str | Collection[str],
@@ -43,6 +47,7 @@ class GeneratedCode:
         return self._kernel.cuda()
 
 
+@fitting
 def generate_code_v2(kernel: Kernel) -> GeneratedCode:
     """The generated code, in the form that Loopy's scripts ask for.
 
@@ -50,7 +55,10 @@ def generate_code_v2(kernel: Kernel) -> GeneratedCode:
     what is no kernel.
     """
     if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(f"generate_code_v2 takes a kernel, not {type(kernel).__name__}")
+        raise InvalidArgumentError(
+            f"generate_code_v2 takes a kernel, not {shown(kernel)}",
+            instead="make_kernel, or merge([text, functions]), makes one",
+        )
     return GeneratedCode(kernel)
 
 

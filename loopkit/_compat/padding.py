@@ -10,6 +10,7 @@ import numpy as np
 from loopkit._arguments import at_least, name_or_number, needed_name
 from loopkit._arrays import axis_number, strides_of
 from loopkit._budget import in_turn
+from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._inspect import costs
@@ -18,6 +19,7 @@ from loopkit._registry import transform_named
 from loopkit._spelling import shown
 
 
+@fitting
 @in_turn
 def find_padding_multiple(
     kernel: Kernel, variable: str, axis: int | str, align_bytes: int, allowed_waste: float = 0.1
@@ -37,7 +39,10 @@ def find_padding_multiple(
     axis = axis_number(array, name_or_number("axis", axis))
     unit = at_least(1)("align_bytes", align_bytes)
     if not isinstance(allowed_waste, (int, float)) or not allowed_waste >= 0:
-        raise InvalidArgumentError(f"allowed_waste is a share, not {shown(allowed_waste)}")
+        raise InvalidArgumentError(
+            f"allowed_waste is a share, not {shown(allowed_waste)}",
+            instead="0.1 is a tenth, and 0 lets nothing stay empty",
+        )
     stride = strides_of(array)[axis]
     if array.dtype is None or not isinstance(stride, (int, np.integer)) or stride < 1:
         raise InvalidArgumentError(
@@ -53,6 +58,7 @@ def find_padding_multiple(
     return multiple
 
 
+@fitting
 @in_turn
 def add_padding_to_avoid_bank_conflicts(kernel: Kernel, device: Any = None, **sizes: Any) -> Kernel:
     """Pad shared temporaries so that warps meet in fewer banks, by what ``costs`` counts.

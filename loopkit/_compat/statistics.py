@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._arguments import at_least
+from loopkit._arguments import is_integer, unfit
 from loopkit._arrays import strides_of, swizzles_of
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
@@ -61,12 +61,16 @@ def _op_key(kernel: Kernel, kind: str, dtype: str) -> Op:
     return Op(dtype, name, CountGranularity.WORKITEM, kernel.name)
 
 
+_SINGLE = "it can be left out: single threads are counted"
+
+
 def _checked(kernel: Kernel, subgroup_size: int | str | None, within: str | Match | None) -> Ids:
     """What is asked of is a kernel; the ids of the statements that match, None for all."""
     if not isinstance(kernel, Kernel):
         raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")
-    if subgroup_size is not None and subgroup_size != "guess":
-        at_least(1)("subgroup_size", subgroup_size)
+    is_count = is_integer(subgroup_size) and int(subgroup_size) > 0  # type: ignore[arg-type]
+    if not (subgroup_size is None or subgroup_size == "guess" or is_count):
+        raise unfit("subgroup_size", "a number above 0, 'guess' or None", subgroup_size, _SINGLE)
     return None if within is None else matching(settled(kernel), within)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 
+from loopkit._called import fitting
 from loopkit._costs.devices import Device, chosen
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._explore.controls import Control, Positions, controls_of
@@ -156,6 +157,7 @@ class Explorer:
         return forms(self, include, exclude)
 
 
+@fitting
 def explore(
     make: Callable[..., Kernel],
     controls: Mapping[str, Any] | None = None,

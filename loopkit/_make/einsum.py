@@ -76,7 +76,8 @@ def _parsed(spec: str) -> tuple[list[str], str]:
         )
     if _OPERANDS.fullmatch(plain) is None:
         raise InvalidArgumentError(
-            f"spec is operands and a result such as 'ij,jk->ik', not {shown(spec)}"
+            f"spec is operands and a result, not {shown(spec)}",
+            instead="letters for the axes of each, as in 'ij,jk->ik'",
         )
     left, arrow, result = plain.partition("->")
     operands = left.split(",")
@@ -85,10 +86,14 @@ def _parsed(spec: str) -> tuple[list[str], str]:
     for letter in result:
         if letter not in left:
             raise InvalidArgumentError(
-                f"in '{spec}', the result has '{letter}', and no operand has"
+                f"in '{spec}', the result has '{letter}', and no operand has",
+                instead=f"a result has axes of its operands: {', '.join(sorted({*left} - {','}))}",
             )
         if result.count(letter) > 1:
-            raise InvalidArgumentError(f"in '{spec}', the result has '{letter}' twice")
+            raise InvalidArgumentError(
+                f"in '{spec}', the result has '{letter}' twice",
+                instead="a kernel that writes a diagonal is made by make_kernel",
+            )
     return operands, result
 
 
@@ -103,7 +108,8 @@ def _lengths(
         if len(before) != len(operand):
             raise InvalidArgumentError(
                 f"'{name}' has {counted(len(before), 'axis', 'axes')} as '{before}' and "
-                f"{len(operand)} as '{operand}'"
+                f"{len(operand)} as '{operand}'",
+                instead="arrays of one name are one: another name for one of them",
             )
         for one, other in zip(before, operand, strict=True):
             first, second = sorted((root[one], root[other]), key=letters.index)

@@ -9,6 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arguments import values_of
+from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, LoopkitError, counted
 from loopkit._frozen import dataclass
 from loopkit._make.operation import ReductionOperation, operands
@@ -114,6 +115,7 @@ def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOp
     return {**_BUILT_IN, **{o.name: o for o in own}} if own else _BUILT_IN
 
 
+@fitting
 def register_reduction(
     name: str,
     neutral: Any,
@@ -141,9 +143,14 @@ def register_reduction(
     check_identifier(name, "the name of a reduction")
     for what, given in (("combine", combine), ("reference", reference)):
         if not callable(given) and not (what == "reference" and given is None):
-            raise InvalidArgumentError(f"{what} is a function of two values, not {shown(given)}")
+            raise InvalidArgumentError(
+                f"{what} is a function of two values, not {shown(given)}",
+                instead="lambda a, b: a + b, for one that adds",
+            )
     if name in _BUILT_IN:
-        raise InvalidArgumentError(f"'{name}' is already a reduction")
+        raise InvalidArgumentError(
+            f"'{name}' is already a reduction", instead="another name is free"
+        )
     combining = Given(name, "combine", combine)
     on_values = reference and Given(name, "reference", reference)
     if not isinstance(neutral, tuple):

@@ -7,11 +7,13 @@ from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from loopkit import _arguments as kind
+from loopkit._called import fitting
 from loopkit._device_functions import DeviceFunction, tag_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._make.kernel_functions import KernelFunction, MissingFunctionError
+from loopkit._spelling import shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,6 +48,8 @@ class Unlinked:
     def __str__(self) -> str:
         return f"a text that calls '{self.missing}', which merge([...]) brings"
 
+    __repr__ = __str__
+
 
 def linkable(make: Callable[P, R]) -> Callable[P, R]:
     """Let a maker of kernels give an :class:`Unlinked` for what it was given no functions."""
@@ -65,6 +69,7 @@ def linkable(make: Callable[P, R]) -> Callable[P, R]:
     return made
 
 
+@fitting
 def merge(kernels: Iterable[Any]) -> Kernel:
     """One kernel of a text that calls functions, and of these, in any order.
 
@@ -84,9 +89,18 @@ def merge(kernels: Iterable[Any]) -> Kernel:
     given = kind.items("kernels", kernels, takes)
     kinds = (KernelFunction, DeviceFunction, Unlinked)
     texts = [f for f in given if isinstance(f, Unlinked) and f.make.__name__ == "make_kernel"]
-    if len(texts) != 1 or not all(isinstance(f, kinds) for f in given):
+    for other in given:
+        if not isinstance(other, kinds):
+            raise InvalidArgumentError(
+                f"merge takes {takes}, and not {shown(other)}",
+                instead="a kernel that calls nothing needs no merge; fuse_kernels joins kernels",
+            )
+    if len(texts) != 1:
         raise InvalidArgumentError(
-            f"merge takes {takes}", instead="a kernel that calls nothing needs no merge"
+            f"merge makes one kernel, of one text that calls functions, and {len(texts) or 'none'} "
+            f"{'is' if len(texts) < 2 else 'are'} there",
+            instead="merge([make_kernel(domains, '[i]: y[i] = f([i]: x[i])'), f]) brings the f "
+            "that is called",
         )
     functions = _linked([f for f in given if f is not texts[0]])
     found: Kernel = texts[0].linked(functions)

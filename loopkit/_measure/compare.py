@@ -11,6 +11,7 @@ import numpy as np
 
 from loopkit._arguments import flag
 from loopkit._assertions.values import in_order
+from loopkit._called import fitting
 from loopkit._compare import check_same, checked_tolerance
 from loopkit._costs.quantities import seconds_text
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
@@ -106,6 +107,7 @@ def _share(found: Measurement) -> str:
         return ""
 
 
+@fitting
 def compare(
     kernels: Mapping[str, Kernel],
     arguments: Mapping[str, Any] | None = None,
@@ -135,9 +137,10 @@ def compare(
     :raises LoopkitError: if results differ, naming the kernel, the array and its worst element; and
         whatever :func:`measure` raises.
     """
+    checked = _checked(kernels)
     given = together(arguments, more)
     return compared(
-        _checked(kernels), given, flush_l2, checked_seconds(seconds), executor, seed,
+        checked, given, flush_l2, checked_seconds(seconds), executor, seed,
         checked_tolerance(tolerance), lambda text: nullcontext(),
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from loopkit._arguments import flag
 from loopkit._cached import cached_property
+from loopkit._called import fitting
 from loopkit._costs.devices import DEFAULT, DEVICES, Device
 from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.quantities import rate_text, seconds_text
@@ -180,6 +181,7 @@ class Measurement(Printed):
         return lines
 
 
+@fitting
 def measure(
     kernel: Kernel,
     arguments: Mapping[str, Any] | None = None,

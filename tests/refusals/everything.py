@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from refusals import (
+    arguments,
     data,
     fusion,
     launches,
@@ -29,5 +30,6 @@ FAMILIES: dict[str, tuple[Case, ...]] = {
     "subscripts": subscripts.CASES,
     "data": data.CASES,
     "statements": statements.CASES,
+    "arguments": arguments.CASES,
 }
 CASES: dict[str, Case] = {case.name: case for them in FAMILIES.values() for case in them}

@@ -28,6 +28,26 @@ def prefix() -> lk.Kernel:
 
 CASES = (
     Case(
+        "one accumulator for sums that start anew in each row",
+        k.row_dots,
+        do("realize_reduction", force_outer_iname_for_scan="i"),
+        IllegalTransformError,
+        message("'s_update' (i=1, j=0) would compute something else: it is one now for every 'i'"),
+        (do("split_iname", "j", 4, inner_tag="l.0"), do("realize_reduction", by="shared")),
+        NM,
+    ),
+    Case(
+        "a running sum along no loop that bounds it",
+        k.row_dots,
+        do("realize_reduction", force_scan=True),
+        IllegalTransformError,
+        message("no loop around it bounds what it runs over", "0 <= j <= i"),
+        (do("realize_reduction", force_scan=True),),
+        ({"n": 1}, {"n": 9}, {"n": 33}),
+        is_wrong=False,
+        legal_kernel=prefix,
+    ),
+    Case(
         "an array over the one that it is made of",
         stages,
         do("alias_temporaries", "t, r"),

@@ -37,6 +37,17 @@ def written(kernel: lk.Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {name: arrays[name] for name in sorted(kernel.writers) if name in arrays}
 
 
+def new_names(plain: lk.Kernel, steps: tuple[Step, ...]) -> dict[str, str]:
+    """What the arguments of a kernel are called after some steps, those that are left."""
+    names = {name: name for name in plain.arg_by_name}
+    for step in steps:
+        called = step.change(plain).arguments
+        if called is not None:
+            names = {old: called[name] for old, name in names.items() if name in called}
+        plain = step.apply(plain)
+    return names
+
+
 def check_legal(case: Case) -> None:
     """The legal schedule of a case is accepted and right."""
     check_schedule(case.name, case.legal_plain(), case.legal, case.sizes, case.data)
@@ -50,7 +61,7 @@ def check_schedule(
     data_for: Callable[[Sizes], Mapping[str, Any]] | None = None,
 ) -> None:
     """A schedule is accepted and computes what the text says, in every order of threads."""
-    legal = schedule(plain, steps)
+    legal, names = schedule(plain, steps), new_names(plain, steps)
     for sizes in some_sizes:
         data = data_for(sizes) if data_for is not None else {}
         given = arguments(plain, sizes, data)
@@ -58,7 +69,7 @@ def check_schedule(
         plain.executor("reference")(**first)
         for order in ORDERS:
             second = {name: np.copy(v) for name, v in given.items()}
-            taken = {n: v for n, v in second.items() if n in legal.arg_by_name}
+            taken = {names[n]: v for n, v in second.items() if names.get(n) in legal.arg_by_name}
             legal.executor("host", order=order, seed=1)(**taken)
             for array, expected in written(plain, first).items():
                 np.testing.assert_allclose(

@@ -1,5 +1,6 @@
 """The kernels that cases share, small and well known."""
 
+from refusals.kernels.called import calling, spare_argument
 from refusals.kernels.data import (
     counted_down,
     gather,
@@ -115,6 +116,7 @@ __all__ = [
     "batch_16",
     "below_zero",
     "border",
+    "calling",
     "carried",
     "carried_16",
     "center",
@@ -179,6 +181,7 @@ __all__ = [
     "shift_right_tagged",
     "short_recurrence",
     "solve",
+    "spare_argument",
     "spare_iname",
     "substitution_by_hand",
     "summed",

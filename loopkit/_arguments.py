@@ -321,8 +321,10 @@ def tag_pairs(request: Any) -> list[tuple[str, str | Tag | None]]:
         if isinstance(item, str):
             iname, colon, tag = item.partition(":")
             if not colon:
+                behind = next((t for t in request if isinstance(t, str) and ":" in t), ":l.0")
                 raise InvalidArgumentError(
-                    f"'{item}' names no tag", instead="write 'iname:tag', for example 'i:l.0'"
+                    f"'{item}' names no tag",
+                    instead=f"each has its own: '{item}:{behind.partition(':')[2].strip()}'",
                 )
             result.append((iname.strip(), tag.strip()))
         else:

@@ -51,7 +51,7 @@ def test_else_stays_an_else(golden: Golden) -> None:
 
 
 def test_elif_stands_on_the_line_of_its_else() -> None:
-    """With and without braces, with and without a last ``else``, and not where more stands there."""
+    """With and without braces, with and without a last ``else``; not where more stands there."""
     plain = "if x[i] > 1\n y[i] = 1\nelif x[i] > 0\n y[i] = 2\nelif x[i] > -1\n y[i] = 3\nend"
     several = plain.replace("y[i] = 3", "y[i] = 3\n z[i] = 4")
     inner = "if x[i] > 1\n y[i] = 1\nelse\n if x[i] > 0\n y[i] = 2\n end\n z[i] = 3\nend"

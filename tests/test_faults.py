@@ -25,6 +25,7 @@ KNOWN_OPEN: dict[str, str] = {}
 EQUAL_TO_VERIFY: dict[str, str] = {
     "any: arguments change places": "the cells are the same, a call is not",
     "any: a size gets a default": "the cells are the same, a call is not",
+    "set_argument_order: two arguments are exchanged": "the cells are the same, a call is not",
     "any: asserts of the data what nobody said": "equal for such data, as the verdict says",
     "precompute: what lies between values of a[place[x]] is read, too": "all values are the same",
 }

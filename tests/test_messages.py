@@ -27,7 +27,9 @@ def blocks(knl: lk.Kernel, length: int = 128) -> lk.Kernel:
 
 
 def two_inames_on_one_axis() -> str:
-    return copy("b[i, j] = a[i, j]", "{ [i, j]: 0 <= i, j < 16 }").tag_inames("i, j: l.0").cuda()
+    return (
+        copy("b[i, j] = a[i, j]", "{ [i, j]: 0 <= i, j < 16 }").tag_inames("i: l.0, j: l.0").cuda()
+    )
 
 
 def big_shared() -> str:
@@ -52,6 +54,7 @@ F = np.float32
 CASES: dict[str, Callable[[], object]] = {
     "unknown iname": lambda: matmul().split_iname("ii", 16),
     "unknown tag": lambda: matmul().tag_inames("i:l.7"),
+    "an iname without a tag": lambda: matmul().tag_inames("i, j: g.0"),
     "unknown array": lambda: matmul().add_prefetch("aa", ["k"]),
     "unknown transform argument": lambda: matmul().split_iname("i", 16, inner="l.0"),
     "unbalanced bracket": lambda: copy("b[i = a[i]"),

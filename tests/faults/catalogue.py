@@ -43,6 +43,9 @@ PARTS = (
     "words",
     "statements",
     "array_axes",
+    "promises",
+    "arguments",
+    "relatives",
 )
 
 

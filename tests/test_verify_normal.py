@@ -31,8 +31,69 @@ def test_twice_inside_of_a_schedule() -> None:
     assert both_ways(one, two) == {"equal"}
 
 
-def test_three_times_is_no_sum_of_floats() -> None:
-    assert "equal" not in both_ways(make("y[i] = 3*x[i]"), make("y[i] = x[i] + x[i] + x[i]"))
+MULTIPLES = {
+    "3*x[i]": ("x[i] + x[i] + x[i]", "x[i] + 2*x[i]", "4*x[i] - x[i]"),
+    "8*x[i]": ("x[i] << 3", "x[i]*8", "2*(4*x[i])", "(x[i] << 1 << 1)*2", "9*x[i] - x[i]"),
+    "2*(x[i] + z[i])": ("z[i] + x[i] + (z[i] + x[i])", "(x[i] + z[i]) << 1"),
+    "3*x[i]*z[i] + 4": ("2 + z[i]*(2*x[i]) + x[i]*z[i] + 2", "4 + 4*z[i]*x[i] - x[i]*z[i]"),
+    "z[i]*(x[i] + 5)": ("5*z[i] + x[i]*z[i]", "x[i]*z[i] + (z[i] << 2) + z[i]"),
+    "0*x[i] + z[i]": ("z[i] + x[i] - x[i]",),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64"])
+@pytest.mark.parametrize(("one", "two"), [(a, b) for a, bs in MULTIPLES.items() for b in bs])
+def test_multiples_of_whole_numbers(one: str, two: str, dtype: str) -> None:
+    kernels = (make(f"y[i] = {e}", dtype=dtype) for e in (one, two))
+    assert both_ways(*kernels) == {"equal"}
+
+
+ROUNDED_ONCE = {
+    3: ("x[i] + x[i] + x[i]", "x[i]*2 + x[i]"),
+    4: ("2*(2*x[i])", "(x[i] + x[i]) + (x[i] + x[i])", "x[i] + x[i] + x[i] + x[i]"),
+    5: ("x[i] + x[i] + x[i] + x[i] + x[i]", "x[i] + 2*(2.0*x[i])"),
+    -4: ("-x[i] - 3*x[i]", "(-2*x[i])*2.0"),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(("n", "text"), [(n, t) for n, ts in ROUNDED_ONCE.items() for t in ts])
+def test_multiples_that_are_rounded_once(n: int, text: str, dtype: str) -> None:
+    kernels = (make(f"y[i] = {e}", dtype=dtype) for e in (f"{n}*x[i]", text))
+    assert both_ways(*kernels) == {"equal"}
+
+
+OTHERS = [
+    ("float32", "6*x[i]", "x[i] + x[i] + x[i] + x[i] + x[i] + x[i]"),
+    ("float32", "9*x[i]", "3*(3*x[i])"),
+    ("float32", "x[i]", "0.5*(2*x[i])"),
+    ("float32", "0.125*x[i]", "0.5*(0.25*x[i])"),
+    ("float32", "3*x[i]", "4*x[i] - x[i]"),
+    ("float32", "x[i] + z[i] + x[i]", "2*x[i] + z[i]"),
+    ("float16", "0*x[i]", "x[i] - x[i]"),
+    ("int8", "x[i] << 8", "0*x[i]"),
+    ("int8", "x[i] << 3", "x[i] >> 3 << 6"),
+    ("int8", "x[i]*x[i]", "2*x[i]"),
+    ("int8", "4*x[i] // 2", "2*x[i]"),
+    ("uint8", "(x[i] << 4) >> 4", "x[i]"),
+]
+
+
+@pytest.mark.parametrize(("dtype", "one", "two"), OTHERS)
+def test_other_multiples(dtype: str, one: str, two: str) -> None:
+    assert "equal" not in both_ways(*(make(f"y[i] = {e}", dtype=dtype) for e in (one, two)))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_equal"), [("3*x[i]", True), ("3*int64(x[i])", False), ("int64(x[i]) << 1", False)]
+)
+def test_multiples_wrap_around_in_the_type_of_their_operands(text: str, *, is_equal: bool) -> None:
+    def made(text: str) -> lk.Kernel:
+        data = [lk.GlobalArg("x", "int8"), lk.GlobalArg("y", "int64"), ...]
+        return lk.make_kernel("{ [i]: 0 <= i < 9 }", f"y[i] = {text}", data)
+
+    same = "x[i] + x[i]" if "1" in text else "x[i] + x[i] + x[i]"
+    assert ("equal" in both_ways(made(text), made(same))) == is_equal
 
 
 def test_twice_a_complex_number_is_left_open() -> None:

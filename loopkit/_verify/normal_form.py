@@ -1,23 +1,21 @@
 """What a kernel is brought to where its text as it stands has no counterpart.
 
 Stores that nothing sees go, of statements whose other stores are seen as well: in a kernel
-without threads, whose order is known.  ``x + x`` is ``2*x``: exact in floating point, and in
-integers of any width.  A choice of two values that is stored is two statements, each under its
-condition.
+without threads, whose order is known.  ``x + x`` is ``2*x``.  A choice of two values that is
+stored is two statements, each under its condition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import ExpressionMapper, is_constant, variable_names
+from loopkit._expression import is_constant, variable_names
 from loopkit._guarded import conjuncts
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Kernel, Statement
@@ -26,52 +24,25 @@ from loopkit._places import shared_storage
 from loopkit._poly.dataflow import Dataflow, dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
-from loopkit._same import same
 from loopkit._verify.canonicalize import with_parts, without_dead_statements
+from loopkit._verify.multiples import Multiples
 
 
 def normal_form(kernel: Kernel, *, is_sequential: bool) -> Kernel:
     """A kernel that computes the same, without what others write in another way."""
-    kernel = _with_branches(_with_doubles(kernel))
+    kernel = _with_branches(_with_multiples(kernel))
     if is_sequential and not shared_storage(kernel):
         kernel = without_dead_statements(_without_dead_stores(kernel))
     return kernel
 
 
-class _Doubles(ExpressionMapper):
-    """``x + x`` and ``x * 2.0`` as ``2 * x``, where the type stays what it is."""
-
-    def __init__(self, types: ValueTypes) -> None:
-        super().__init__()
-        self.types = types
-
-    def map_sum(self, expr: Any) -> Expression:
-        children = tuple(self.rec(c) for c in expr.children)
-        is_twice = len(children) == 2 and same(*children) and not is_constant(children[0])
-        return self._doubled(prim.Sum(children), children[0] if is_twice else None)
-
-    def map_product(self, expr: Any) -> Expression:
-        children = tuple(self.rec(c) for c in expr.children)
-        others = [c for c in children if not (is_constant(c) and c == 2)]
-        is_twice = len(children) == 2 and len(others) == 1
-        return self._doubled(prim.Product(children), others[0] if is_twice else None)
-
-    def _doubled(self, expr: Expression, operand: Expression | None) -> Expression:
-        if operand is None:
-            return expr
-        now = prim.Product((2, operand))
-        kinds = [self.types.of(e) for e in (expr, now, operand)]
-        # Of complex numbers a product is more than two sums.
-        exact = all(isinstance(k, np.dtype) and k.kind in "fiu" for k in kinds)
-        return now if exact and kinds[0] == kinds[1] == kinds[2] else expr
-
-
-def _with_doubles(kernel: Kernel) -> Kernel:
-    mapper = _Doubles(ValueTypes(Model(kernel)))
+def _with_multiples(kernel: Kernel) -> Kernel:
+    """A kernel in which sums of like terms are multiples of these."""
+    mapper = Multiples(ValueTypes(Model(kernel)))
 
     def changed(statement: Statement) -> Statement:
-        rhs = statement.rhs
-        return statement if is_constant(rhs) else replace(statement, rhs=mapper(rhs))
+        now = [e if is_constant(e) else mapper(e) for e in (statement.rhs, *statement.predicates)]
+        return replace(statement, rhs=now[0], predicates=tuple(now[1:]))
 
     return kernel.with_(statements=tuple(map(changed, kernel.statements)))
 

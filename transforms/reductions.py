@@ -186,7 +186,11 @@ def reduction_arg_to_subst_rule(
             rules[update.id] = SubstitutionRule(name, arguments, update.rhs)
     if not rules or not arguments:
         listed = ", ".join(f"'{i}'" for i in arguments)
-        raise IllegalTransformError(f"no reduction is over {listed or 'no iname'}")
+        known = {i for s in kernel.statements if _is_free(s) for i in kernel.reduced_inames(s)}
+        raise IllegalTransformError(
+            f"no reduction is over {listed or 'no iname'}",
+            instead=f"inames of reductions: {', '.join(sorted(known))}" if known else "",
+        )
     parameters = tuple(map(prim.Variable, arguments))
     changed = {
         id_: replace(

@@ -100,7 +100,7 @@ class TransformsTable(Directive):
 
 PAGES = (
     *("loops", "parallel", "reductions", "launches"),
-    *("movement", "storage", "rules", "declarations"),
+    *("movement", "storage", "rules", "declarations", "kernels"),
 )
 
 

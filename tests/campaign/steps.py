@@ -678,8 +678,12 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "set_argument_order": (argument_steps.set_argument_order, 1),
     "remove_unused_arguments": (argument_steps.remove_unused_arguments, 1),
 }
-#: Types of drawn kernels are all given, and no two of their index arrays are disjoint.
-NOT_DRAWN = frozenset(("add_dtypes", "add_and_infer_dtypes", "assume_disjoint"))
+NOT_DRAWN = {
+    "add_dtypes": "types of drawn kernels are all given",
+    "add_and_infer_dtypes": "types of drawn kernels are all given",
+    "assume_disjoint": "no two index arrays of drawn kernels are disjoint",
+}
+"""What is never drawn, and why."""
 
 
 _TOGETHER = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,16 +67,24 @@ def arity_of(name: str) -> int:
     return _ARITIES[name]
 
 
+def unknown_function(name: str, asked: str, own: Iterable[str] = ()) -> TypeInferenceError:
+    """The error of a call of what is no function; ``own`` are what else can be called there."""
+    mine, every = sorted(own), sorted(FUNCTIONS)
+    lists = [f"functions: {', '.join(every)}"]
+    if mine:
+        lists.insert(0, f"what this kernel can call besides: {', '.join(mine)}")
+    return TypeInferenceError(
+        f"there is no function '{name}'",
+        asked=asked,
+        instead=nearest(name, (*mine, *every), "\n".join(lists)),
+    )
+
+
 def check_call(name: str, count: int, asked: Callable[[], str]) -> None:
     """Raise if there is no function ``name``, or it takes another number of arguments."""
     arity = _ARITIES.get(name)
     if arity is None:
-        every = sorted(FUNCTIONS)
-        raise TypeInferenceError(
-            f"there is no function '{name}'",
-            asked=asked(),
-            instead=nearest(name, every, "functions: " + ", ".join(every)),
-        )
+        raise unknown_function(name, asked())
     if count != arity:
         raise TypeInferenceError(
             f"'{name}' takes {counted(arity, 'argument')}, not {count}",

@@ -47,7 +47,7 @@ NO_TEXT = {
 """What has no golden of its own, and why."""
 
 NO_REFUSAL = {
-    "make_kernel": "test_messages, test_bad_input and the tests of the syntax are about its refusals",
+    "make_kernel": "test_bad_input and the tests of the syntax are about its refusals",
 }
 """What has no refusal beside a nearest call, and why."""
 

@@ -43,6 +43,25 @@ def test_functions_exist(text: str) -> None:
         make(text)
 
 
+def test_what_a_kernel_can_call_itself_is_proposed() -> None:
+    """Functions of its own, its rules, and reductions; what is an array is said to be one."""
+    own = lk.register_callable("square", {"x": "float32"}, "float32", body="return x*x;")
+    for text, more, meant in (
+        ("y[i] = squar(x[i])", {"functions": [own]}, "'square'"),
+        ("cubed(a) := a**3\ny[i] = cubd(x[i])", {}, "'cubed'"),
+        ("y[i] = summ(k, x[k])", {}, "'sum'"),
+    ):
+        with pytest.raises(TypeInferenceError, match=f"did you mean {meant}") as refused:
+            make(text, dtypes={"x": "float32"}, **more)
+        assert "there is no function" in str(refused.value)
+    with pytest.raises(TypeInferenceError, match=r"'x' is no function: x\[...\] is an element"):
+        make("y[i] = x(i)", dtypes={"x": "float32"})
+    with pytest.raises(
+        TypeInferenceError, match="kernel can call besides: .*square.*\nfunctions: "
+    ):
+        make("y[i] = qqq(x[i])", functions=[own])
+
+
 def test_functions_take_what_they_take() -> None:
     with pytest.raises(TypeInferenceError, match="'sqrt' takes 1 argument, not 2"):
         make("y[i] = sqrt(x[i], 2)")

@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _expression
 from loopkit._device_functions import OwnFunction
 from loopkit._errors import InvalidArgumentError, ParseError, TypeInferenceError, caret_at
-from loopkit._functions import check_call
+from loopkit._functions import FUNCTIONS, check_call, unknown_function
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._make.type_inference import located
@@ -65,10 +65,33 @@ def _check(expr: Expression) -> None:
                 raise InvalidArgumentError(why, instead="indices have 64 bits")
 
 
-def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> None:
+def _called_wrongly(
+    error: TypeInferenceError, statement: Statement, own: Collection[str], data: Collection[str]
+) -> TypeInferenceError:
+    """The error of a call, with what else it may have meant: all that the kernel itself has."""
+    for expr in statement.expressions:
+        for node in () if _expression.is_constant(expr) else _expression.nodes_of(expr):
+            if not isinstance(node, prim.Call) or isinstance(node.function, OwnFunction):
+                continue
+            if (name := node.function.name) in FUNCTIONS:
+                continue
+            found = unknown_function(name, asked_of(node)(), own)
+            if name in data:
+                found.instead = f"'{name}' is no function: {name}[...] is an element of an array"
+            return found
+    return error
+
+
+def check_sense(
+    statements: Iterable[Statement],
+    inames: Collection[str],
+    own: Collection[str],
+    data: Collection[str],
+) -> None:
     """Nothing is nested too deeply, functions exist, constants and indices are not too large.
 
-    Rules are expanded already.
+    Rules are expanded already.  ``own`` are the names of what texts of this kernel may call
+    besides the functions that there are, ``data`` those of its arrays and values.
     """
     for statement in statements:
         depth = max(map(_expression.nesting, statement.expressions))
@@ -91,7 +114,7 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
                 if not _expression.is_constant(expr):
                     _check(expr)
         except TypeInferenceError as error:
-            raise located(error, statement) from None
+            raise located(_called_wrongly(error, statement, own, data), statement) from None
         except InvalidArgumentError as error:
             where = caret_at(statement.position) or error.asked
             raise InvalidArgumentError(error.why, asked=where, instead=error.instead) from None

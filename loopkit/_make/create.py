@@ -252,7 +252,8 @@ class Maker:
         expanded = expand_rules(kernel)
         names = inames.order.keys()
         self._check_uses(expanded, book)
-        check_sense(expanded.statements, names)
+        own.update(book.rules)
+        check_sense(expanded.statements, names, own, declared)
         uses = infer_arguments.find_uses(expanded.statements, names)
         args = infer_arguments.ArgumentMaker(
             self.given,

@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
 from loopkit._device_functions import OwnFunction, called_by
-from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition
+from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, nearest
 from loopkit._expression import (
     is_constant,
     nodes_of,
@@ -80,11 +80,11 @@ def calls_in(items: Iterable[RawItem], names: Iterable[str]) -> Iterator[str]:
 class MissingFunctionError(ParseError):
     """A text calls the function ``name`` with parts of arrays, and does not know it."""
 
-    def __init__(self, name: str, position: SourcePosition) -> None:
+    def __init__(self, name: str, position: SourcePosition, known: Iterable[str]) -> None:
         super().__init__(
             f"there is no function '{name}' that takes parts of arrays",
             position=position,
-            instead=_USAGE,
+            instead=nearest(name, known, _USAGE),
         )
         self.name = name
 
@@ -95,8 +95,8 @@ _USAGE = (
 )
 
 
-def check_no_parts(items: Iterable[RawItem]) -> None:
-    """Raise where a part of an array stands in what is no call of a function."""
+def check_no_parts(items: Iterable[RawItem], known: Iterable[str] = ()) -> None:
+    """Raise where a part of an array stands in what is no call of a function; ``known`` are some."""
     for item in items:
         if isinstance(item, RawAssignment) and ":" in item.text and _parts_in(item):
             name = item.rhs.function.name if isinstance(item.rhs, prim.Call) else ""
@@ -106,7 +106,7 @@ def check_no_parts(items: Iterable[RawItem]) -> None:
                     position=item.position,
                     instead=_USAGE,
                 )
-            raise MissingFunctionError(name, item.position)
+            raise MissingFunctionError(name, item.position, known)
 
 
 def _parts_in(item: RawAssignment) -> bool:

@@ -54,12 +54,12 @@ def linked(
     taken_by |= {f.name: [tuple(dict(o.arguments)) for o in f.overloads] for f in own}
     items = with_arguments_in_order(items, taken_by)
     if not any(True for _ in calls_in(items, kernels)):
-        check_no_parts(items)
+        check_no_parts(items, kernels)
         return Linked(tuple(items), made, reductions, own)
     known = make_assumptions(assumptions, made.condition, dict(fixed)).set
     taken = {*given.arguments, *given.temporaries, *(n for n in given.order if n)}
     found = inlined(items, kernels, made, known, taken)
-    check_no_parts(found.items)
+    check_no_parts(found.items, kernels)
     given.temporaries.update((t.name, t) for t in found.temporaries)
     return Linked(
         found.items,

@@ -57,7 +57,7 @@ def test_what_a_kernel_can_call_itself_is_proposed() -> None:
     with pytest.raises(TypeInferenceError, match=r"'x' is no function: x\[...\] is an element"):
         make("y[i] = x(i)", dtypes={"x": "float32"})
     with pytest.raises(
-        TypeInferenceError, match="kernel can call besides: .*square.*\nfunctions: "
+        TypeInferenceError, match=r"kernel can call besides: .*square.*\nfunctions: "
     ):
         make("y[i] = qqq(x[i])", functions=[own])
 

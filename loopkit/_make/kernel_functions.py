@@ -96,7 +96,7 @@ _USAGE = (
 
 
 def check_no_parts(items: Iterable[RawItem], known: Iterable[str] = ()) -> None:
-    """Raise where a part of an array stands in what is no call of a function; ``known`` are some."""
+    """Raise where a part of an array stands in what is no call of a function, of the ``known``."""
     for item in items:
         if isinstance(item, RawAssignment) and ":" in item.text and _parts_in(item):
             name = item.rhs.function.name if isinstance(item.rhs, prim.Call) else ""

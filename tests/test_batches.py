@@ -82,6 +82,10 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: lk.to_batched(product().tag_array_axes("y", "stride:2"), 2, "y"), "strides of its"),
     (lambda: product().make_reduction_inames_unique("i"), "shares an iname"),
     (
+        lambda: product().make_reduction_inames_unique(within="writes:y"),
+        "'writes:y' matches no update; those are t_update, y_update",
+    ),
+    (
         lambda: product().make_reduction_inames_unique().make_reduction_inames_unique(),
         "shares an iname",
     ),

@@ -55,7 +55,14 @@ def make_reduction_inames_unique(
             tags = {new: kernel.iname_tags.get(iname)}
             change = then(kernel, change, duplicated(current, {iname: new}, group, tags))
     if change.kernel is kernel:
-        raise NothingToDoError("no such reduction shares an iname with anything")
+        updates = [s.id for s in kernel.statements if s.operation is not None]
+        missed = within is not None and ids.isdisjoint(updates)
+        raise NothingToDoError(
+            "no such reduction shares an iname with anything",
+            instead=f"'{within}' matches no update; those are {', '.join(updates)}"
+            if missed and updates
+            else "",
+        )
     return change
 
 

@@ -32,6 +32,7 @@ from loopkit._nodes import (
     TypeName,
     head_of,
     renamed,
+    segments_of,
     tagged_like,
 )
 from loopkit._same import fields_of, remembered, unique
@@ -467,7 +468,12 @@ class _Stringifier(StringifyMapper):  # type: ignore[misc]
     def map_reduction(self, expr: Reduction, enclosing_prec: int, *args: Any) -> str:
         inames = expr.inames[0] if len(expr.inames) == 1 else "(" + ", ".join(expr.inames) + ")"
         dtype = "" if expr.dtype is None else f", dtype={expr.dtype.name}"
-        return f"{expr.operation}({inames}, {self.rec(expr.operand, PREC_NONE, *args)}{dtype})"
+        parts = expr.operand.parts if isinstance(expr.operand, Record) else (expr.operand,)
+        operands = ", ".join(self.rec(part, PREC_NONE, *args) for part in parts)
+        of = f"{inames}, {operands}{dtype}"
+        if segments_of(expr.operation) is not None:
+            return f"reduce({expr.operation}, {of})"
+        return f"{expr.operation}({of})"
 
     def map_type_name(self, expr: TypeName, enclosing_prec: int, *args: Any) -> str:
         return f"dtype={expr.dtype.name}"

@@ -19,6 +19,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, head_of
 from loopkit._relations import reachable
+from loopkit._rules import beside_reductions
 from loopkit._syntax.tokens import END, Words
 
 
@@ -112,21 +113,31 @@ def _with_tags(kernel: Kernel, uses: Iterable[tuple[str, str]]) -> Iterable[str]
 
 def _tagged_reads(kernel: Kernel, statement: Statement) -> Iterable[str]:
     reads = [*statement.write[1], statement.rhs, *statement.predicates]
-    reads += [kernel.rule_by_name[rule].expression for rule in rules_of(kernel, statement)]
+    used = rules_used(kernel, statement.expressions, in_reductions=False)
+    rules = (kernel.rule_by_name[rule] for rule in used)
+    reads += [beside_reductions(rule.expression) for rule in rules]
     return (name for expr in reads for name in _with_tags(kernel, tagged_uses(expr)))
 
 
-def rules_used(kernel: Kernel, expressions: Iterable[Expression]) -> frozenset[str]:
-    """The substitution rules that expressions use, also through others."""
+def rules_used(
+    kernel: Kernel, expressions: Iterable[Expression], *, in_reductions: bool = True
+) -> frozenset[str]:
+    """The substitution rules that expressions use, also through others.
+
+    With ``in_reductions`` also those that stand in reductions of others.
+    """
     rules = kernel.rule_by_name
 
     def used_in(expression: Expression) -> frozenset[str]:
         return called_names(expression) & rules.keys()
 
+    def used_by(name: str) -> frozenset[str]:
+        body = rules[name].expression
+        return used_in(body if in_reductions else beside_reductions(body))
+
     if not rules:
         return frozenset()
-    start = frozenset().union(*map(used_in, expressions))
-    return reachable(start, lambda name: used_in(rules[name].expression))
+    return reachable(frozenset().union(*map(used_in, expressions)), used_by)
 
 
 def rules_of(kernel: Kernel, statement: Statement) -> frozenset[str]:
@@ -135,11 +146,15 @@ def rules_of(kernel: Kernel, statement: Statement) -> frozenset[str]:
 
 
 def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
-    """Every name that a statement reads, also through substitution rules; and those rules."""
+    """Every name that a statement reads, also through substitution rules; and those rules.
+
+    What a rule's reductions read is not read by what uses their results.
+    """
     found = {name for name, _ in statement.reads}
-    for rule in rules_of(kernel, statement):
+    for rule in rules_used(kernel, statement.expressions, in_reductions=False):
         body = kernel.rule_by_name[rule]
-        found |= {rule} | (variable_names(body.expression) - set(body.arguments))
+        names = variable_names(beside_reductions(body.expression))
+        found |= {rule} | names.difference(body.arguments)
     return frozenset(found)
 
 

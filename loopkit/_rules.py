@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 
 import pymbolic.primitives as prim
 
 from loopkit import _budget
 from loopkit._errors import ParseError, counted
 from loopkit._expression import ExpressionMapper, is_constant, nodes_of, substitute, without_tags
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._nodes import Expression, Reduction, tagged_like
 from loopkit._same import remembered
@@ -36,10 +38,20 @@ class _Results(ExpressionMapper):
         return self.new(expr)
 
 
+def reductions_in(expr: Expression) -> list[Reduction]:
+    """All reductions in ``expr``, outer ones before those inside them."""
+    return [node for node in nodes_of(expr) if isinstance(node, Reduction)]
+
+
+def reduced_inames(expr: Expression) -> frozenset[str]:
+    """The inames that reductions in ``expr`` run over."""
+    return frozenset(iname for one in reductions_in(expr) for iname in one.inames)
+
+
 def results_of(expr: Expression) -> tuple[Reduction, ...]:
     """The reductions of an expression that are in no other one, in the order of their results."""
     found: list[Reduction] = []
-    if any(isinstance(node, Reduction) for node in nodes_of(expr)):
+    if reductions_in(expr):
 
         def noted(one: Reduction) -> Expression:
             found.append(one)
@@ -53,6 +65,21 @@ def with_results(expr: Expression, values: Iterable[Expression]) -> Expression:
     """``expr`` with a value in the place of each of its :func:`results_of`."""
     waiting = iter(values)
     return _Results(lambda _: next(waiting))(expr)
+
+
+def map_beside(expr: Expression, function: Callable[[Expression], Expression]) -> Expression:
+    """``expr`` with a function applied to all of it but its reductions."""
+    found = results_of(expr)
+    if not found:
+        return function(expr)
+    names = [hidden("result", number) for number in range(len(found))]
+    beside = function(with_results(expr, map(prim.Variable, names)))
+    return substitute(beside, dict(zip(names, found, strict=True)))
+
+
+def beside_reductions(expr: Expression) -> Expression:
+    """``expr`` without what its reductions add up, which statements of their own read."""
+    return with_results(expr, repeat(0))
 
 
 class _Expander(ExpressionMapper):

@@ -29,6 +29,7 @@ from loopkit._nodes import (
     TaggedVariable,
     TypeCast,
     TypeName,
+    segments_of,
 )
 
 LONGEST = 200
@@ -228,7 +229,7 @@ def _check_tree(expr: Expression) -> None:
         if isinstance(node, TypeName):
             continue
         if isinstance(node, Reduction):
-            check_identifier(node.operation, "a reduction")
+            check_identifier(segments_of(node.operation) or node.operation, "a reduction")
             for iname in _items(node.inames, "an iname"):
                 check_inside(iname, "an iname")
             waiting.append(node.operand)
@@ -245,6 +246,8 @@ def _check_tree(expr: Expression) -> None:
             head = node.aggregate if isinstance(node, prim.Subscript) else node.function
             if not isinstance(head, prim.Variable):
                 raise InvalidArgumentError("only a name is called, or has subscripts")
+            if isinstance(node, prim.Call) and (whole := segments_of(head.name)) is not None:
+                head = prim.Variable(whole)  # a segmented reduction of a text
             waiting += [head, node.index if isinstance(node, prim.Subscript) else node.parameters]
         else:
             waiting += [getattr(node, field) for field in _fields(cast(Hashable, type(node)))]

@@ -65,7 +65,8 @@ def test_steps_before_and_behind() -> None:
     """A schedule comes along, proven anew, and what comes out has no history."""
     knl = batched(tiled())
     assert not knl.history and knl.arg_by_name["nb"].dtype == np.int32
-    assert knl == batched(tiled()) and not knl.substitutions
+    assert knl == batched(tiled())
+    assert "f(r) := a[ibatch, r, 4*k_outer + k_inner]*2" in str(knl)
     fixed = lk.to_batched(product().fix_parameters(m=4), 3, "y")
     assert fixed.prove().ok and "nb" not in fixed.arg_by_name
     again = lk.to_batched(batched(product()), "outer", "y", "jbatch")

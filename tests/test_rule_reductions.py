@@ -1,6 +1,7 @@
 """Rules that hold reductions: they stay rules, and are precomputed by loops of their own."""
 
 import numpy as np
+import pymbolic.primitives as prim
 import pytest
 
 import loopkit as lk
@@ -24,6 +25,7 @@ def same_as_text(text, knl):
     for n, m in SIZES:
         r = np.random.default_rng(n)
         arrays = {"a": r.random((n + 1, m), np.float32), "b": r.random(m, np.float32)}
+        arrays["u"] = r.random(m, np.float32)
         arrays = {name: array for name, array in arrays.items() if name in text.arg_by_name}
         sizes = {s: v for s, v in (("n", n), ("m", m)) if s in text.sizes}
         want = text.executor("reference")(**arrays, **sizes)
@@ -90,6 +92,154 @@ def test_rules(rule):
     knl = text.split_iname("i", 8).precompute("f", "i_inner", default_tag=None)
     assert "f" not in names_of(knl)
     same_as_text(text, knl)
+
+
+NESTED = {
+    "nested": ("f(x) := sum(j, u[j]*sum(k, a[x, k]*b[k]*u[j]))", "y[i] = f(i) + f(i + 1)"),
+    "beside": (
+        "f(x) := 1 + max(j, u[j]*sum(k, a[x, k]) + max(k, b[k]*a[x, k]))",
+        "y[i] = f(i)*f(i + 1)\nz[i] = f(i)",
+    ),
+    "triangle": ("f(x) := max(l, u[l]*sum(h, a[x, h]))", "y[i] = f(i)\nz[i] = f(i + 1)"),
+    "through": ("g(x, q) := sum(k, a[x, k]*u[q])\nf(x) := sum(j, b[j]*g(x, j))", "y[i] = f(i)"),
+    "place": ("f(x) := argmax(k, a[x, k], k)", "y[i], z[i] = f(i)"),
+    "one of two": (
+        "f(x) := argmin(k, a[x, k]*b[k], k)",
+        "<> v, <>_ = f(i)\n<>_, <> p = f(i + 1)\ny[i] = v\nz[i] = p",
+    ),
+    "place of sums": ("f(x) := argmax(j, sum(k, a[x, k]*u[j]), j)", "y[i], z[i] = f(i)"),
+    "mean": ("f(x) := welford(k, a[x, k], 0*b[k], 1)", "y[i], z[i], <>_ = f(i)"),
+    "segments": ("f(x) := 2*reduce(segmented(sum), k, a[x, k], b[k] < 0.5)", "y[i] = f(i)"),
+    "segment": ("f(x) := reduce(segmented(max), k, a[x, k], b[k] < 0.5)", "y[i], z[i] = f(i)"),
+}
+
+
+def welford():
+    """Means and sums of squared differences, of which any two parts make one."""
+
+    def combine(a, b):
+        (m1, s1, n1), (m2, s2, n2) = a, b
+        n = n1 + n2
+        d = m2 - m1
+        share = prim.If(prim.Comparison(n, ">", 0), n2 / prim.Max((n, 1)), 0)
+        return m1 + d * share, s1 + s2 + d * d * n1 * share, n
+
+    return lk.register_reduction("welford", (0, 0, 0), combine)
+
+
+def nested(rule):
+    rule, text = NESTED[rule]
+    return lk.make_kernel(
+        [
+            "{ [i, j, k]: 0 <= i < n and 0 <= j, k < m }",
+            "{ [l]: 0 <= l < m }",
+            "{ [h]: 0 <= h < l }",
+        ],
+        f"{rule}\n{text}",
+        [
+            lk.GlobalArg("a", shape="(n + 1, m)"),
+            *(lk.GlobalArg(name, shape="m") for name in "bu" if f"{name}[" in rule),
+            ...,
+        ],
+        dtypes={n: "float32" for n in "abu" if f"{n}[" in rule},
+        assumptions="n, m >= 1",
+        reductions=[welford()],
+    )
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("rule", NESTED)
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda k: k.split_iname("i", 16, inner_tag="l.0").rename_iname("i_outer", "block"),
+        lambda k: k.split_iname("i", 16).precompute("f", "i_inner", default_tag=None),
+        lambda k: k.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0").precompute(
+            "f", "i_inner"
+        ),
+        lambda k: (
+            k.split_iname("i", 4)
+            .precompute("f", "i_inner", default_tag=None)
+            .split_iname("i_outer", 4, inner_tag="l.0")
+        ),
+    ],
+    ids=["kept", "precomputed", "shared", "scheduled"],
+)
+def test_nested_rules_and_those_with_several_results(rule, schedule):
+    text = nested(rule)
+    assert "f" in names_of(text)
+    assert "f(i, acc" in str(text)
+    knl = schedule(text)
+    assert ("f" in names_of(knl)) == ("block" in knl.all_inames)
+    same_as_text(text, knl)
+
+
+@pytest.mark.parametrize("rule", NESTED)
+def test_what_such_rules_become(rule, golden):
+    text = nested(rule)
+    knl = text.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0").precompute("f", "i_inner")
+    name = rule.replace(" ", "_")
+    golden(f"rule_reductions_{name}.txt", f"{text}\n{knl}\n{knl.cuda()}")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("rule", [rule for rule in NESTED if "a[x, k]" in NESTED[rule][0]])
+def test_rules_over_prefetched_arrays_stay_rules(rule):
+    text = nested(rule).fix_parameters(m=4)
+    knl = text.split_iname("i", 8).add_prefetch("a", "i_inner, k", default_tag=None)
+    assert "f" in names_of(knl) and "f(8*i_outer + i_inner, acc" in str(knl)
+    assert "a_r[x - 8*i_outer, k]" in str(knl) or "a_r[-8*i_outer + x, k]" in str(knl)
+    later = knl.precompute("f", "i_inner", default_tag=None)
+    assert all("a" not in s.names for s in later.statements if s.id.startswith("compute_f"))
+    for one in (knl, later):
+        assert one.prove().ok
+        for n in (1, 8, 13):
+            r = np.random.default_rng(n)
+            arrays = {"a": r.random((n + 1, 4), np.float32), "b": r.random(4, np.float32)}
+            arrays["u"] = r.random(4, np.float32)
+            arrays = {name: array for name, array in arrays.items() if name in text.arg_by_name}
+            want, got = (k.executor(e)(**arrays) for k, e in ((text, "reference"), (one, "host")))
+            for mine, its in zip(np.atleast_1d(got), np.atleast_1d(want), strict=True):
+                np.testing.assert_allclose(mine, its, rtol=1e-5)
+
+
+def test_other_reads_of_a_rule_keep_it_as_it_was():
+    """What a rule reads is exchanged in it where all that compute it read the copy."""
+    text = nested("beside").fix_parameters(m=4).split_iname("i", 8)
+    knl = text.add_prefetch("a", "i_inner, k", within="writes:acc_1", default_tag=None)
+    assert "sum(k, a[x, k])" in str(knl) and "y[8*i_outer + i_inner] = f(" in str(knl)
+    split = text.split_iname("k", 2).add_prefetch("a", "k_inner, k_outer", default_tag=None)
+    assert "sum(k, a[x, k])" not in str(split) and split.prove().ok
+
+
+@pytest.mark.parametrize("rule", NESTED)
+def test_batches_of_rules(rule):
+    text = nested(rule)
+    many = lk.to_batched(text, "nb", "a")
+    assert names_of(many) == names_of(text)
+    assert "a[ibatch, x, " in str(many) and many.prove().ok
+    later = many.split_iname("i", 8).precompute("f", "i_inner", default_tag=None)
+    assert "f" not in names_of(later) and later.prove().ok
+
+
+def test_several_results_in_an_expression():
+    with pytest.raises(lk.ParseError, match="'argmax' has 2 results, and is no part"):
+        rows("y[i] = f(i) + 1", "f(x) := argmax(k, a[x, k], k)")
+    with pytest.raises(lk.ParseError, match="3 results are assigned, but 'argmax' has 2"):
+        rows("y[i], <> s, <> t = f(i)", "f(x) := argmax(k, a[x, k], k)")
+
+
+def test_bounds_that_differ_along_what_is_swept():
+    for domains in (
+        "{ [i, k]: 0 <= k <= i < 8 }",
+        ["{ [i]: 0 <= i < 8 }", "{ [k]: 0 <= k <= i }"],
+    ):
+        knl = lk.make_kernel(
+            domains, "f(x) := sum(k, a[x, k])\ny[i] = f(i)", dtypes={"a": "float32"}
+        )
+        with pytest.raises(lk.IllegalTransformError, match="differs along 'i' without an index"):
+            knl.precompute("f", "i", default_tag=None)
+        assert knl.precompute("f", default_tag=None).prove().ok
 
 
 @pytest.mark.host

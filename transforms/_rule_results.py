@@ -8,25 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import count
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, DType, TemporaryVariable
+from loopkit._arrays import DType, TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import accesses, substitute, unbound_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel, Statement, SubstitutionRule
+from loopkit._make import infer_known_types
+from loopkit._make.accumulators import accumulator_of
 from loopkit._make.reduction_operations import operations_of
 from loopkit._match import rules_of
 from loopkit._nodes import Expression, Reduction
-from loopkit._rules import results_of, with_results
+from loopkit._rules import reduced_inames, results_of, with_results
 from loopkit._tags import LocalAuto
 from loopkit._tree import Path, build, entries_of
-from loopkit.transforms._loop_nests import ancestors_of, fresh_number
+from loopkit.transforms._loop_nests import ancestors_of, fresh_number, ordered_domains
 from loopkit.transforms._rule_arguments import Uses
-from loopkit.transforms._rule_uses import expand_rules_that_use, rename_functions
+from loopkit.transforms._rule_uses import (
+    accumulators_read,
+    expand_rules_that_use,
+    rename_functions,
+)
 
 Indices = tuple[Expression, ...]
 
@@ -78,8 +86,7 @@ def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str
     """A kernel where uses of a rule in the selected statements are without their results."""
     name, count = rule.name, len(rule.arguments)
     kernel = expand_rules_that_use(kernel, name, selected)
-    bound = {iname for r in results_of(rule.expression) for iname in r.inames}
-    for iname in sorted(bound - kernel.home_domain.keys()):
+    for iname in sorted(reduced_inames(rule.expression) - kernel.home_domain.keys()):
         raise IllegalTransformError(
             f"'{name}' reduces over '{iname}', which is no loop of this kernel any more",
             instead="precompute it before that loop is changed",
@@ -112,10 +119,22 @@ def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str
 
 def names_of_bounds(kernel: Kernel, rule: SubstitutionRule) -> frozenset[str]:
     """The names that the bounds of a rule's reductions depend on."""
-    found: set[str] = set()
-    for one in results_of(rule.expression):
-        found |= _sets.involved_names(kernel.domain_of(one.inames)) - {*one.inames}
-    return frozenset(found)
+    bound = reduced_inames(rule.expression)
+    sets = (_bounds(kernel, domain, bound) for domain in kernel.domains)
+    return frozenset().union(*map(_sets.involved_names, sets)) - bound
+
+
+def _bounds(kernel: Kernel, domain: Domain, bound: Collection[str]) -> isl.Set:
+    """Which values those inames of a domain have that are ``bound``.
+
+    Its other inames stand in the set where they decide.
+    """
+    mine = [iname for iname in domain.inames if iname in bound]
+    others = [iname for iname in domain.inames if iname not in bound]
+    alone = kernel.domain_of(mine)
+    if not mine or (alone & kernel.domain_of(others)).is_equal(domain.set):
+        return alone
+    return domain.set
 
 
 def without_unread(kernel: Kernel, accumulators: Iterable[str]) -> Kernel:
@@ -127,14 +146,7 @@ def without_unread(kernel: Kernel, accumulators: Iterable[str]) -> Kernel:
         is_read = any(s.id not in writers for s in kernel.readers.get(name, ()))
         if is_read or any(name in unbound_names(r.expression) for r in kernel.substitutions):
             continue
-        waiting += [
-            n
-            for s in writers.values()
-            for n in unbound_names(s.rhs)
-            if n != name
-            and n in kernel.temporary_by_name
-            and kernel.temporary_by_name[n].accumulates is not None
-        ]
+        waiting += accumulators_read(kernel, name)
         entries = [entry for entry in entries_of(kernel.tree) if entry[0] not in writers]
         kernel = kernel.with_(
             tree=build(entries),
@@ -148,14 +160,35 @@ def without_unread(kernel: Kernel, accumulators: Iterable[str]) -> Kernel:
     return kernel
 
 
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The type that a reduction accumulates in, and those of the reductions within it."""
+
+    dtype: DType | None
+    within: tuple[Held, ...]
+
+
+def held_by(kernel: Kernel, reduction: Reduction, name: str | None) -> Held:
+    """What a reduction accumulates in, if ``name`` is the temporary that it does so in."""
+    inner = results_of(reduction.operand)
+    accumulator = kernel.temporary_by_name.get(name or "")
+    updates = [s for s in kernel.writers.get(name or "", ()) if s.kind == "update"]
+    held = accumulators_read(kernel, name or "")
+    read = dict.fromkeys(n for s in updates for n, _ in s.reads if n in held)
+    names = [*read] if len(read) == len(inner) else [None] * len(inner)
+    within = (held_by(kernel, r, n) for r, n in zip(inner, names, strict=True))
+    dtype = reduction.dtype if accumulator is None else accumulator.dtype
+    return Held(dtype, tuple(within))
+
+
 def made_anew(apart: Apart, change: Change, id_: str) -> Change:
     """A change that stages a rule in the statement ``id_``, with loops for what that reduces.
 
     What computed the results of uses that are gone goes with them.
     """
-    held = next(iter(apart.given.values()))
-    arrays = (accesses(value)[0][0] for value in held)
-    dtypes = [apart.kernel.temporary_by_name[name].dtype for name in arrays]
+    given = (accesses(value)[0][0] for value in next(iter(apart.given.values())))
+    found = zip(results_of(apart.rule.expression), given, strict=True)
+    held = [held_by(apart.kernel, one, name) for one, name in found]
     kernel, gone = apart.together(change.kernel), apart.accumulators()
     used = frozenset().union(*(rules_of(kernel, s) for s in kernel.statements))
     rules = (
@@ -164,18 +197,17 @@ def made_anew(apart: Apart, change: Change, id_: str) -> Change:
         if r.name in used or unbound_names(r.expression).isdisjoint(gone)
     )
     kernel = without_unread(kernel.with_(substitutions=tuple(rules)), gone)
-    kernel, made = with_loops(kernel, id_, dtypes, apart.kernel.all_names)
+    kernel, made = with_loops(kernel, id_, held, apart.kernel.all_names)
     return replace(change, kernel=kernel, moves=change.moves | made)
 
 
 def with_loops(
-    kernel: Kernel, id_: str, dtypes: Iterable[DType | None], taken: Collection[str]
+    kernel: Kernel, id_: str, held: Iterable[Held], taken: Collection[str]
 ) -> tuple[Kernel, frozenset[str]]:
     """The kernel where a statement's reductions are loops in front of it, and what is new.
 
-    ``dtypes`` are the types that they accumulate in; no accumulator has a name that is ``taken``.
+    ``held`` says what they accumulate in; no accumulator has a name that is ``taken``.
     """
-    made: set[str] = set()
     statement = kernel.statement_by_id[id_]
     for iname in sorted(statement.inames):
         if isinstance(kernel.iname_tags.get(iname), LocalAuto):
@@ -183,74 +215,80 @@ def with_loops(
                 f"'{id_}' holds reductions, and there are no threads yet to share them",
                 instead="tag threads first, or default_tag=None",
             )
-    results: list[Expression] = []
-    for reduction, dtype in zip(results_of(statement.rhs), dtypes, strict=True):
-        kernel, parts, name = _with_reduction(kernel, statement, reduction, dtype, taken)
-        results.append(prim.Variable(name))
-        made |= parts
-    whole = replace(statement, rhs=with_results(statement.rhs, results))
-    statements = tuple(whole if s.id == id_ else s for s in kernel.statements)
-    return kernel.with_(statements=statements), frozenset(made)
-
-
-def _with_reduction(
-    kernel: Kernel,
-    statement: Statement,
-    reduction: Reduction,
-    dtype: DType | None,
-    taken: Collection[str],
-) -> tuple[Kernel, set[str], str]:
-    kernel, names = _with_inames(kernel, reduction.inames)
-    operand = substitute(reduction.operand, {i: prim.Variable(n) for i, n in names.items()})
-    operation = operations_of(kernel.reductions)[reduction.operation]
-    name = kernel.fresh_name("acc", taken)
-    start = replace(
-        statement,
-        id=kernel.fresh_name(f"{statement.id}_init"),
-        lhs=prim.Variable(name),
-        rhs=operation.start(dtype),
-        kind="init",
-    )
-    update = replace(
-        start,
-        id=kernel.fresh_name(f"{statement.id}_update", [start.id]),
-        rhs=operand,
-        inames=statement.inames.union(names.values()),
-        operation=operation.name,
-        kind="update",
-    )
+    kernel, names = _with_inames(kernel, reduced_inames(statement.rhs))
+    making = _Making(kernel, statement, names, {*taken})
+    whole = replace(statement, rhs=making.replaced(statement.rhs, held, ()))
     entries = entries_of(kernel.tree)
-    place, path = next((n, p) for n, (leaf, p) in enumerate(entries) if leaf == statement.id)
-    number = fresh_number(entries)
-    nested = sorted(names.values(), key=lambda i: len(ancestors_of(kernel, [i])))
-    loops: Path = tuple((iname, number) for iname in nested)
-    entries[place:place] = [(start.id, path), (update.id, (*path, *loops))]
-    accumulator = TemporaryVariable(
-        name,
-        dtype,
-        address_space=AddressSpace.PRIVATE,
-        accumulates=operation.name,
-        made_by="reduction",
-    )
+    place, path = next((n, p) for n, (leaf, p) in enumerate(entries) if leaf == id_)
+    entries[place:place] = [(s.id, (*path, *loops)) for s, loops in making.parts]
+    statements = [whole if s.id == id_ else s for s in kernel.statements]
     new = kernel.with_(
-        statements=(*kernel.statements, start, update),
-        temporaries=(*kernel.temporaries, accumulator),
+        statements=(*statements, *(s for s, _ in making.parts)),
+        temporaries=(*kernel.temporaries, *making.accumulators),
         tree=build(entries),
     )
-    return new, {start.id, update.id}, name
+    return infer_known_types(new), frozenset(s.id for s, _ in making.parts)
 
 
-def _with_inames(kernel: Kernel, inames: tuple[str, ...]) -> tuple[Kernel, Mapping[str, str]]:
+class _Making:
+    """The statements that compute what a statement reduces, in loops with other ``names``."""
+
+    def __init__(
+        self, kernel: Kernel, own: Statement, names: Mapping[str, str], taken: set[str]
+    ) -> None:
+        self.kernel = kernel
+        self.own = own
+        self.names = names
+        self.values = {old: prim.Variable(new) for old, new in names.items()}
+        self.taken = taken
+        self.operations = operations_of(kernel.reductions)
+        self.numbers = count(fresh_number(entries_of(kernel.tree)))
+        self.parts: list[tuple[Statement, Path]] = []
+        self.accumulators: list[TemporaryVariable] = []
+
+    def replaced(self, expr: Expression, held: Iterable[Held], loops: Path) -> Expression:
+        """``expr``, inside some loops, with accumulators in the place of its reductions."""
+        found = zip(results_of(expr), held, strict=True)
+        return with_results(expr, [self.made(one, by, loops) for one, by in found])
+
+    def made(self, reduction: Reduction, held: Held, loops: Path) -> Expression:
+        """What holds the value of a reduction, which statements inside some loops make."""
+        made = accumulator_of(reduction, self.operations, self.fresh("acc"), held.dtype)
+        self.accumulators.append(made.temporary)
+        around = self.own.inames.union(iname for iname, _ in loops)
+        start = made.start(replace(self.own, inames=around), self.fresh(f"{self.own.id}_init"))
+        self.parts.append((start, loops))
+        id_ = self.fresh(f"{self.own.id}_update")
+        inames = [self.names.get(iname, iname) for iname in reduction.inames]
+        inames.sort(key=lambda iname: len(ancestors_of(self.kernel, [iname])))
+        inner = (*loops, *((iname, next(self.numbers)) for iname in inames))
+        operand = self.replaced(reduction.operand, held.within, inner)
+        operand = substitute(operand, self.values)
+        self.parts.append((made.update(start, id_, operand, inames), inner))
+        return made.value
+
+    def fresh(self, base: str) -> str:
+        """A name that nothing has."""
+        name = self.kernel.fresh_name(base, self.taken)
+        self.taken.add(name)
+        return name
+
+
+def _with_inames(kernel: Kernel, inames: Collection[str]) -> tuple[Kernel, Mapping[str, str]]:
     """The kernel with inames that run as some do, and what they are called.
 
-    These are the same where nothing uses them any more.
+    These are the same where nothing uses them any more, nor any that their bounds need.
     """
     used = frozenset().union(*(s.inames for s in kernel.statements))
-    known = {*kernel.iname_tags, *(i for i, _, _ in kernel.slabs)}
-    if used.isdisjoint(inames) and known.isdisjoint(inames):
-        return kernel, {i: i for i in inames}
+    used = used.union(kernel.iname_tags, (iname for iname, _, _ in kernel.slabs))
     names: dict[str, str] = {}
-    for iname in inames:
-        names[iname] = kernel.fresh_name(iname, names.values())
-    domain = Domain(tuple(names.values()), _sets.rename(kernel.domain_of(inames), names))
-    return kernel.with_(domains=(*kernel.domains, domain)), names
+    domains = list(kernel.domains)
+    for domain in kernel.domains:
+        mine = tuple(iname for iname in domain.inames if iname in inames)
+        if used.isdisjoint(mine) and names.keys().isdisjoint(domain.parameters):
+            continue
+        for iname in mine:
+            names[iname] = kernel.fresh_name(iname, names.values())
+        around = _sets.rename(_bounds(kernel, domain, inames), names)
+        domains.append(Domain(tuple(names[iname] for iname in mine), around))
+    return kernel.with_(domains=ordered_domains(domains)), names

@@ -4,33 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 
 import pymbolic.primitives as prim
 
 from loopkit import _expression
-from loopkit._kernel import Kernel, SubstitutionRule
+from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import rules_of, rules_used
 from loopkit._nodes import Expression, renamed
-from loopkit._rules import expand_in, results_of
+from loopkit._relations import reachable
+from loopkit._rules import (
+    beside_reductions,
+    expand_in,
+    map_beside,
+    reduced_inames,
+    results_of,
+    with_results,
+)
 
 Values = Mapping[str, Expression]
 Indices = tuple[Expression, ...]
 
 
-def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) -> Kernel:
+def expand_rules_that_use(
+    kernel: Kernel, name: str, selected: Collection[str], *, in_reductions: bool = False
+) -> Kernel:
     """The kernel with those rules expanded in place that use ``name``, also through others.
 
     Only in the selected statements; the rule ``name`` itself stays.  So are those
     that stand in subscripts of ``name``: which cells are used must show, too.
+    What a rule's reductions use, the statements that compute them use; with ``in_reductions``
+    it counts all the same.
     """
     rules = {n: rule for n, rule in kernel.rule_by_name.items() if n != name}
     if not rules:
         return kernel
-    using = {
-        n: rule
-        for n, rule in rules.items()
-        if name in _expression.called_names(expand_in(rule.expression, rules)) - set(rule.arguments)
-    }
+
+    def called(rule: SubstitutionRule) -> frozenset[str]:
+        body = expand_in(rule.expression, rules)
+        return _expression.called_names(body if in_reductions else beside_reductions(body))
+
+    using = {n: rule for n, rule in rules.items() if name in called(rule) - set(rule.arguments)}
 
     def shown(found: str, indices: tuple[Expression, ...]) -> Expression | None:
         if found != name or not indices:
@@ -42,10 +56,10 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
         if statement.id in selected and rules_of(kernel, statement) & using.keys():
             statement = statement.map_expressions(lambda e: expand_in(e, using))
         touched = [i for n, i in statement.accesses if n == name]
-        called = frozenset().union(
+        within = frozenset().union(
             *(_expression.called_names(i) for indices in touched for i in indices)
         )
-        if statement.id in selected and called & rules.keys():
+        if statement.id in selected and within & rules.keys():
             statement = statement.map_expressions(lambda e: _expression.replace_accesses(e, shown))
         statements.append(statement)
     return kernel.with_(statements=tuple(statements))
@@ -73,7 +87,7 @@ def replaced_within_rules(
     """The kernel where ``users`` use ``new(indices, rule)`` for ``name[indices]`` in each rule.
 
     Rules stay rules; those that others use, too, get copies.  None where ``new`` gives none for
-    what stands in a rule.
+    what stands in a rule.  What a rule's reductions read stays: :func:`with_operands`.
     """
     rules = kernel.rule_by_name
     chosen = [s for s in kernel.statements if s.id in users]
@@ -103,7 +117,7 @@ def replaced_within_rules(
         if n not in used or n in shared:
             substitutions.append(rule)
         if n in used:
-            expression = rewritten(rule.expression, rule)
+            expression = map_beside(rule.expression, partial(rewritten, rule=rule))
             substitutions.append(replace(rule, name=names[n], expression=expression))
     changed = {
         s.id: replace(
@@ -119,14 +133,80 @@ def replaced_within_rules(
     return None if is_open else new_kernel
 
 
+def with_operands(
+    kernel: Kernel,
+    names: Collection[str],
+    ids: Collection[str],
+    new: Callable[[str, Indices, SubstitutionRule], Expression | None],
+) -> tuple[SubstitutionRule, ...]:
+    """The rules, with ``new(name, indices, rule)`` for what their reductions read of ``names``.
+
+    Only where all that compute a rule's reductions and read such are the statements ``ids``, and
+    where ``new`` gives something for each of these reads.
+    """
+
+    def reads(expr: Expression) -> bool:
+        return not _expression.called_names(expr).isdisjoint(names)
+
+    def changed(rule: SubstitutionRule) -> SubstitutionRule:
+        found = results_of(rule.expression)
+        if not any(map(reads, found)) or not {*rule.arguments}.isdisjoint(names):
+            return rule
+        readers = {s.id for s in computing(kernel, rule) if reads(s.rhs)}
+        if not readers or not readers <= {*ids}:
+            return rule
+        is_open = False
+
+        def one(name: str, indices: Indices) -> Expression | None:
+            nonlocal is_open
+            made = new(name, indices, rule) if name in names else None
+            is_open |= name in names and made is None
+            return made
+
+        results = [_expression.replace_accesses(r, one) for r in found]
+        whole = with_results(rule.expression, results)
+        return rule if is_open else replace(rule, expression=whole)
+
+    return tuple(map(changed, kernel.substitutions))
+
+
+def computing(kernel: Kernel, rule: SubstitutionRule) -> list[Statement]:
+    """The statements that compute what uses of a rule say that holds its results."""
+    count = len(rule.arguments)
+    uses = (
+        node.parameters[count:]
+        for s in kernel.statements
+        for e in s.expressions
+        for node in _expression.nodes_of(e)
+        if isinstance(node, prim.Call) and node.function.name == rule.name
+    )
+    results = {n for given in uses for r in given for n, _ in _expression.accesses(r)}
+    held = reachable(results, partial(accumulators_read, kernel))
+    return [s for s in kernel.statements if s.written in held]
+
+
+def accumulators_read(kernel: Kernel, name: str) -> set[str]:
+    """The results of other reductions that the terms of one read."""
+    return {
+        n
+        for s in kernel.writers.get(name, ())
+        for n in _expression.unbound_names(s.rhs)
+        if n != name
+        and n in kernel.temporary_by_name
+        and kernel.temporary_by_name[n].accumulates is not None
+    }
+
+
 def _reaches(kernel: Kernel, start: str, names: Collection[str]) -> bool:
     """Whether a rule uses some of ``names``, also through other rules."""
-    body = kernel.rule_by_name[start].expression
-    below = (kernel.rule_by_name[n] for n in {start} | rules_used(kernel, [body]))
-    return any(
-        not (_expression.called_names(rule.expression) - {*rule.arguments}).isdisjoint(names)
-        for rule in below
-    )
+
+    def called(rule: SubstitutionRule) -> frozenset[str]:
+        return _expression.called_names(beside_reductions(rule.expression))
+
+    body = beside_reductions(kernel.rule_by_name[start].expression)
+    used = rules_used(kernel, [body], in_reductions=False)
+    below = (kernel.rule_by_name[n] for n in {start} | used)
+    return any(not (called(rule) - {*rule.arguments}).isdisjoint(names) for rule in below)
 
 
 def _as_access(expr: Expression, name: str) -> Expression:
@@ -170,7 +250,7 @@ def rewritten_rules(
     result = {}
     for name in touched:
         rule = kernel.rule_by_name[name]
-        own = {*rule.arguments, *(i for r in results_of(rule.expression) for i in r.inames)}
+        own = {*rule.arguments, *reduced_inames(rule.expression)}
         free = {n: e for n, e in values.items() if n not in own}
         expression = rename_functions(_expression.substitute(rule.expression, free), names)
         result[name] = replace(rule, name=names[name], expression=expression)

@@ -28,14 +28,14 @@ from loopkit._nodes import Expression
 from loopkit._places import space_of
 from loopkit._poly import in_bounds
 from loopkit._relations import grouped
-from loopkit._rules import expand_in, results_of
+from loopkit._rules import expand_in, reduced_inames
 from loopkit._simplify import simplify_indices
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Entry, Path, build, entries_of
 from loopkit.transforms._chosen import check_ranges, with_ranges
 from loopkit.transforms._common import is_parallel, map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
-from loopkit.transforms._rule_uses import replaced_within_rules
+from loopkit.transforms._rule_uses import replaced_within_rules, with_operands
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
 Indices = tuple[Expression, ...]
@@ -379,6 +379,7 @@ def stage(
     if kept is not None:
         changed = {id_: kept.statement_by_id[id_] for id_ in changed}
         kernel = kernel.with_(substitutions=kept.substitutions)
+    kernel = kernel.with_(substitutions=_in_reductions(kernel, with_rules, staging, uses))
     return Change(with_statements(kernel, changed), moves=frozenset([id_]))
 
 
@@ -405,6 +406,29 @@ def _in_rules(kernel: Kernel, staging: Staging, uses: Sequence[Use]) -> Kernel |
         return staging.at(indices)
 
     return replaced_within_rules(kernel, staging.base, found.keys(), element_of)
+
+
+def _in_reductions(
+    kernel: Kernel, before: Kernel, staging: Staging, uses: Sequence[Use]
+) -> tuple[SubstitutionRule, ...]:
+    """The rules of a kernel, whose reductions read the copy where all that compute them do."""
+    if any(axis.stride > 1 for axis in staging.box):
+        return kernel.substitutions
+    found = grouped((use.statement.id, use.indices) for use in uses)
+    whole = {
+        id_
+        for id_, mine in found.items()
+        if {i for i, _ in reads_in(before.statement_by_id[id_], staging.base)} <= {*mine}
+    }
+    outer = _footprint.outer_names(staging.box)
+
+    def element_of(_: str, indices: Indices, rule: SubstitutionRule) -> Expression | None:
+        inner = {*rule.arguments, *reduced_inames(rule.expression)}
+        if not outer.isdisjoint(inner) or not all(_sets.is_taken_by(linear, i) for i in indices):
+            return None
+        return staging.at(indices)
+
+    return with_operands(kernel, {staging.base}, whole, element_of)
 
 
 def _by_copy(
@@ -455,7 +479,7 @@ def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Se
     """
     integers = kernel.integers.union(*map(variable_names, cells))
     result = _sets.universe()
-    bound = {i for r in results_of(value) for i in r.inames}
+    bound = reduced_inames(value)
     terms = kernel.domain_of(bound) if bound else None
     for name, indices, guards in guarded_accesses(value):
         array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)

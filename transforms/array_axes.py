@@ -20,7 +20,7 @@ from loopkit._simplify import simplify
 from loopkit._transform import transform
 from loopkit.transforms import _common
 from loopkit.transforms._common import simplified, with_arrays, with_statements
-from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._rule_uses import expand_rules_that_use, with_operands
 
 Array = ArrayArg | TemporaryVariable
 Indices = tuple[Expression, ...]
@@ -188,6 +188,9 @@ def _reindexed(
             return None
         return prim.Subscript(prim.Variable(new[name]), accesses[name](indices))
 
+    every = [s.id for s in kernel.statements]
+    rules = with_operands(kernel, new, every, lambda name, i, _: access(name, i))
+    kernel = kernel.with_(substitutions=rules)
     users = [s for s in kernel.statements if not s.names.isdisjoint(new)]
     statements = {s.id: s.map_expressions(lambda e: replace_accesses(e, access)) for s in users}
     first = next(iter(new))

@@ -22,16 +22,13 @@ from loopkit._errors import (
     UndecidedError,
     UnknownNameError,
 )
-from loopkit._expression import replace_accesses, variable_names
+from loopkit._expression import replace_accesses
 from loopkit._kernel import Domain, Kernel
-from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._promotion import INT32
-from loopkit._rules import expand_in
 from loopkit._spelling import check_name, shown
 from loopkit._tree import Loop
 from loopkit.transforms._loop_nests import ordered_domains
-from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
 @fitting
@@ -74,7 +71,9 @@ def to_batched(
     lineage = lineage_of(kernel)
     text = lineage.root
     count = _count(kernel, nbatches)
-    iname = kernel.fresh_name(check_name(batch_iname_prefix), text.all_names)
+    rules = (*text.substitutions, *kernel.substitutions)
+    taken = text.all_names.union(*(rule.arguments for rule in rules))
+    iname = kernel.fresh_name(check_name(batch_iname_prefix), taken)
     whole = _batched(text, iname, count, varying)
     if text is kernel:
         return whole
@@ -106,20 +105,21 @@ def _count(kernel: Kernel, given: str | int) -> Expression:
 
 def _batched(kernel: Kernel, iname: str, count: Expression, varying: Collection[str]) -> Kernel:
     """All statements inside one more loop, and arguments with one more axis."""
-    for name in varying:
-        using = {s.id for s in kernel.statements if name in read_names(kernel, s)}
-        kernel = expand_rules_that_use(kernel, name, using)
-    rules = kernel.rule_by_name
-    whole = {n: variable_names(expand_in(r.expression, rules)) for n, r in rules.items()}
-    kept = tuple(r for r in kernel.substitutions if whole[r.name].isdisjoint(varying))
     here = prim.Variable(iname)
 
-    def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
-        return prim.Subscript(prim.Variable(name), (here, *indices)) if name in varying else None
+    def in_batch(expr: Expression, own: Collection[str] = ()) -> Expression:
+        def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+            if name not in varying or name in own:
+                return None
+            return prim.Subscript(prim.Variable(name), (here, *indices))
+
+        return replace_accesses(expr, access)
 
     statements = tuple(
-        replace(s.map_expressions(lambda e: replace_accesses(e, access)), inames=s.inames | {iname})
-        for s in kernel.statements
+        replace(s.map_expressions(in_batch), inames=s.inames | {iname}) for s in kernel.statements
+    )
+    rules = tuple(
+        replace(r, expression=in_batch(r.expression, r.arguments)) for r in kernel.substitutions
     )
     box = _sets.condition_set(
         prim.LogicalAnd((prim.Comparison(0, "<=", here), prim.Comparison(here, "<", count)))
@@ -138,7 +138,7 @@ def _batched(kernel: Kernel, iname: str, count: Expression, varying: Collection[
         tree=(Loop(iname, kernel.tree),),
         domains=ordered_domains([Domain((iname,), box), *kernel.domains]),
         args=tuple(args),
-        substitutions=kept,
+        substitutions=rules,
     )
 
 

@@ -16,7 +16,6 @@ from loopkit._expression import to_text, variable_names
 from loopkit._footprint import FootprintError, Range, iname_ranges
 from loopkit._kernel import Kernel
 from loopkit._linear import plain_terms, variable
-from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit.transforms._common import inames_in
@@ -95,8 +94,8 @@ def _chosen(
 
 
 def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
-    through_rules = {s.id for s in kernel.statements if name in read_names(kernel, s)}
-    kernel = expand_rules_that_use(kernel, name, through_rules)
+    every = [s.id for s in kernel.statements]
+    kernel = expand_rules_that_use(kernel, name, every, in_reductions=True)
     users = [s for s in kernel.statements if name in s.names]
     for user in users:
         missing = [i for i in inames if i not in user.inames]
@@ -171,8 +170,8 @@ def unprivatize_temporaries_with_inames(
 
 def _shared(kernel: Kernel, name: str, inames: Sequence[str], needed: bool) -> Kernel:
     """The kernel with one temporary without its axes of ``inames``; itself where it has none."""
-    using = {s.id for s in kernel.statements if name in read_names(kernel, s)}
-    plain = expand_rules_that_use(kernel, name, using)
+    every = [s.id for s in kernel.statements]
+    plain = expand_rules_that_use(kernel, name, every, in_reductions=True)
     found = [i for s in plain.statements for n, i in s.accesses if n == name and i]
     axes = [
         axis

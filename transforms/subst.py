@@ -29,7 +29,7 @@ from loopkit._same import same
 from loopkit._transform import transform
 from loopkit._tree import build, entries_of
 from loopkit.transforms import _common
-from loopkit.transforms._rule_uses import replaced_within_rules
+from loopkit.transforms._rule_uses import replaced_within_rules, with_operands
 
 
 @transform
@@ -257,6 +257,12 @@ def assignment_to_subst(
                 for s in kernel.statements
             )
         )
+    operands = with_operands(
+        kernel.with_(substitutions=changed.substitutions),
+        {lhs_name},
+        ids,
+        lambda name, indices, _: access(name, indices),
+    )
     statements: Iterable[Statement] = changed.statements
     tree, temporaries = kernel.tree, kernel.temporaries
     if isinstance(array, TemporaryVariable) and ids == readers:
@@ -269,7 +275,7 @@ def assignment_to_subst(
             if s.id != definition.id
         ]
         temporaries = tuple(t for t in temporaries if t.name != lhs_name)
-    rules = (*changed.substitutions, rule)
+    rules = (*operands, rule)
     new = kernel.with_(
         statements=tuple(statements), tree=tree, temporaries=temporaries, substitutions=rules
     )

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pymbolic.primitives as prim
+
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._check.schedule_check import Check, ReadEvent
+from loopkit._expression import substitute
 from loopkit._frozen import dataclass
-from loopkit._hidden import READER, variable
+from loopkit._hidden import READER, hidden, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
@@ -34,15 +37,27 @@ class Parts:
     @property
     def operation(self) -> object:
         """What tells which operation it is, and in which type."""
-        update, start = self.update.operation, key_of(self.start.rhs)
-        return update, self.accumulator.dtype, start
+        held, start = self.accumulator, key_of(self.start.rhs)
+        return self.update.operation, held.accumulates, held.dtype, start
+
+    @property
+    def term(self) -> Expression:
+        """What an iteration adds; of a segmented reduction, what it makes of what there is so far.
+
+        That has one name on both sides: it is the same if all before was.
+        """
+        if self.update.operation is not None:
+            return self.update.rhs
+        so_far = prim.Variable(hidden("so far"))
+        return substitute(self.update.rhs, {self.accumulator.name: so_far})
 
 
 def parts_of(model: Model, name: str, reader: str) -> Parts | None:
     """The reduction whose result a statement reads in ``name``.
 
     None where that is anything else than what the text of a reduction stands for: a start, the
-    loops, and the reader behind them, in one iteration of the same loops.
+    loops, and the reader behind them, in one iteration of the same loops.  A segmented one has a
+    single loop, in the order of which it takes its terms.
     """
     kernel = model.kernel
     accumulator = kernel.temporary_by_name.get(name)
@@ -60,13 +75,14 @@ def parts_of(model: Model, name: str, reader: str) -> Parts | None:
     path = kernel.paths[reader]
     inner = kernel.paths[update.id]
     loops = tuple(iname for iname, _ in inner[len(path) :])
+    is_segmented = update.operation is None and len(loops) == 1
     is_in_place = (
         kernel.paths[start.id] == path == inner[: len(path)]
         and order.index(start.id) < order.index(update.id) < order.index(reader)
         and start.inames == own.inames == update.inames.difference(loops)
         and update.inames.issuperset(loops)
         and key_of(start.predicates) == key_of(own.predicates) == key_of(update.predicates)
-        and update.operation == accumulator.accumulates
+        and (update.operation == accumulator.accumulates or is_segmented)
         and not any(map(model.bounds_from_data, (start.id, update.id, reader)))
     )
     return Parts(accumulator, start, update, loops) if is_in_place else None
@@ -121,5 +137,5 @@ def compare(check: Check, mine: str, its: str, event: ReadEvent, same: Compare) 
             access=None,
             depth=event.depth + 1,
         )
-        same(old.update.rhs, new.update.rhs, inner)
+        same(old.term, new.term, inner)
     return None

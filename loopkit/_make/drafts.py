@@ -15,6 +15,7 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._make import free_names
 from loopkit._nodes import Expression, Record, Reduction, segments_of
+from loopkit._rules import reductions_in
 from loopkit._same import Key, key_of
 from loopkit._syntax.items import (
     RawAssignment,
@@ -50,7 +51,8 @@ class Draft(_Placed):
     """One instruction on its way to a statement; ``item`` says all that stays as it was written.
 
     ``inames`` grows until it holds all loops around the statement, ``resolved`` are the ids that
-    ``dep`` patterns name, ``reductions`` are all that its expressions hold, outer ones first.
+    ``dep`` patterns name, ``reductions`` are all that its expressions hold, outer ones first, and
+    ``whole`` is the one that its right side is, or that the rule holds which is used there.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Draft(_Placed):
     inames: frozenset[str] = frozenset()
     resolved: frozenset[str] = frozenset()
     reductions: tuple[Reduction, ...] = ()
+    whole: Reduction | None = None
 
     @cached_property
     def targets(self) -> tuple[Expression, ...]:
@@ -245,9 +248,10 @@ class Drafting:
                 resolve_reductions(p, is_iname, reductions=operations, position=draft.item.position)
                 for p in parts
             ]
-            draft.reductions = tuple(r for p in parts for r in free_names.reductions_in(p))
+            draft.reductions = tuple(r for p in parts for r in reductions_in(p))
         else:
             parts = raw
+        draft.whole = book.reduction_of(parts[1])
         self._check_results(draft, parts)
         draft.lhs, draft.rhs, *predicates = parts
         draft.predicates = tuple(predicates)
@@ -258,8 +262,7 @@ class Drafting:
     def _check_results(self, draft: Draft, parts: list[Expression]) -> None:
         """What has several results is a right side of its own, with a target for each."""
         count = draft.item.count if isinstance(draft.lhs, Record) else 1
-        rhs = parts[1]
-        whole = rhs if isinstance(rhs, Reduction) else None
+        rhs, whole = parts[1], draft.whole
         own = _own_results(rhs)
         components = self.operations[whole.operation] if whole is not None else own
         if count > 1 and len(components) != count:

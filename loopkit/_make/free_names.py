@@ -12,7 +12,7 @@ from loopkit._errors import ParseError
 from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._nodes import Expression, Reduction, tagged_like
 from loopkit._relations import grouped, reachable
-from loopkit._rules import expand_in, results_of
+from loopkit._rules import expand_in, reduced_inames, reductions_in, results_of
 from loopkit._spelling import candidates
 from loopkit._syntax.reduction_calls import Components, resolve_reductions
 
@@ -53,11 +53,6 @@ def names_beside_inames(statement: Statement, inames: Collection[str]) -> frozen
             if any(n in inames for n in names) and _is_index(node.left) and _is_index(node.right):
                 found |= names.difference(inames)
     return frozenset(found)
-
-
-def reductions_in(expr: Expression) -> list[Reduction]:
-    """All reductions in ``expr``, outer ones before those inside them."""
-    return [node for node in _expression.nodes_of(expr) if isinstance(node, Reduction)]
 
 
 def could_reduce(expr: Expression, operations: Collection[str]) -> bool:
@@ -106,10 +101,7 @@ class RuleBook:
             )
         except ParseError:
             return None  # the use says what is wrong
-        found = reductions_in(body)
-        one_by_one = len(found) == len(results_of(body)) > 0
-        is_plain = not any(self.components[r.operation] for r in found)
-        return replace(rule, expression=body) if one_by_one and is_plain else None
+        return replace(rule, expression=body) if reductions_in(body) else None
 
     @property
     def kept(self) -> tuple[SubstitutionRule, ...]:
@@ -131,10 +123,17 @@ class RuleBook:
         fit = {
             n: rule
             for n, rule in self.resolved.items()
-            if all(outside.isdisjoint(r.inames) for r in results_of(rule.expression))
+            if outside.isdisjoint(reduced_inames(rule.expression))
         }
         rest = {n: rule for n, rule in self.reducing.items() if n not in fit}
         return _WithReductions(fit, self)(_expanded(expr, rest))
+
+    def reduction_of(self, expr: Expression) -> Reduction | None:
+        """The reduction that ``expr`` is, or that a rule is of which it is a use."""
+        rule = self.resolved.get(expr.function.name) if isinstance(expr, prim.Call) else None
+        if rule is not None and isinstance(rule.expression, Reduction):
+            expr = expr.parameters[-1]
+        return expr if isinstance(expr, Reduction) else None
 
     def expanded(self, expr: Expression) -> Expression:
         """``expr`` with all rules expanded."""
@@ -154,7 +153,7 @@ class _WithReductions(_expression.ExpressionMapper):
         rule = self.rules[name]
         found = results_of(rule.expression)
         whole = self.book.without_reductions(use)  # which counts the arguments
-        if any(self.inside.intersection(r.inames) for r in found) or any(
+        if self.inside & reduced_inames(rule.expression) or any(
             could_reduce(self.book.without_reductions(a), self.book.components) for a in arguments
         ):
             return whole

@@ -10,13 +10,14 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._expression import ExpressionMapper
 from loopkit._kernel import Statement
+from loopkit._make.accumulators import accumulator_of
 from loopkit._make.atomic_updates import atomic_update
 from loopkit._make.drafts import Draft, targets_of
 from loopkit._make.enclosing_loops import Inames
-from loopkit._make.free_names import fresh_names, reductions_in
+from loopkit._make.free_names import fresh_names
 from loopkit._make.operation import ReductionOperation
-from loopkit._make.reduction_operations import ScalarOperation
 from loopkit._nodes import Component, Expression, Record, Reduction, segments_of
+from loopkit._rules import reductions_in
 from loopkit._tree import Path
 
 
@@ -87,7 +88,7 @@ class Splitter:
         # From left to right, as Python assigns.
         uses = []
         for number, (target, result) in enumerate(zip(lhs.parts, draft.item.results, strict=True)):
-            name, value = self._result(draft.rhs, result, values)
+            name, value = self._result(draft, result, values)
             id_ = draft.id if not number else next(fresh_names(f"{draft.id}_{name}", self.ids))
             uses.append((replace(statement, id=id_, lhs=target, rhs=value), ()))
         return [*self._parts, *uses]
@@ -97,12 +98,12 @@ class Splitter:
 
         The second says whether it started anew.
         """
-        rhs = draft.rhs
-        if not (isinstance(draft.lhs, Record) and isinstance(rhs, Reduction)):
+        rhs, whole = draft.rhs, draft.whole
+        if not isinstance(draft.lhs, Record) or whole is None:
             return (rhs,)
-        if segments_of(rhs.operation) is None or 1 not in draft.item.results:
+        if segments_of(whole.operation) is None or 1 not in draft.item.results:
             return (rhs,)
-        return rhs, Reduction("any", rhs.inames, rhs.operand.parts[1])
+        return rhs, Reduction("any", whole.inames, whole.operand.parts[1])
 
     def _called(self, statement: Statement, call: Expression) -> Expression:
         """What holds all results of a call, which a statement of its own makes."""
@@ -115,11 +116,12 @@ class Splitter:
         return found
 
     def _result(
-        self, whole: Expression, result: int, values: Sequence[Expression]
+        self, draft: Draft, result: int, values: Sequence[Expression]
     ) -> tuple[str, Expression]:
         """The name and the value of one of several results."""
-        if isinstance(whole, prim.Call):
-            name = whole.function.results[result]
+        whole = draft.whole
+        if whole is None:
+            name = draft.rhs.function.results[result]
             return name, Component(values[0], name)
         if segments_of(whole.operation) is not None:
             return ("value", "restart")[result], values[result]
@@ -144,46 +146,22 @@ class Splitter:
         inames: frozenset[str],
         loops: Path,
     ) -> Expression:
-        segments = segments_of(reduction.operation)
-        operation = self.operations[segments or reduction.operation]
-        name = next(self._names)
-        accumulator = prim.Variable(name)
-        self.accumulators.append(
-            TemporaryVariable(
-                name,
-                reduction.dtype,
-                address_space=AddressSpace.PRIVATE,
-                accumulates=operation.name,
-                made_by="reduction",
-            )
-        )
-        start = Statement(
-            id=next(fresh_names(f"{draft.id}_init", self.ids)),
-            lhs=accumulator,
-            # What depends on the accumulator's type is set right when types are known.
-            rhs=operation.start(None),
+        held = accumulator_of(reduction, self.operations, next(self._names), reduction.dtype)
+        self.accumulators.append(held.temporary)
+        own = Statement(
+            id=draft.id,
+            lhs=held.value,
+            rhs=held.value,
             inames=inames,
             predicates=draft.predicates,
-            kind="init",
             position=draft.item.position,
         )
+        start = held.start(own, next(fresh_names(f"{draft.id}_init", self.ids)))
         self._parts.append((start, loops))
         nested = self.inames.nested(frozenset(reduction.inames), reduction.inames)
         inner_loops = (*loops, *((iname, next(self.numbers)) for iname in nested))
         inner = inames | frozenset(reduction.inames)
         operand = self._replaced(reduction.operand, draft, inner, inner_loops)
-        if segments is not None:
-            # In the order of the loop: whether a term counts hangs on those behind it.
-            assert isinstance(operation, ScalarOperation)
-            value, restart = operand.parts
-            operand = prim.If(restart, value, operation.combine(accumulator, value))
-        update = replace(
-            start,
-            id=next(fresh_names(f"{draft.id}_update", self.ids)),
-            rhs=operand,
-            inames=inner,
-            operation=None if segments is not None else operation.name,
-            kind="update",
-        )
-        self._parts.append((update, inner_loops))
-        return accumulator
+        id_ = next(fresh_names(f"{draft.id}_update", self.ids))
+        self._parts.append((held.update(start, id_, operand, reduction.inames), inner_loops))
+        return held.value

@@ -516,9 +516,11 @@ class _Drawing:
         more: tuple[str, ...] = ()
         if self.chance(0.08):
             self.ranks |= {"a": 1, "b": 1}
-            reduced = self.r.choice(["sum(r9, a[x + r9])", "2*max(r9, a[x + r9]*b[r9])"])
+            nested = "sum(r9, b[r9]*max(r8, a[x + r8 + r9]))"
+            reduced = self.r.choice(["sum(r9, a[x + r9])", "2*max(r9, a[x + r9]*b[r9])", nested])
             meaning = self.r.choice(["2*a[x]", "a[x] - b[x + 1]", "a[x + 1] + x", reduced])
-            more = ("{ [r9]: 0 <= r9 < 3 }",) if meaning == reduced else ()
+            if meaning == reduced:
+                more = ("{ [r9]: 0 <= r9 < 3 }", *(["{ [r8]: 0 <= r8 < 2 }"] * ("r8" in meaning)))
             nodes.append(Line(f"rule1(x) := {meaning}"))
             self.rules.append("rule1")
         if self.special < 0.04:

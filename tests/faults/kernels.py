@@ -322,6 +322,45 @@ def ruled_sums() -> lk.Kernel:
     )
 
 
+def ruled_products() -> lk.Kernel:
+    """A rule with a sum inside of a sum, with a halo."""
+    return make(
+        "{ [i, j, k, l]: 0 <= i < n and 0 <= j < 4 and 0 <= k, l < m }",
+        """
+        f(x) := 2*sum(l, c[l]*sum(k, a[x, k]*c[k]))
+        b[i, j] = f(i + j) + f(i + j + 1) {id=s}
+        """,
+        "a, b, c",
+        assumptions="n, m >= 1",
+    )
+
+
+def ruled_places() -> lk.Kernel:
+    """A rule that finds the largest value of a row and its place."""
+    return make(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < 4 and 0 <= k < m }",
+        """
+        f(x) := argmax(k, a[x, k]*c[k], k)
+        b[i, j], d[i, j] = f(i + j) {id=s}
+        """,
+        "a, b, c",
+        assumptions="n, m >= 1",
+    )
+
+
+def ruled_segments() -> lk.Kernel:
+    """A rule that sums up the last segment of a row."""
+    return make(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < 4 and 0 <= k < m }",
+        """
+        f(x) := reduce(segmented(sum), k, a[x, k]*c[k], c[k] < 0)
+        b[i, j] = f(i + j) + f(i + j + 1) {id=s}
+        """,
+        "a, b, c",
+        assumptions="n, m >= 1",
+    )
+
+
 def beside_a_triangle() -> lk.Kernel:
     """Sums that have no iteration for the last ``k``, and a statement that has one."""
     return make(

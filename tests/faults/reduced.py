@@ -115,3 +115,56 @@ for name, edit in EDITS.items():
         anew(edit),
         sizes={"n": 3, "m": 4},
     )
+
+
+def inner_term(kernel: Any, update: Any) -> Any:
+    inner = kernel.statement_by_id["compute_f_update_0"]
+    return changed(kernel, inner, rhs=substitute(inner.rhs, {"k": 0}))
+
+
+def inner_start(kernel: Any, update: Any) -> Any:
+    return changed(kernel, kernel.statement_by_id["compute_f_init_0"], rhs=np.float32(1))
+
+
+def inner_start_outside(kernel: Any, update: Any) -> Any:
+    first = kernel.statement_by_id["compute_f_init_0"]
+    outer = kernel.statement_by_id["compute_f_init"]
+    entries = entries_of(kernel.tree)
+    entries.remove(next(entry for entry in entries if entry[0] == first.id))
+    place = [leaf for leaf, _ in entries].index(outer.id)
+    entries.insert(place, (first.id, kernel.paths[outer.id]))
+    return changed(kernel, first, inames=outer.inames).with_(tree=build(entries))
+
+
+def other_place(kernel: Any, update: Any) -> Any:
+    value, place = update.rhs.parts
+    return changed(kernel, update, rhs=dataclasses.replace(update.rhs, parts=(value, place + 1)))
+
+
+def other_segments(kernel: Any, update: Any) -> Any:
+    negated = prim.LogicalNot(update.rhs.condition)
+    return changed(kernel, update, rhs=dataclasses.replace(update.rhs, condition=negated))
+
+
+def last_term_alone(kernel: Any, update: Any) -> Any:
+    return changed(kernel, update, rhs=dataclasses.replace(update.rhs, else_=update.rhs.then))
+
+
+WHOLE: dict[str, tuple[Callable[[], Any], Edit]] = {
+    "another term of an inner sum": (kernels.ruled_products, inner_term),
+    "an inner sum starts at one": (kernels.ruled_products, inner_start),
+    "an inner sum goes on": (kernels.ruled_products, inner_start_outside),
+    "a maximum of sums": (kernels.ruled_products, operation),
+    "another place": (kernels.ruled_places, other_place),
+    "segments begin elsewhere": (kernels.ruled_segments, other_segments),
+    "every term is a segment": (kernels.ruled_segments, last_term_alone),
+}
+
+for name, (rule, edit) in WHOLE.items():
+    fault(
+        f"precompute: made anew, {name}",
+        rule,
+        do("precompute", "f", "j", default_tag=None),
+        anew(edit),
+        sizes={"n": 3, "m": 4},
+    )

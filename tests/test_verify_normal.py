@@ -229,3 +229,118 @@ def test_choices_that_stay(choice: str, branch: str) -> None:
         for text in (choice, branch)
     ]
     assert "equal" not in both_ways(*kernels)
+
+
+OVERWRITTEN = {
+    "a choice": (
+        "y[i] = x[i] if x[i] > 0 else -x[i]",
+        "for i\n  y[i] = -x[i]\n  y[i] = x[i] {if=x[i] > 0}\nend",
+    ),
+    "a choice of three": (
+        "y[i] = 1 if x[i] > z[i] else (x[i] if z[i] > 0 else z[i])",
+        "for i\n  y[i] = z[i]\n  y[i] = x[i] {if=z[i] > 0}\n  y[i] = 1 {if=x[i] > z[i]}\nend",
+    ),
+    "under a condition of its own": (
+        "if x[i] > 1\n  y[i] = x[i] if z[i] > 0 else z[i]\nend",
+        "if x[i] > 1\n  y[i] = z[i]\n  y[i] = x[i] {if=z[i] > 0}\nend",
+    ),
+    "branches in the other order": (
+        "if x[i] == z[i]\n  y[i] = 1\nelse\n  y[i] = 2\nend",
+        "if x[i] != z[i]\n  y[i] = 2\nend\nif x[i] == z[i]\n  y[i] = 1\nend",
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize("case", OVERWRITTEN)
+def test_a_store_that_is_replaced_under_a_condition(case: str, dtype: str) -> None:
+    one, two = (make(text, dtype=dtype) for text in OVERWRITTEN[case])
+    tiled = two.split_iname("i", 8, outer_tag="g.0", inner_tag="l.0")
+    assert both_ways(one, two) == both_ways(one, tiled) == {"equal"}
+
+
+NOT_REPLACED = {
+    "what is replaced is read": (
+        "for i\n  y[i] = 2\n  z[i] = y[i]\n  y[i] = x[i] {if=x[i] > 0}\nend",
+        "for i\n  z[i] = y[i]\n  y[i] = x[i] if x[i] > 0 else 2\nend",
+    ),
+    "the condition reads it": (
+        "for i\n  y[i] = x[i]\n  y[i] = -x[i] {if=y[i] > 0}\nend",
+        "y[i] = -x[i] if y[i] > 0 else x[i]",
+    ),
+    "what it reads changes": (
+        "for i\n  y[i] = x[i]\n  z[i] = -z[i]\n  y[i] = 2 {if=z[i] > 0}\nend",
+        "for i\n  y[i] = 2 if z[i] > 0 else x[i]\n  z[i] = -z[i]\nend",
+    ),
+    "another cell": (
+        "for i\n  y[i] = x[i]\n  y[i + 1] = 2 {if=x[i] > 0}\nend",
+        "for i\n  y[i] = 2 if x[i] > 0 else x[i]\nend",
+    ),
+    "the other condition": (
+        "for i\n  y[i] = -x[i]\n  y[i] = x[i] {if=x[i] > 0}\nend",
+        "y[i] = -x[i] if x[i] > 0 else x[i]",
+    ),
+    "the wrong one wins": (
+        "for i\n  y[i] = 3\n  y[i] = 1 {if=x[i] > 0}\n  y[i] = 2 {if=z[i] > 0}\nend",
+        "y[i] = 1 if x[i] > 0 else (2 if z[i] > 0 else 3)",
+    ),
+    "an update in between": (
+        "for i\n  y[i] = x[i]\n  y[i] = y[i] + 1\n  y[i] = 2 {if=x[i] > 0}\nend",
+        "for i\n  y[i] = 2 if x[i] > 0 else x[i]\nend",
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize("case", NOT_REPLACED)
+def test_stores_that_nothing_replaces(case: str, dtype: str) -> None:
+    assert both_ways(*(make(text, dtype=dtype) for text in NOT_REPLACED[case])) == {"different"}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "then", "otherwise", "answer"),
+    [
+        ("int16", ">", "<=", "equal"),
+        ("int16", "<=", ">", "equal"),
+        ("uint8", "==", "!=", "equal"),
+        ("int16", ">", "<", "different"),
+        ("float32", "!=", "==", "equal"),
+        # What is no number is neither.
+        ("float32", ">", "<=", "undecided"),
+        ("float64", ">=", "<", "undecided"),
+    ],
+)
+def test_opposite_conditions(dtype: str, then: str, otherwise: str, answer: str) -> None:
+    branches = (
+        f"if x[i] {then} z[i]\n  y[i] = x[i]\nend\nif x[i] {otherwise} z[i]\n  y[i] = z[i]\nend"
+    )
+    choice = f"y[i] = x[i] if x[i] {then} z[i] else z[i]"
+    assert both_ways(make(choice, dtype=dtype), make(branches, dtype=dtype)) == {answer}
+
+
+PASSED_ON = [
+    ("y[i] = 4*x[i]", "<> t = 2*x[i]\ny[i] = 2*t"),
+    ("y[i] = 3*x[i]", "<> t = x[i] + x[i]\ny[i] = t + x[i]"),
+    ("y[i] = 3*x[i] + z[i]", "<> t = 2*x[i]\n<> s = x[i] + t\ny[i] = s + z[i]"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize(("one", "two"), PASSED_ON)
+def test_multiples_that_a_temporary_holds(one: str, two: str, dtype: str) -> None:
+    kernels = [make(text, dtype=dtype) for text in (one, two)]
+    tiled = kernels[1].split_iname("i", 8, outer_tag="g.0", inner_tag="l.0")
+    assert both_ways(*kernels) == both_ways(kernels[0], tiled) == {"equal"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<float16> t = 2*x[i]\ny[i] = 2*t",
+        "for i\n  <> t = 2*x[i]\n  t = x[i] + 1 {if=x[i] > 0}\n  y[i] = 2*t\nend",
+        "for i\n  <> t = 2*x[i]\n  x[i] = 1\n  y[i] = 2*x[i]\nend",
+    ],
+)
+def test_values_that_are_not_passed_on(text: str) -> None:
+    plain = "for i\n  y[i] = 4*x[i]\n  x[i] = 1\nend" if "x[i] = 1" in text else "y[i] = 4*x[i]"
+    assert "equal" not in both_ways(make(plain), make(text))

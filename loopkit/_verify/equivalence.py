@@ -109,7 +109,15 @@ class _Comparison:
             return False
         if [*map(canonicalize.structure_key, simple)] == [*map(canonicalize.structure_key, normal)]:
             return False
-        return self.proven_equal(normal)
+        return self.proven_equal(normal) and all(map(self.has_no_race, simple))
+
+    def has_no_race(self, kernel: Kernel) -> bool:
+        """Whether threads leave what a kernel computes alone; its normal form may have no more."""
+        if not _parallel(kernel):
+            return True
+        with suppress(SpentError, Undecided), at_most(_budget.EQUIVALENCE):
+            return self.has_one_meaning(kernel)
+        return False
 
     def proven_as_step(self) -> bool:
         """Whether one is proven to come from the other, whose statements have the same names."""

@@ -24,15 +24,25 @@ from loopkit._places import shared_storage
 from loopkit._poly.dataflow import Dataflow, dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
-from loopkit._verify.canonicalize import with_parts, without_dead_statements
+from loopkit._verify.canonicalize import (
+    with_binary_operations,
+    with_parts,
+    without_dead_statements,
+)
+from loopkit._verify.forwarded import with_forwarded
 from loopkit._verify.multiples import Multiples
+from loopkit._verify.overwritten import in_one_order, with_opposites, without_overwritten
 
 
 def normal_form(kernel: Kernel, *, is_sequential: bool) -> Kernel:
-    """A kernel that computes the same, without what others write in another way."""
-    kernel = _with_branches(_with_multiples(kernel))
-    if is_sequential and not shared_storage(kernel):
-        kernel = without_dead_statements(_without_dead_stores(kernel))
+    """A kernel that computes the same, without what others write in another way.
+
+    Where threads run, that holds if they do not race.
+    """
+    kernel = _with_multiples(with_binary_operations(with_forwarded(kernel)))
+    kernel = in_one_order(with_opposites(without_overwritten(_with_branches(kernel))))
+    if not shared_storage(kernel):
+        kernel = without_dead_statements(_without_dead_stores(kernel) if is_sequential else kernel)
     return kernel
 
 

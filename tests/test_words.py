@@ -19,7 +19,7 @@ WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{0,60}")
 TEXT = re.compile(rb"[\t\n\r -~]{200,}")
 HOST = Path(_host.__file__).parent
 HOST_OPTIONS = ("-std=c++17", "-x", "c++", "-include", str(HOST / "cuda_words.h"), "-I", str(HOST))
-DECLARED = re.compile(rb"\x00([A-Za-z_]\w*)(?=\x00[\w &*,]+ \([\w &*,.]*\)\x00)")
+DECLARED = re.compile(rb"(?<=\x00)[A-Za-z_]\w{0,60}(?=\x00)")
 PREAMBLE = preamble(_PIECES)
 
 VARIABLE = """\
@@ -29,7 +29,7 @@ static __device__ void lk_b{i}(float *__restrict__ {name}) \
 static __device__ void lk_c{i}() {{ float {name}; {name} = 1.0f; }} \
 static __device__ void lk_d{i}() {{ for (long long {name} = 0; {name} < 4; ++{name}) {{ }} }} \
 static __device__ void lk_e{i}() {{ __shared__ float {name}[4]; {name}[0] = 1.0f; }}"""
-KERNEL = 'extern "C" __global__ void __launch_bounds__(256) {name}(float *__restrict__ lk_a) {{}}'
+KERNEL = 'extern "C" __global__ void __launch_bounds__(256) {name}(float *__restrict__ lk_a);'
 
 
 def _nvrtc_words():
@@ -50,7 +50,9 @@ def _nvrtc_words():
                 found.update(WORD.findall(text))
     data = main.read_bytes()
     table = data.find(b"\0__syncthreads_count\0")
-    found.update(DECLARED.findall(data[max(0, table - 100_000) : table + 100_000]))
+    for word in DECLARED.findall(data[max(0, table - 150_000) : table + 150_000]):
+        # Linkers store a string that ends another one as its tail: norm stands in rnorm alone.
+        found.update(filter(WORD.fullmatch, (word[at:] for at in range(len(word) - 1))))
     for header in ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp16.hpp", "cuda_bf16.hpp"):
         file = Path(include_directory()) / header
         if file.is_file():
@@ -107,7 +109,7 @@ COMPILERS = (rejected_by_nvrtc, rejected_by_host)
 @pytest.mark.parametrize("rejected", COMPILERS)
 def test_what_is_not_refused_as_a_variable_compiles(rejected):
     words = candidates()
-    assert len(words) > 4000 and {"threadIdx", "__half", "sqrtf", "clock64"} <= set(words)
+    assert len(words) > 4000 and {"threadIdx", "__half", "sqrtf", "clock64", "norm"} <= set(words)
     free = [word for word in words if not _words.meaning(word)]
     assert not rejected(source(VARIABLE, free))
 

@@ -297,6 +297,32 @@ def test_stores_that_nothing_replaces(case: str, dtype: str) -> None:
     assert both_ways(*(make(text, dtype=dtype) for text in NOT_REPLACED[case])) == {"different"}
 
 
+MOVED_ON = {
+    "by a store": ("{ [i]: 0 <= i < n }", "p[i]", "p[i] = q[i]"),
+    "by a scalar": ("{ [i]: 0 <= i < n }", "s", "s = q[i]"),
+    "by the store itself": ("{ [i]: 0 <= i < n }", "y[i]", "z[i] = z[i]"),
+}
+
+
+@pytest.mark.parametrize("case", MOVED_ON)
+def test_a_store_whose_cell_moved_on_replaces_nothing(case: str) -> None:
+    """No data that a search draws fulfil the condition: the proof must see it."""
+    domain, cell, between = MOVED_ON[case]
+
+    def kernel(condition: str) -> lk.Kernel:
+        lines = ["for i", f"y[{cell}] = 1{condition}", between, f"y[{cell}] = 2 {{if={RARE}}}"]
+        if cell == "s":
+            lines.insert(1, "<int32> s = p[i]")
+        arrays = [lk.GlobalArg("y, p, q, z", "int32", shape="n"), ...]
+        text = "\n    ".join(lines) + "\nend"
+        return lk.make_kernel(domain, text, arrays, assumptions="n >= 1", owe_bounds=True)
+
+    assert both_ways(kernel(""), kernel(f" {{if=not ({RARE})}}")) == {"undecided"}
+
+
+RARE = "z[i] == 1234567890"
+
+
 @pytest.mark.parametrize(
     ("dtype", "then", "otherwise", "answer"),
     [

@@ -63,15 +63,17 @@ def _unless_replaced(
     """A statement where none of those ``behind`` it writes its cell anew."""
     if not _only_stores(statement):
         return statement
-    changed = {statement.written}
+    changed = frozenset({statement.written})
     replacing: list[Statement] = []
     for other in behind:
-        if _writes_the_same_cell(statement, other) and not changed & _asked(other):
+        if _writes_the_same_cell(statement, other) and not changed & (
+            _asked(other) | _index(other)
+        ):
             replacing.append(other)
         is_update = other.operation is not None and other.written == statement.written
         if is_update or statement.written in {name for name, _ in other.reads}:
             break
-        changed.add(other.written)
+        changed |= {other.written}
     # A choice asks for what decides first, which is what replaces last.
     for other in reversed(replacing):
         common = _common(statement.predicates, other.predicates)
@@ -101,6 +103,11 @@ def _common(one: Sequence[Expression], two: Sequence[Expression]) -> int:
 def _asked(statement: Statement) -> frozenset[str]:
     """The names that the conditions of a statement hold."""
     return frozenset[str]().union(*map(variable_names, statement.predicates))
+
+
+def _index(statement: Statement) -> frozenset[str]:
+    """The names that the subscripts of the cell hold which a statement writes."""
+    return frozenset[str]().union(*map(variable_names, statement.write[1]))
 
 
 def _only_stores(statement: Statement) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pymbolic.primitives as prim
 
 from loopkit._collectives import TOGETHER
-from loopkit._expression import variable_names
+from loopkit._expression import nodes_of, variable_names
 from loopkit._guarded import conjuncts
 from loopkit._nodes import Expression
 from loopkit.codegen.bounds import conjunction
@@ -81,11 +81,39 @@ def _branches(facts: Sequence[_Facts], start: int) -> _Branches | None:
         if other == end:
             continue
         run = [fact.parts for fact in facts[start:end]]
-        common = tuple(part for part in run[0] if all(part in parts for parts in run))
+        common = _common(run, asked + opposite)
         # What one of them asks first of all may be asked for all of them.
-        if any(next(p for p in parts if p not in common) in asked + opposite for parts in run):
+        if any(_leads(asked + opposite, common, parts) for parts in run):
             return _Branches(common, asked, opposite, other, end)
     return None
+
+
+def _common(run: Sequence[Parts], alternatives: Parts) -> Parts:
+    """What all groups of a run ask, and what may be asked in front of all else.
+
+    Data are looked at where each group does so behind nothing but these and the
+    ``alternatives``, one of which holds: what stands in front of a read may be what makes it valid.
+    """
+    found: Parts = ()
+    for part in run[0]:
+        if not all(part in parts for parts in run):
+            continue
+        behind = (parts[: parts.index(part)] for parts in run)
+        if not _reads(part) or all(p in found + alternatives for ps in behind for p in ps):
+            found += (part,)
+    return found
+
+
+def _leads(alternatives: Parts, common: Parts, parts: Parts) -> bool:
+    """Whether a group asks for its alternative behind nothing but what all groups ask."""
+    last = max(number for number, part in enumerate(parts) if part in alternatives)
+    return all(part in alternatives + common for part in parts[:last])
+
+
+def _reads(condition: Expression) -> bool:
+    """Whether a condition looks at elements of arrays, or divides by what may be zero."""
+    partial = (prim.Subscript, prim.Call, prim.FloorDiv, prim.Remainder, prim.Quotient)
+    return any(isinstance(node, partial) for node in nodes_of(condition))
 
 
 def _alternatives(facts: Sequence[_Facts], start: int) -> Iterator[tuple[Parts, Parts]]:

@@ -119,6 +119,32 @@ def test_no_condition_is_asked_where_another_keeps_it_away() -> None:
     assert (run(k=k, x=x, y=np.zeros(3, "f4")) == [0, 2, 1]).all()
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # What both ask last is valid behind what each asks in its own words.
+        ("z[i] > 0 and k[i] >= 0 and x[k[i]] > 1", "not (z[i] > 0) and -1 < k[i] and x[k[i]] > 1"),
+        ("z[i] > 0 and x[k[i]] > 1 and k[i] < 2", "not (z[i] > 0) and k[i] < 2 and x[k[i]] > 1"),
+        # Several alternatives: behind the first only one of the two asks for it.
+        ("z[i] > 0 and k[i] < 2 and x[k[i]] > 1", "not (z[i] > 0 and x[k[i]] > 1) and k[i] < 2"),
+    ],
+)
+def test_what_two_branches_ask_is_not_asked_ahead_of_what_makes_it_valid(
+    one: str, other: str
+) -> None:
+    knl = scheduled(
+        f"y[i] = 1  {{if={one}}}\ny[i] = 2  {{if={other}}}",
+        kernel_data=[lk.GlobalArg("k", "int32"), lk.GlobalArg("x", shape="n"), "..."],
+    )
+    k, x = np.array([0, 1, -5, 0, 1, 1], "i4"), np.array([0, 2, 3, 4, 5, 6], "f4")
+    z = np.array([1, 1, -1, 1, 1, 1], "f4")
+    if "k[i] >= 0" not in one:
+        k[2], z[2] = 2_000_000_000, -1
+    data = {"k": k, "x": x, "z": z}
+    due = knl.executor("reference")(**data, y=np.zeros(6, "f4"))
+    assert (knl.executor("host", sanitize=True)(**data, y=np.zeros(6, "f4")) == due).all()
+
+
 @pytest.mark.parametrize("n", [0, 1, 15, 40])
 @pytest.mark.parametrize("text", [BRANCHES, SAME])
 def test_branches_compute_what_the_text_says(text: str, n: int) -> None:

@@ -96,6 +96,23 @@ def test_auto_is_what_the_call_decides() -> None:
     assert pickle.loads(pickle.dumps(knl)) == knl
 
 
+@pytest.mark.parametrize("offset", [3, -1, "n", "n + 1", 0.5, "a[0]"])
+def test_an_offset_is_the_arrays_own(offset: Any) -> None:
+    """Nothing in front of what a call passes is read, nor behind it."""
+    with pytest.raises(lk.InvalidArgumentError, match="offset"):
+        lk.make_kernel(ROWS, "b[i, j] = a[i, j]", [lk.GlobalArg("a", offset=offset), ...])
+    with pytest.raises(lk.InvalidArgumentError, match="default_offset"):
+        lk.make_kernel(ROWS, "b[i, j] = a[i, j]", default_offset=offset)
+
+
+@pytest.mark.parametrize("offset", [0, "0", None, lk.auto, "auto"])
+def test_offsets_that_leave_it_to_the_array(offset: Any) -> None:
+    knl = lk.make_kernel(
+        ROWS, "b[i, j] = a[i, j]", [lk.GlobalArg("a", offset=offset), ...], default_offset=offset
+    )
+    assert knl.arg_by_name["a"].offset == knl.arg_by_name["b"].offset == 0
+
+
 @pytest.mark.parametrize("strides", ["auto", "auto, 1", "1, auto", "lda, 1", "p, q"])
 @pytest.mark.parametrize("executor", ["host", "reference"])
 def test_strides_of_the_call(strides: str, executor: str) -> None:

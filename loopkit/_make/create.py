@@ -111,7 +111,8 @@ def make_kernel(
     fixed_parameters
         Sizes that are constants.
     default_order, default_offset
-        The layout (``"C"`` or ``"F"``) and offset of arrays that do not say otherwise.
+        The layout of arrays that do not say otherwise, ``"C"`` or ``"F"``, and their offset, 0 or
+        ``"auto"``: arrays say themselves where they begin.
     options
         :class:`Options`, or a mapping of its fields.
     substitutions

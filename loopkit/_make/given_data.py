@@ -256,8 +256,8 @@ def as_offset(given: Any, what: str = "an offset") -> Expression:
     offset = as_expression(given, what)
     if not (kind.is_integer(offset) and offset == 0):
         raise InvalidArgumentError(
-            f"{what} of {to_text(offset)} would skip elements of an array, and an array that a call "
-            "passes begins at its first element",
+            f"{what} of {to_text(offset)} would skip elements of an array, and an array that a "
+            "call passes begins at its first element",
             instead="a[3:] passes what begins later, and x[i + 3] in the text reads what stands "
             f"there; {what} of 'auto' leaves it to the array",
         )

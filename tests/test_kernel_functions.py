@@ -418,3 +418,65 @@ def test_functions_that_call_functions_come_in_any_order(order: int) -> None:
     )
     with pytest.raises(lk.ParseError, match="there is no function 'again'"):
         lk.make_kernel(text[0], text[1].replace("outer", "again"), functions=[own])
+
+
+def test_parts_of_temporaries_are_declared() -> None:
+    """In front of the part, or of the array in it."""
+    rows = ["{ [i]: 0 <= i < n }", "{ [j, k]: 0 <= j, k < 6 }"]
+    found = []
+    for text in (
+        "for i\n <> [j]: t[j] = scaled([j]: a[i, j], 2)\n b[i, k] = t[5 - k]\nend",
+        "for i\n [j]: <> t[j] = scaled([j]: a[i, j], 2)\n b[i, k] = t[5 - k]\nend",
+        "for i\n [j]: <float32> t[j] = scaled([j]: a[i, j], 2)\n b[i, k] = t[5 - k]\nend",
+    ):
+        knl = caller(text, scaled(), domain=rows)
+        found.append(str(knl))
+        assert "t" in knl.temporary_by_name
+        a = np.random.default_rng(0).random((4, 6), np.float32)
+        agrees(knl.tag_inames("i: g.0"), (2 * a + 4 * a * a)[:, ::-1], a=a)
+    assert len({*found}) == 1
+    with pytest.raises(lk.ParseError, match="expected a value but found '<'"):
+        caller("<> [j]: <> t[j] = scaled([j]: a[0, j], 2)", scaled(), domain=rows)
+    with pytest.raises(lk.ParseError, match="'<' is never closed"):
+        caller("[j]: <float t[j] = scaled([j]: a[0, j], 2)", scaled(), domain=rows)
+
+
+def test_a_size_is_what_any_part_says() -> None:
+    """The extent of a result says n, though what is longer stands in front of it."""
+    pairs = lk.make_function(
+        "{ [i]: 0 <= i < n }",
+        "y[i] = x[i] + x[i + 1]",
+        [lk.GlobalArg("x", shape="n + 1"), ...],
+        name="pairs",
+    )
+    domains = ["{ [j]: 0 <= j < n + 3 }", "{ [k]: 0 <= k < n + 2 }", "{ [l]: 0 <= l < n }"]
+    knl = caller("[k]: b[k] = pairs([j]: a[j])", pairs, domain=domains)
+    a = np.random.default_rng(0).random(9, np.float32)
+    agrees(knl, a[:-1] + a[1:], a=a)
+    assert knl.prove().ok
+    # The caller's n is another: that of the function is n + 2 here, or 0 + n there.
+    with pytest.raises(lk.ParseError, match=r"'x' has the extent n \+ 1 where 'k'"):
+        caller("[l]: b[l] = pairs([k]: a[k])", pairs, domain=domains)
+
+
+def test_what_one_call_hands_to_another_no_call_passes() -> None:
+    knl = caller(
+        """
+        [i]: b[i] = scaled([i]: a[i], 2)
+        [i]: c[i] = scaled([i]: b[n - 1 - i], 3)
+        """,
+        scaled(),
+        domain="{ [i]: 0 <= i < n }",
+    )
+    assert [a.name for a in knl.passed if getattr(a, "is_input", False)] == ["a"]
+    a = np.random.default_rng(4).random(9, np.float32)
+    once = 2 * a + 4 * a * a
+    found = knl.executor("host")(a=a)
+    np.testing.assert_allclose(found.c, (3 * once + 9 * once * once)[::-1], rtol=1e-5)
+    half = caller(
+        "[j]: b[2*j] = scaled([j]: a[j], 2)\n[i]: c[i] = scaled([i]: b[i], 3)",
+        scaled(),
+        domain=["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n/2 }"],
+        assumptions="n mod 2 = 0",
+    )
+    assert half.arg_by_name["b"].is_input

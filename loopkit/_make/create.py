@@ -292,7 +292,7 @@ class Maker:
             raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
         typed = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
         kernel = infer_known_types(kernel)
-        kernel = replace(kernel, args=check_initialized(kernel))
+        kernel = replace(kernel, args=check_initialized(kernel, self.text.results))
         declared_shapes = frozenset(uses.accesses) - inferred
         if owes_bounds:
             check_may_settle(kernel, declared_shapes)

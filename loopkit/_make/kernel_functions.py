@@ -8,7 +8,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._device_functions import OwnFunction, called_by
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, nearest
 from loopkit._expression import (
@@ -52,6 +52,11 @@ class KernelFunction:
         return tuple(
             a for a in self.kernel.args if isinstance(a, ValueArg) or a.is_input is not False
         )
+
+    @property
+    def tables(self) -> tuple[ConstantTable, ...]:
+        """Its tables of constants, which it brings to whoever calls it."""
+        return tuple(a for a in self.kernel.args if isinstance(a, ConstantTable))
 
     @property
     def given_sizes(self) -> frozenset[str]:

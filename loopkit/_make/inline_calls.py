@@ -163,6 +163,11 @@ class _Call:
 
     def bind(self) -> None:
         item, function = self.item, self.function
+        if item.atomic:
+            raise self.fail(
+                "an atomic update is of one cell",
+                "{atomic} can stand behind an update in the text of the function",
+            )
         targets = item.targets
         results, parameters = function.results, function.parameters
         if item.count != len(results) or len(targets) != len(results):

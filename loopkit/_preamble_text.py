@@ -8,6 +8,7 @@ headers nor another kernel.  That it compiles says the compiler.
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from loopkit._errors import InvalidArgumentError
 from loopkit._spelling import shown
@@ -56,8 +57,10 @@ def definition(given: str, what: str) -> str:
     if _OPERATOR.search(code):
         raise _refused(what, "what an operator does with complex numbers is loopkit's to say")
     for opening, closing in ("{}", "()", "[]"):
-        if code.count(opening) != code.count(closing):
+        depths = [*accumulate((c == opening) - (c == closing) for c in code)]
+        if depths and (depths[-1] or min(depths) < 0):
             raise _refused(what, f"it has {opening} without {closing}, or the other way round")
+    _check_state(code, what)
     return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
 
 
@@ -111,6 +114,21 @@ def _check_directives(code: str, what: str) -> None:
             raise _refused(what, "an #endif in it ends nothing")
     if depth:
         raise _refused(what, "an #if in it has no #endif")
+
+
+def _check_state(code: str, what: str) -> None:
+    """Refuse variables that outlive a call and are not constant."""
+    for part in re.split(r"[{};]", code):
+        declared = part.partition("=")[0]
+        words_ = frozenset(_WORD.findall(declared))
+        if "(" in declared or not words_ & _OUTLIVING or words_ & _CONSTANT:
+            continue
+        name = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^]]*\]", "", declared))[-1]
+        raise _refused(what, f"'{name}' would be kept from one call to the next, and is not const")
+
+
+_OUTLIVING = frozenset(("static", "__device__", "__managed__"))
+_CONSTANT = frozenset(("const", "constexpr", "__constant__", "struct", "class", "union", "enum"))
 
 
 def _check_words(code: str, what: str) -> None:

@@ -10,16 +10,15 @@ from loopkit import _promotion as dt
 from loopkit._called import fitting
 from loopkit._device_functions import DeviceFunction
 from loopkit._errors import InvalidArgumentError, counted
-from loopkit._expression import variable_names
+from loopkit._expression import accesses, variable_names
 from loopkit._function_tests import check_meaning
 from loopkit._functions import FUNCTIONS
-from loopkit._make.reduction_operations import operations_of
+from loopkit._make.reduction_operations import check_free_name
 from loopkit._nodes import Expression, Record
 from loopkit._preamble_text import definition
 from loopkit._promotion import DType, dtype_name
 from loopkit._spelling import (
     check_component,
-    check_function_name,
     check_identifier,
     check_name,
     shown,
@@ -85,11 +84,7 @@ def register_callable(
     :raises CompileError: with what the compiler says, where the text is no C++, or defines no such
         function.
     """
-    check_function_name(name)
-    if name in operations_of(()) or name in dt.DTYPES:
-        raise InvalidArgumentError(
-            f"'{name}' is already a function of the language", instead="another name is free"
-        )
+    check_free_name(name)
     if not kind.flag("pure", pure):
         raise InvalidArgumentError(
             f"'{name}' is declared as not pure, and a schedule may call it in any order, more "
@@ -233,6 +228,10 @@ def _meaning(name: str, given: Any, types: Mapping[str, DType], result: DType) -
         raise InvalidArgumentError(
             f"the meaning of '{name}' uses '{min(strange)}', which is no argument of it",
             instead="its arguments: " + ", ".join(types),
+        )
+    if any(indices for _, indices in accesses(found)):
+        raise InvalidArgumentError(
+            f"the meaning of '{name}' has subscripts, and its arguments are numbers"
         )
     computed = concrete(dtype_of(found, types.__getitem__))
     if computed in dt.COMPLEXES and result not in dt.COMPLEXES:

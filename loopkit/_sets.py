@@ -23,7 +23,7 @@ from loopkit._bits import arithmetic
 from loopkit._budget import is_spent, kept
 from loopkit._expression import evaluate, variable_names
 from loopkit._hidden import hidden
-from loopkit._linear import Linear, linear_sum, total
+from loopkit._linear import Linear, is_name, linear_sum, total
 from loopkit._linear import NotAffineError as NotAffineError
 from loopkit._nodes import Expression
 from loopkit._relations import grouped
@@ -391,6 +391,22 @@ def values_by_equalities(domain: isl.Set) -> Iterator[tuple[str, Expression]]:
         value = rest * -coefficient
         yield atom.name, value.expression
         left = [other.substitute({atom.name: value}) for other in left]
+
+
+def value_by_equality(where: isl.Set, name: str) -> Expression | None:
+    """What ``name`` is everywhere in a set, by an equality without quotients; or None."""
+    for constraint in where.affine_hull().get_constraints():
+        if not constraint.is_equality():
+            continue
+        try:
+            form = form_of(constraint)
+        except NotAffineError:
+            continue
+        mine = form.terms.get(prim.Variable(name), 0)
+        if abs(mine) == 1 and all(map(is_name, form.terms)):
+            rest = Linear({a: c for a, c in form.terms.items() if a != prim.Variable(name)})
+            return ((rest + form.constant) * -mine).expression
+    return None
 
 
 def form_of(obj: isl.Aff | isl.Constraint) -> Linear:

@@ -116,9 +116,10 @@ class Cpu:
         )
 
     def _array(self, param: ArrayParam, pointer: int) -> np.ndarray[Any, Any]:
-        memory = self._memory[pointer]
-        count = len(memory) // param.dtype.itemsize
-        return np.frombuffer(memory, param.dtype, count)
+        low = max(at for at in self._memory if at <= pointer)
+        memory, start = self._memory[low], pointer - low
+        count = (len(memory) - start) // param.dtype.itemsize
+        return np.frombuffer(memory, param.dtype, count, start)
 
     @property
     def is_empty(self) -> bool:

@@ -109,3 +109,41 @@ def test_fetches_are_followed() -> None:
     knl = knl.add_prefetch("perm", ["i_inner"], default_tag=None)
     assert "y[perm_r[i_inner]]" in str(knl)
     assert found(knl) == {"perm[16*i_outer + i_inner]"}
+
+
+def staged(rounds: int) -> lk.Kernel:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 12 }",
+        "y[perm[i]] = x[i] + float32(perm[(i + 1) % 12]) {id=r}",
+        [lk.GlobalArg("x, y, perm", shape=12), ...],
+        dtypes={"x, y": "float32", "perm": "int32"},
+    )
+    knl = knl.assume_injective("perm").assume_within("perm", 0, 12)
+    return knl.split_iname("i", 12 // rounds, outer_tag="g.0", inner_tag="l.0")
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+@pytest.mark.parametrize("tag", ["l.auto", None])
+def test_rounds_of_threads_are_followed(rounds: int, tag: str | None) -> None:
+    """Each cell holds one element, whichever thread copied it in whichever round."""
+    knl = staged(rounds).add_prefetch("perm[:]", default_tag=tag)
+    length = 12 // rounds
+    assert found(knl) == {f"perm[{length}*i_outer + i_inner]"}
+    assert knl.prove().ok
+
+
+def test_cells_that_hold_one_element_or_another_stay() -> None:
+    """A cell that two instances fill with different elements, and loops that have ended."""
+    text = [
+        "for i \n for j \n t[i + j] = perm[j] {if=j < 2} \n end \n end",
+        "for i \n y[t[i]] = x[i] {id=r} \n end",
+    ]
+    data = [lk.TemporaryVariable("t", "int32", shape="2*n")]
+    knl = kernel("\n".join(text), temporaries=data, assumptions="n >= 2")
+    assert found(knl) == {"t[i]"}
+    summed = ["t[i + j] = perm[i + j]", "y[t[i]] = x[i] {id=r}"]
+    assert found(kernel(summed, temporaries=data, owe_bounds=True)) == {"perm[i]"}
+    last = "for i \n <int32> s = perm[i] \n end \n for i \n y[s + i] = x[i] {id=r} \n end"
+    assert found(kernel(last, "{ [i]: 0 <= i < n }", assumptions="n >= 1", owe_bounds=True)) == {
+        "s + i"
+    }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from _run_stand_in import Cpu
 from conftest import Golden
 
 import loopkit as lk
@@ -96,6 +97,23 @@ def test_auto_is_what_the_call_decides() -> None:
     assert pickle.loads(pickle.dumps(knl)) == knl
 
 
+@pytest.mark.parametrize("offset", [3, -1, "n", "n + 1", 0.5, "a[0]"])
+def test_an_offset_is_the_arrays_own(offset: Any) -> None:
+    """Nothing in front of what a call passes is read, nor behind it."""
+    with pytest.raises(lk.InvalidArgumentError, match="offset"):
+        lk.make_kernel(ROWS, "b[i, j] = a[i, j]", [lk.GlobalArg("a", offset=offset), ...])
+    with pytest.raises(lk.InvalidArgumentError, match="default_offset"):
+        lk.make_kernel(ROWS, "b[i, j] = a[i, j]", default_offset=offset)
+
+
+@pytest.mark.parametrize("offset", [0, "0", None, lk.auto, "auto"])
+def test_offsets_that_leave_it_to_the_array(offset: Any) -> None:
+    knl = lk.make_kernel(
+        ROWS, "b[i, j] = a[i, j]", [lk.GlobalArg("a", offset=offset), ...], default_offset=offset
+    )
+    assert knl.arg_by_name["a"].offset == knl.arg_by_name["b"].offset == 0
+
+
 @pytest.mark.parametrize("strides", ["auto", "auto, 1", "1, auto", "lda, 1", "p, q"])
 @pytest.mark.parametrize("executor", ["host", "reference"])
 def test_strides_of_the_call(strides: str, executor: str) -> None:
@@ -142,6 +160,27 @@ def test_what_shares_its_own_memory_is_not_written() -> None:
     with pytest.raises(lk.InvalidArgumentError, match="cannot be made"):
         named(a=a[:, :4], lda=2)
     assert named(a=a, lda=4).shape == (3, 4)
+
+
+@pytest.mark.parametrize("executor", ["host", "reference", "cuda"])
+def test_strides_that_are_negative(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array that is passed may run backwards, and is copied whole; none is made so."""
+    if executor == "cuda":
+        Cpu().install(monkeypatch)
+    memory = np.arange(12, dtype="f4").reshape(3, 4)
+    backwards = doubled(strides=lk.auto).executor(executor)
+    for a in (memory[::-1], memory[:, ::-1], memory.T[::-1, ::-1], memory[:1][::-1]):
+        np.testing.assert_array_equal(backwards(a=a), 2 * a)
+        b = np.zeros_like(memory if a.shape == (3, 4) else a)[::-1]
+        assert backwards(a=a, b=b) is b
+        np.testing.assert_array_equal(b, 2 * a)
+    b = np.zeros_like(memory)[::-1]
+    doubled(strides="p, q").executor(executor)(a=memory[::-1], b=b)
+    np.testing.assert_array_equal(b, 2 * memory[::-1])
+    for strides in ("-m, 1", "m, -1"):
+        run = doubled(strides=strides).executor(executor)
+        with pytest.raises(lk.InvalidArgumentError, match="b cannot be made: its strides"):
+            run(a=memory)
 
 
 def test_strides_of_a_temporary_are_nobody_elses() -> None:

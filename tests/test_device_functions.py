@@ -774,7 +774,7 @@ def test_the_ends_of_integers_are_tested(dtype: str, end: str) -> None:
 def test_a_function_that_remembers() -> None:
     refused(
         "the text gives .*, and .* later",
-        text="__device__ float last = 0;\n"
+        text="#define KEPT(name) __device__ float name\nKEPT(last) = 0;\n"
         "__device__ float own(float x) { float was = last; last = x; return was; }",
         meaning=lambda x: x,
     )
@@ -1028,3 +1028,45 @@ def test_names_that_arguments_do_not_have(call: str, why: str) -> None:
     with pytest.raises(lk.LoopkitError) as caught:
         _of_named(f"b[i] = {call}")
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ int c; __device__ float f(float x) { return x + c++; }",
+        "__device__ float f(float x) { static int c; return x + c++; }",
+        "__device__ float f(float x) { static int c[2] = {1, 2}; return x + c[0]++; }",
+        "static __device__ int c = 3; __device__ float f(float x) { return x + c++; }",
+        "__managed__ int c; __device__ float f(float x) { return x + c; }",
+    ],
+)
+def test_functions_keep_nothing(text: str) -> None:
+    with pytest.raises(lk.InvalidArgumentError, match="'c' would be kept from one call to the ne"):
+        lk.register_callable("f", {"x": "float32"}, "float32", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ float const c[2] = {1, 2}; __device__ float f(float x) { return x + c[1]; }",
+        "__constant__ float c[2] = {1, 2}; __device__ float f(float x) { return x + c[1]; }",
+        """static __device__ float g(float x) { return x; }
+        __device__ float f(float x) { static float const c = 1; return g(x) + c; }""",
+        """struct Pair { float a; static __device__ float of(float x) { return x; } };
+        __device__ float f(float x) { Pair p = {x}; return Pair::of(p.a); }""",
+    ],
+)
+def test_constants_may_be_kept(text: str) -> None:
+    assert lk.register_callable("f", {"x": "float32"}, "float32", text).name == "f"
+
+
+def test_a_body_ends_where_it_ends() -> None:
+    with pytest.raises(lk.InvalidArgumentError, match="the body of 'f' cannot stand"):
+        lk.register_callable(
+            "f", {"x": "float32"}, "float32", body="return x; } __device__ void g() {"
+        )
+
+
+def test_meanings_have_no_subscripts() -> None:
+    with pytest.raises(lk.InvalidArgumentError, match="has subscripts, and its arguments are num"):
+        lk.register_callable("f", {"x": "float32"}, "float32", body="return x;", meaning="x[0]")

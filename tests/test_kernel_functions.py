@@ -299,14 +299,17 @@ def test_values() -> None:
         ("[i]: b[i, j] = scaled([j]: a[i, j], 2)", "where 'i' runs over another range"),
         ("[q]: b[q, j] = scaled([q]: a[q, j], 2)", "the iname 'q' of a part has no domain"),
         ("for i\n[i]: b[i, j] = scaled([i]: a[i, j], 2)\nend", "the iname 'i' of a part is around"),
-        ("[i]: b[i, j] = scaled([i]: a[i, j], 2) + 1", "part of an array is given to a function"),
+        (
+            "[i]: b[i, j] = scaled([i]: a[i, j], 2) + 1",
+            "is a kernel that is called by an instruction",
+        ),
         ("[i]: b[i, j] = other([i]: a[i, j], 2)", "there is no function 'other' that takes parts"),
         ("b[i, j] = sqrt([i]: a[i, j])", "there is no function 'sqrt' that takes parts"),
         ("[i]: b[i, j] = 2*a[i, j]", "part of an array is given to a function alone"),
         ("[i]: b = scaled([i]: a[i, j], 2)", r"\[i\]: x\[i, j\]"),
         ("[i, i]: b[i, i] = scaled([i]: a[i, j], 2)", "inames stand in these brackets, each once"),
         ("[2]: b[i, j] = scaled([i]: a[i, j], 2)", "inames stand in these brackets"),
-        ("[i]: b[i, j] += scaled([i]: a[i, j], 2)", "part of an array is given"),
+        ("[i]: b[i, j] += scaled([i]: a[i, j], 2)", "is a kernel that is called by an instruction"),
     ],
 )
 def test_calls_that_do_not_fit(text: str, why: str) -> None:
@@ -416,5 +419,111 @@ def test_functions_that_call_functions_come_in_any_order(order: int) -> None:
     own = lk.make_function(
         "{ [i]: 0 <= i < n }", "[i]: y[i] = again([i]: x[i])", ["x", ...], name="again"
     )
-    with pytest.raises(lk.ParseError, match="there is no function 'again'"):
+    with pytest.raises(lk.InvalidArgumentError, match="'again' calls itself"):
         lk.make_kernel(text[0], text[1].replace("outer", "again"), functions=[own])
+
+
+def test_parts_of_temporaries_are_declared() -> None:
+    """In front of the part, or of the array in it."""
+    rows = ["{ [i]: 0 <= i < n }", "{ [j, k]: 0 <= j, k < 6 }"]
+    found = []
+    for text in (
+        "for i\n <> [j]: t[j] = scaled([j]: a[i, j], 2)\n b[i, k] = t[5 - k]\nend",
+        "for i\n [j]: <> t[j] = scaled([j]: a[i, j], 2)\n b[i, k] = t[5 - k]\nend",
+        "for i\n [j]: <float32> t[j] = scaled([j]: a[i, j], 2)\n b[i, k] = t[5 - k]\nend",
+    ):
+        knl = caller(text, scaled(), domain=rows)
+        found.append(str(knl))
+        assert "t" in knl.temporary_by_name
+        a = np.random.default_rng(0).random((4, 6), np.float32)
+        agrees(knl.tag_inames("i: g.0"), (2 * a + 4 * a * a)[:, ::-1], a=a)
+    assert len({*found}) == 1
+    with pytest.raises(lk.ParseError, match="expected a value but found '<'"):
+        caller("<> [j]: <> t[j] = scaled([j]: a[0, j], 2)", scaled(), domain=rows)
+    with pytest.raises(lk.ParseError, match="'<' is never closed"):
+        caller("[j]: <float t[j] = scaled([j]: a[0, j], 2)", scaled(), domain=rows)
+
+
+def test_a_size_is_what_any_part_says() -> None:
+    """The extent of a result says n, though what is longer stands in front of it."""
+    pairs = lk.make_function(
+        "{ [i]: 0 <= i < n }",
+        "y[i] = x[i] + x[i + 1]",
+        [lk.GlobalArg("x", shape="n + 1"), ...],
+        name="pairs",
+    )
+    domains = ["{ [j]: 0 <= j < n + 3 }", "{ [k]: 0 <= k < n + 2 }", "{ [l]: 0 <= l < n }"]
+    knl = caller("[k]: b[k] = pairs([j]: a[j])", pairs, domain=domains)
+    a = np.random.default_rng(0).random(9, np.float32)
+    agrees(knl, a[:-1] + a[1:], a=a)
+    assert knl.prove().ok
+    # The caller's n is another: that of the function is n + 2 here, or 0 + n there.
+    with pytest.raises(lk.ParseError, match=r"'x' has the extent n \+ 1 where 'k'"):
+        caller("[l]: b[l] = pairs([k]: a[k])", pairs, domain=domains)
+
+
+def test_what_one_call_hands_to_another_no_call_passes() -> None:
+    knl = caller(
+        """
+        [i]: b[i] = scaled([i]: a[i], 2)
+        [i]: c[i] = scaled([i]: b[n - 1 - i], 3)
+        """,
+        scaled(),
+        domain="{ [i]: 0 <= i < n }",
+    )
+    assert [a.name for a in knl.passed if getattr(a, "is_input", False)] == ["a"]
+    a = np.random.default_rng(4).random(9, np.float32)
+    once = 2 * a + 4 * a * a
+    found = knl.executor("host")(a=a)
+    np.testing.assert_allclose(found.c, (3 * once + 9 * once * once)[::-1], rtol=1e-5)
+    half = caller(
+        "[j]: b[2*j] = scaled([j]: a[j], 2)\n[i]: c[i] = scaled([i]: b[i], 3)",
+        scaled(),
+        domain=["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n/2 }"],
+        assumptions="n mod 2 = 0",
+    )
+    assert half.arg_by_name["b"].is_input
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[i]: b[i] = scaled([i]: a[i], 2) {atomic}", "an atomic update is of one cell"),
+        ("[i]: b[i] = scaled([i]: a[i], 2) + 1", "'scaled' is a kernel that is called by an"),
+        ("b[i] = 1 {if=scaled([i]: a[i], 2) > 0}", "'scaled' is a kernel that is called by an"),
+        ("b[i] = 1 {if=f([i]: a[i]) > 0}", "a part of an array is given to a function alone"),
+        ("f(v) := scaled(v, 2)\nb[i] = f(a[i])", "'scaled' is a kernel that is called by an"),
+        ("[i]: b[i] = scaled([i]: a[i], d=2)", "takes no arguments by the names d\n"),
+    ],
+)
+def test_calls_that_are_none(text: str, why: str) -> None:
+    with pytest.raises(lk.LoopkitError) as refused:
+        caller(text, scaled(), domain="{ [i]: 0 <= i < n }")
+    assert why in str(refused.value)
+    assert "SubArray" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["sum", "argmax", "float32", "int8"])
+def test_functions_have_names_of_their_own(name: str) -> None:
+    with pytest.raises(lk.InvalidArgumentError, match="is already a function of the language"):
+        lk.make_function("{ [i]: 0 <= i < n }", "y[i] = 2*x[i]", name=name)
+
+
+def test_functions_give_something() -> None:
+    with pytest.raises(lk.InvalidArgumentError, match="'f' gives nothing"):
+        lk.make_function("{ [i]: 0 <= i < n }", "<> t = 2*x[i]", name="f")
+
+
+def test_functions_that_call_themselves() -> None:
+    domain = "{ [i]: 0 <= i < n }"
+
+    def calling(name: str, other: str) -> Any:
+        return lk.make_function(domain, f"[i]: y[i] = {other}([i]: x[i])", ["x", ...], name=name)
+
+    text = lk.make_kernel(domain, "[i]: b[i] = f([i]: a[i])", dtypes={"a, b": "float32"})
+    with pytest.raises(lk.InvalidArgumentError, match="'f' calls itself: what a function says"):
+        lk.merge([text, calling("f", "f")])
+    with pytest.raises(lk.InvalidArgumentError, match="'f', 'g' call each other, round in a circ"):
+        lk.merge([text, calling("f", "g"), calling("g", "f")])
+    with pytest.raises(lk.ParseError, match="there is no function 'h'"):
+        lk.merge([text, calling("f", "g"), calling("g", "h")])

@@ -104,13 +104,13 @@ def test_inputs_and_outputs() -> None:
 
 
 def test_layouts() -> None:
-    kernel = make_kernel(TWO, "c[i, j] = a[i, j]", default_order="F", default_offset=2)
+    kernel = make_kernel(TWO, "c[i, j] = a[i, j]", default_order="F", default_offset="auto")
     assert kernel.arg_by_name["a"] == ArrayArg(
         "a",
         None,
         kernel.array("a").shape,
         (Nested(0), Nested(1)),
-        2,
+        0,
         True,
         False,
     )

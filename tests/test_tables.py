@@ -256,8 +256,101 @@ def test_tables_tell_kernels_apart() -> None:
     assert lk.verify(filtered(), filtered())
     with pytest.raises(lk.InvalidArgumentError, match="do not agree on the elements of 'c'"):
         lk.verify(filtered(), filtered((1, 2, 3)))
-    with pytest.raises(lk.InvalidArgumentError, match="the contents of 'c'"):
-        lk.fuse_kernels([filtered(), filtered((1, 2, 3))])
+    both = lk.fuse_kernels([filtered(), filtered((1, 2, 3)).rename_argument("y", "z")])
+    assert [a.name for a in both.args if a not in both.passed] == ["c", "c_0"]
+    assert lk.fuse_kernels([filtered(), filtered()]).arg_by_name.keys() == {*filtered().arg_by_name}
+
+
+def test_a_table_may_be_called_otherwise() -> None:
+    """Calls do not say its name: it is its elements."""
+    assert lk.verify(filtered(), filtered().rename_argument("c", "d"))
+    assert lk.verify(filtered().rename_argument("c", "d"), filtered())
+    with pytest.raises(lk.InvalidArgumentError, match="only 'before' has c"):
+        lk.verify(filtered(), filtered((1, 2, 3)).rename_argument("c", "d"))
+
+
+@pytest.mark.parametrize("suffixes", [None, ["_a", "_b", "_c"]])
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_kernels_that_are_fused_keep_their_tables(suffixes: Any, scheduled: bool) -> None:
+    back, rolled = np.arange(8)[::-1].copy(), np.roll(np.arange(8), 3)
+
+    def moved(iname: str, source: str, to: str, places: Any) -> lk.Kernel:
+        knl = lk.make_kernel(
+            f"{{ [{iname}]: 0 <= {iname} < 8 }}",
+            f"{to}[place[{iname}]] = {source}[{iname}]",
+            [table("place", places), lk.GlobalArg(f"{source}, {to}", "float32", shape=8), ...],
+            name=f"moved_{iname}",
+        )
+        if not scheduled:
+            return knl
+        return knl.split_iname(iname, 4, outer_tag="g.0", inner_tag="l.0").add_prefetch("place[:]")
+
+    parts = [moved("i", "x", "y", back), moved("j", "y", "z", rolled), moved("k", "z", "w", back)]
+    knl = lk.fuse_kernels(parts, suffixes=suffixes, separate_launches=True)
+    names = [a.name for a in knl.args if a not in knl.passed]
+    assert names == ["place", "place_b" if suffixes else "place_0"]
+    assert knl.prove().ok
+    x = np.arange(8, dtype="f4")
+    found = knl.executor("host")(x=x, y=np.zeros_like(x), z=np.zeros_like(x), w=np.zeros_like(x))
+    np.testing.assert_array_equal(found.y[back], x)
+    np.testing.assert_array_equal(found.z[rolled], found.y)
+    np.testing.assert_array_equal(found.w[back], found.z)
+
+
+def test_what_another_kernel_calls_like_a_table_is_something_else() -> None:
+    added = lk.make_kernel("{ [i]: 0 <= i < n }", "z[i] = c[i] + i", dtypes={"c, z": "float32"})
+    for parts in ([filtered(), added], [added, filtered()]):
+        knl = lk.fuse_kernels(parts)
+        assert [a.name for a in knl.args if a not in knl.passed] == ["c_0"]
+        assert "c_0[j]*x" in str(knl) and "c[i] + i" in str(knl)
+
+
+def test_functions_bring_their_tables(golden: Golden) -> None:
+    """Once for all calls of a function, also from inside of another one."""
+    smooth = lk.make_function(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 3 }",
+        """
+        taken(k) := tap[k]
+        y[i] = sum(j, taken(j)*x[i + j])
+        """,
+        [lk.GlobalArg("x", shape="n + 2"), table("tap", np.array([0.25, 0.5, 0.25], "f4")), ...],
+        name="smooth",
+    )
+    assert str(smooth) == "smooth(x, n) -> y"
+    twice = lk.make_function(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < n + 2 }", "{ [l]: 0 <= l < n + 4 }"],
+        """
+        [k]: <> t[k] = smooth([l]: x[l])                   {id=first}
+        [i]: y[i] = smooth([k]: t[k])                      {dep=first}
+        y[i] = tap[i % 2]*y[i]                             {dep=*}
+        """,
+        [
+            lk.GlobalArg("x", shape="n + 4"),
+            lk.GlobalArg("y", is_input=False),
+            table("tap", np.array([2, 3], "f4")),
+            ...,
+        ],
+        name="twice",
+        functions=[smooth],
+    )
+    knl = lk.make_kernel(
+        ["{ [b, i]: 0 <= b < nb and 0 <= i < 8 }", "{ [l]: 0 <= l < 12 }"],
+        "[i]: z[b, i] = twice([l]: a[b, l])   {id=go}\nz[b, 0] = twice_tap*z[b, 0]   {dep=go}",
+        dtypes={"a, z, twice_tap": "float32"},
+        functions=[twice],
+        name="batched",
+    ).split_iname("b", 32, outer_tag="g.0", inner_tag="l.0")
+    golden("tables_of_functions.txt", f"{knl}\n\n{knl.cuda()}")
+    assert knl.prove().ok
+    assert pickle.loads(pickle.dumps(knl)) == knl
+    a = np.random.default_rng(0).random((37, 12), np.float32)
+    once = 0.25 * (a[:, :-2] + a[:, 2:]) + 0.5 * a[:, 1:-1]
+    due = 0.25 * (once[:, :-2] + once[:, 2:]) + 0.5 * once[:, 1:-1]
+    due *= np.array([2, 3] * 4, "f4")
+    due[:, 0] *= 5
+    for executor in ("reference", "host"):
+        found = knl.executor(executor)(a=a, twice_tap=5)
+        np.testing.assert_allclose(found, due, rtol=1e-6)
 
 
 def test_large_tables() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import TemporaryVariable
+from loopkit._arrays import Argument, ConstantTable, TemporaryVariable
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel, Statement, SubstitutionRule
@@ -35,8 +35,13 @@ class Renaming:
         return self.ids.get(id_, id_)
 
 
-def free_names(kernels: Sequence[Kernel], suffixes: Sequence[str]) -> list[Renaming]:
-    """New names for what each kernel has to itself, where another one has something so called."""
+def free_names(
+    kernels: Sequence[Kernel], suffixes: Sequence[str], texts: Sequence[Kernel] = ()
+) -> list[Renaming]:
+    """New names for what each kernel has to itself, where another one has something so called.
+
+    Inames of the ``texts`` are what all kernels call so; steps have made the others.
+    """
     arguments = {n for k in kernels for n in (*k.arg_by_name, *k.sizes)}
     taken, ids = set(arguments), set[str]()
     result: list[Renaming] = []
@@ -44,6 +49,8 @@ def free_names(kernels: Sequence[Kernel], suffixes: Sequence[str]) -> list[Renam
     everything |= {a for k in kernels for rule in k.substitutions for a in rule.arguments}
     all_ids = frozenset(id_ for k in kernels for id_ in ids_of(k))
     inames = [_apart(k.all_inames, arguments, everything) for k in kernels]
+    for names, own in zip(inames, _made_apart(kernels, texts or kernels, everything), strict=True):
+        names |= own
     for kernel, names in zip(kernels, inames, strict=True):
         taken.update(names.get(i, i) for i in kernel.all_inames)
     for kernel, names, suffix in zip(kernels, inames, suffixes, strict=True):
@@ -60,6 +67,54 @@ def free_names(kernels: Sequence[Kernel], suffixes: Sequence[str]) -> list[Renam
             ids.add(new_ids[id_])
         result.append(Renaming(_changed(names), _changed(new_ids)))
     return result
+
+
+def tables_apart(
+    texts: Sequence[Kernel], scheduled: Sequence[Kernel], suffixes: Sequence[str]
+) -> list[dict[str, str]]:
+    """New names for tables of constants, where another kernel has something else so called."""
+    taken = {n for k in (*texts, *scheduled) for n in (*k.all_names, *k.arg_by_name)}
+    meant: dict[str, Argument] = {}
+    for kernel in texts:
+        for data in kernel.passed:
+            meant.setdefault(data.name, data)
+    result: list[dict[str, str]] = []
+    for kernel, suffix in zip(texts, suffixes, strict=True):
+        names: dict[str, str] = {}
+        for table in (a for a in kernel.args if isinstance(a, ConstantTable)):
+            if meant.setdefault(table.name, table) != table:
+                names[table.name] = fresh(table.name + suffix, taken)
+                taken.add(names[table.name])
+        result.append(names)
+    return result
+
+
+def _made_apart(
+    kernels: Sequence[Kernel], texts: Sequence[Kernel], taken: Iterable[str]
+) -> list[dict[str, str]]:
+    """New names for inames that steps have made, where another kernel's has other values."""
+    of_texts = {i for k in texts for i in k.all_inames}
+    used = set(taken)
+    seen: list[Domain] = []
+    result: list[dict[str, str]] = []
+    for kernel in kernels:
+        names: dict[str, str] = {}
+        for domain in kernel.domains:
+            made = [i for i in domain.inames if i not in of_texts]
+            for iname in made:
+                if not all(_alike(d, domain) for d in seen if iname in d.inames):
+                    names[iname] = fresh(iname, used)
+                    used.add(names[iname])
+        seen += kernel.domains
+        result.append(names)
+    return result
+
+
+def _alike(one: Domain, other: Domain) -> bool:
+    """Whether the inames that two domains share have the same values in both."""
+    shared = frozenset(one.inames).intersection(other.inames)
+    mine, its = (d.without(frozenset(d.inames) - shared) for d in (one, other))
+    return bool(mine.is_equal(its))
 
 
 def _apart(own: Iterable[str], others: Collection[str], taken: Iterable[str]) -> dict[str, str]:

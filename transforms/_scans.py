@@ -21,8 +21,6 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts, decided
 from loopkit._hidden import EARLIER, instances, variable
 from loopkit._kernel import Domain, Kernel, Statement
-from loopkit._linear import NotAffineError, is_name
-from loopkit._linear import variable as variable_of
 from loopkit._nodes import Expression
 from loopkit._tags import LocalAxis
 from loopkit._tree import Entry, build, entries_of, path_inames
@@ -352,24 +350,9 @@ def _functions(where: isl.Set, inames: Iterable[str]) -> dict[str, Expression]:
         least, most = _sets.minimum(own, iname), _sets.maximum(own, iname)
         pieces = least.coalesce().get_pieces()
         if len(pieces) == 1 and least.ne_set(most).is_empty():
-            value = _in_few_words(own, iname)
+            value = _sets.value_by_equality(own, iname)
             found[iname] = _sets.from_affine(pieces[0][1]) if value is None else value
     return found
-
-
-def _in_few_words(where: isl.Set, iname: str) -> Expression | None:
-    """An iname by an equality without quotients: j = i, also of even numbers alone."""
-    for constraint in where.affine_hull().get_constraints():
-        if not constraint.is_equality():
-            continue
-        try:
-            terms = _sets.form_of(constraint)
-        except NotAffineError:
-            continue
-        mine = terms.terms.get(prim.Variable(iname), 0)
-        if abs(mine) == 1 and all(map(is_name, terms.terms)):
-            return ((terms - variable_of(iname) * mine) * -mine).expression
-    return None
 
 
 def _conditions(where: isl.Set) -> tuple[Expression, ...]:

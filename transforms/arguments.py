@@ -44,10 +44,10 @@ def rename_argument(
         raise UnknownNameError("argument", old_name, kernel.arg_by_name)
     name = _common.new_name(kernel, new_name, new_name)
     names = {n: name if n == old_name else n for n in kernel.arg_by_name}
-    return Change(_called(kernel, {old_name: name}), arguments=names)
+    return Change(with_arguments_named(kernel, {old_name: name}), arguments=names)
 
 
-def _called(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
+def with_arguments_named(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
     """The kernel with arguments by other names."""
     variables = {old: prim.Variable(new) for old, new in names.items()}
 

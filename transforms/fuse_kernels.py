@@ -29,7 +29,15 @@ from loopkit._slabs import slabs_named
 from loopkit._spelling import check_identifier
 from loopkit._tree import LaunchBarrier, Node
 from loopkit.transforms._loop_nests import ordered_domains
-from loopkit.transforms._renaming import Renaming, free_names, fresh, ids_of, renamed
+from loopkit.transforms._renaming import (
+    Renaming,
+    free_names,
+    fresh,
+    ids_of,
+    renamed,
+    tables_apart,
+)
+from loopkit.transforms.arguments import with_arguments_named
 from loopkit.transforms.rename import without_inames
 
 
@@ -48,8 +56,9 @@ def fuse_kernels(
     After: for i: b[i] = 2*a[i]  and then  for i: c[i] = b[i] + 1
 
     Arguments, sizes and inames of one name are one; :func:`rename_iname` keeps inames apart, and
-    :func:`fuse_loops` makes their loops one.  Temporaries, rules and ids of statements stay
-    apart.  Kernels that have schedules bring these along, proven anew for all together.
+    :func:`fuse_loops` makes their loops one.  Temporaries, tables of constants that differ, rules
+    and ids of statements stay apart, and so do inames that steps have made, where their values
+    differ.  Kernels that have schedules bring these along, proven anew for all together.
 
     :arg kernels: at least one, in their order.
     :arg suffixes: what is appended to the names of the temporaries of each kernel.
@@ -71,15 +80,18 @@ def fuse_kernels(
     endings = _suffixes(suffixes, len(given))
     scheduled = [given[n] for n in order]
     ends = [endings[n] for n in order]
-    texts = [lineage_of(k).root for k in scheduled]
+    roots = [lineage_of(k).root for k in scheduled]
+    tables = tables_apart(roots, scheduled, ends)
+    texts = list(map(with_arguments_named, roots, tables))
     apart = kind.flag("separate_launches", separate_launches)
     text_names = free_names(texts, ends)
     text = _joined(texts, text_names, apart)
-    if all(a is b for a, b in zip(texts, scheduled, strict=True)):
+    if all(a is b for a, b in zip(roots, scheduled, strict=True)):
         return text
     fixed = _fixed_sizes(scheduled)
-    names = free_names(scheduled, ends)
-    change = _as_change(_joined(scheduled, names, apart), scheduled, names, text_names, fixed)
+    parts = list(map(with_arguments_named, scheduled, tables))
+    names = free_names(parts, ends, texts)
+    change = _as_change(_joined(parts, names, apart), scheduled, names, text_names, fixed)
     try:
         lineage = check_change(text, change)
     except (IllegalTransformError, UndecidedError) as error:

@@ -11,15 +11,16 @@ anyway: reads of the temporary get the last value before them in the tree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _expression, _sets
 from loopkit._guarded import decided, where_all_hold
-from loopkit._hidden import SOURCE, instance, instances
+from loopkit._hidden import SOURCE, hidden, instance, instances
 from loopkit._nodes import Expression
 from loopkit._tree import common_prefix, path_inames
 
@@ -59,8 +60,45 @@ def _copied(
         return None
     chosen = _instance(kernel, writer, reader, indices)
     if chosen is None or not _has_run(kernel, writer, reader, chosen):
-        return None
+        return _by_cell(kernel, writer, reader, source, indices)
     return _expression.substitute(source, chosen)
+
+
+def _by_cell(
+    kernel: Kernel,
+    writer: Statement,
+    reader: Statement,
+    source: prim.Subscript,
+    indices: tuple[Expression, ...],
+) -> Expression | None:
+    """What was copied, whichever instance did it: a cell is the place of one element alone.
+
+    So it is where rounds of threads fill a copy, ``t_s[4*round + thread] = t[4*round + thread]``.
+    """
+    target, places = writer.write[1], _expression.index_tuple(source)
+    if not all(map(_sets.is_affine, (*target, *places, *indices))):
+        return None
+    common = _common_loops(kernel, writer, reader)
+    named = frozenset().union(*map(_expression.variable_names, target))
+    other = {*path_inames(kernel.paths[writer.id]), *named, *(writer.inames - reader.inames)}
+    own = writer.inames & other - common
+    needed, known = _where_it_ran(kernel, writer, own, reader), _where_it_reads(kernel, reader)
+    if needed is None:
+        return None
+    labels = instances(own, SOURCE)
+    variables = {name: prim.Variable(label) for name, label in labels.items()}
+    needed = _sets.rename(needed, labels)
+    for at, index in zip(target, indices, strict=True):
+        needed = needed & _sets.affine_equality(_expression.substitute(at, variables), index)
+    if not known.is_subset(_sets.project_out(needed, labels.values())):
+        return None
+    found = []
+    for place in places:
+        name = hidden("place")
+        value = _sets.equality(name, _expression.substitute(place, variables))
+        held = _sets.project_out(known & needed & value, labels.values())
+        found.append(_sets.value_by_equality(held, name))
+    return None if None in found else prim.Subscript(source.aggregate, tuple(found))
 
 
 def _is_copy(kernel: Kernel, source: Expression, name: str) -> bool:
@@ -86,9 +124,8 @@ def _instance(
 
     Loops that are around both are in the same iteration.
     """
-    path, other = kernel.paths[writer.id], kernel.paths[reader.id]
-    common = frozenset(path_inames(common_prefix([path, other])))
-    own = frozenset(path_inames(path)) - common
+    common = _common_loops(kernel, writer, reader)
+    own = frozenset(path_inames(kernel.paths[writer.id])) - common
     target = writer.write[1]
     chosen: dict[str, Expression] = {}
     for at, index in zip(target, indices, strict=True):
@@ -110,18 +147,40 @@ def _has_run(
     kernel: Kernel, writer: Statement, reader: Statement, chosen: Mapping[str, Expression]
 ) -> bool:
     """Whether the writer has that instance for every instance of the reader."""
+    needed, known = _where_it_ran(kernel, writer, chosen, reader), _where_it_reads(kernel, reader)
+    if needed is None:
+        return False
+    needed = _sets.rename(needed, instances(chosen, SOURCE))
+    for iname, index in chosen.items():
+        known = known & _sets.equality(instance(iname, SOURCE), index)
+    return bool(known.is_subset(needed))
+
+
+def _common_loops(kernel: Kernel, one: Statement, other: Statement) -> frozenset[str]:
+    """The loops that are around two statements."""
+    return frozenset(path_inames(common_prefix([kernel.paths[one.id], kernel.paths[other.id]])))
+
+
+def _where_it_reads(kernel: Kernel, reader: Statement) -> isl.Set:
+    """``{ inames, sizes : the reader runs }``, a superset."""
     known = kernel.statement_domain(reader) & kernel.assumptions.set
-    known = known & where_all_hold(reader.predicates, kernel.integers)
+    return known & where_all_hold(reader.predicates, kernel.integers)
+
+
+def _where_it_ran(
+    kernel: Kernel, writer: Statement, own: Collection[str], reader: Statement
+) -> isl.Set | None:
+    """``{ inames, sizes : the writer runs }`` where the reader does, or None where data decide.
+
+    ``own`` are inames of other values than the reader's.
+    """
     needed = kernel.statement_domain(writer)
-    changing = kernel.changing | chosen.keys()
+    changing = kernel.changing.union(own)
     for predicate in writer.predicates:
         if predicate in reader.predicates and not _expression.variable_names(predicate) & changing:
             continue  # it is the reader's condition, too
         condition = decided(predicate, kernel.integers)
         if condition is None:
-            return False
+            return None
         needed = needed & condition
-    needed = _sets.rename(needed, instances(chosen, SOURCE))
-    for iname, index in chosen.items():
-        known = known & _sets.equality(instance(iname, SOURCE), index)
-    return bool(known.is_subset(needed))
+    return needed

@@ -111,7 +111,8 @@ def make_kernel(
     fixed_parameters
         Sizes that are constants.
     default_order, default_offset
-        The layout (``"C"`` or ``"F"``) and offset of arrays that do not say otherwise.
+        The layout of arrays that do not say otherwise, ``"C"`` or ``"F"``, and their offset, 0 or
+        ``"auto"``: arrays say themselves where they begin.
     options
         :class:`Options`, or a mapping of its fields.
     substitutions
@@ -291,7 +292,7 @@ class Maker:
             raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
         typed = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
         kernel = infer_known_types(kernel)
-        kernel = replace(kernel, args=check_initialized(kernel))
+        kernel = replace(kernel, args=check_initialized(kernel, self.text.results))
         declared_shapes = frozenset(uses.accesses) - inferred
         if owes_bounds:
             check_may_settle(kernel, declared_shapes)

@@ -12,7 +12,7 @@ from loopkit._make.flat_subscripts import with_all_indices
 from loopkit._make.given_data import read_kernel_data
 from loopkit._make.kernel_functions import KernelFunction
 from loopkit._make.link import linked
-from loopkit._spelling import check_function_name
+from loopkit._make.reduction_operations import check_free_name
 
 
 @fitting
@@ -49,7 +49,7 @@ def make_function(
     :returns: the function, which is a kernel by itself, too: ``f.kernel``.
     :raises LoopkitError: for what :func:`make_kernel` would refuse.
     """
-    check_function_name(name)
+    check_free_name(name)
     kernel = make_kernel(domains, instructions, kernel_data, name=name, functions=functions, **more)
     fixed = dict(more.get("fixed_parameters") or {})
     if more.get("substitutions"):
@@ -67,7 +67,7 @@ def make_function(
         functions,
     )
     maker = Maker(text, given, fixed)
-    return KernelFunction(
+    function = KernelFunction(
         name,
         tuple(
             with_all_indices(
@@ -85,3 +85,9 @@ def make_function(
         text.reductions,
         text.functions,
     )
+    if not function.results:
+        raise InvalidArgumentError(
+            f"the function '{name}' gives nothing: its text writes no argument",
+            instead="a call is assigned to what its function writes: [i]: y[i] = f([i]: x[i])",
+        )
+    return function

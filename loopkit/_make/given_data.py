@@ -50,8 +50,7 @@ def GlobalArg(
     :arg strides: in elements, an expression per axis; ``"auto"`` for one, or for all, is what the
         array of a call has, passed as an argument more.
     :arg dim_tags: as of :func:`tag_array_axes`; one of these three is enough.
-    :arg offset: elements from where the array begins to its first element. ``"auto"`` is 0: an
-        array that a call passes says itself where it begins.
+    :arg offset: 0, or ``"auto"``: an array that a call passes says itself where it begins.
     :arg is_input: whether a call must pass it; left out, whether it is read before it is written.
     :arg is_output: whether a call returns it; left out, whether it is written.
     :arg dim_names: what its axes are called, as by :func:`set_array_axis_names`.
@@ -251,8 +250,18 @@ def as_open_dtype(given: Any) -> Any:
 
 
 def as_offset(given: Any, what: str = "an offset") -> Expression:
-    """An offset; 0 where it is left to the arrays, which say themselves where they begin."""
-    return 0 if isinstance(given, str) and given == AUTO else as_expression(given, what)
+    """Zero, which is all that an offset can be: arrays say themselves where they begin."""
+    if given is None or (isinstance(given, str) and given == AUTO):
+        return 0
+    offset = as_expression(given, what)
+    if not (kind.is_integer(offset) and offset == 0):
+        raise InvalidArgumentError(
+            f"{what} of {to_text(offset)} would skip elements of an array, and an array that a "
+            "call passes begins at its first element",
+            instead="a[3:] passes what begins later, and x[i + 3] in the text reads what stands "
+            f"there; {what} of 'auto' leaves it to the array",
+        )
+    return 0
 
 
 def as_address_space(given: Any) -> _arrays.AddressSpace:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._device_functions import tag_of
 from loopkit._errors import ParseError, counted
 from loopkit._expression import accesses, nodes_of, substitute, to_text, variable_names
@@ -33,14 +34,17 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 class Inlined:
     """A text without calls: its items, and the domains that they brought.
 
-    ``dtypes`` are the types that arrays must have, with the function that says so.
+    ``dtypes`` are the types that arrays must have, with the function that says so; ``results`` the
+    arrays that calls write.
     """
 
     items: tuple[RawItem, ...]
     domains: tuple[Domain, ...] = ()
     dtypes: tuple[tuple[str, Any, str], ...] = ()
     temporaries: tuple[TemporaryVariable, ...] = ()
+    tables: tuple[ConstantTable, ...] = ()
     functions: tuple[KernelFunction, ...] = ()
+    results: frozenset[str] = frozenset()
 
 
 def inlined(
@@ -66,7 +70,9 @@ def inlined(
         tuple(inliner.domains),
         tuple(inliner.dtypes),
         tuple(inliner.temporaries),
+        tuple(inliner.tables.values()),
         tuple(inliner.called.values()),
+        frozenset(inliner.results),
     )
 
 
@@ -94,8 +100,10 @@ class _Inliner:
         self.domains: list[Domain] = []
         self.dtypes: list[tuple[str, Any, str]] = []
         self.called: dict[str, KernelFunction] = {}
+        self.results: set[str] = set()
         self.prefixes: dict[str, str] = {}
         self.temporaries: list[TemporaryVariable] = []
+        self.tables: dict[tuple[str, str], ConstantTable] = {}
         self.ids = used - functions.keys()
         numbers = [n for i in items if isinstance(i, RawStatement) for n in _numbers(i)]
         self.numbers = count(max(numbers, default=0) + 1)
@@ -104,6 +112,14 @@ class _Inliner:
         name = next(n for n in candidates(base) if n not in self.used)
         self.used.add(name)
         return name
+
+    def table(self, function: KernelFunction, table: ConstantTable) -> str:
+        """What a table of constants of a function is called here, once for all of its calls."""
+        key = function.name, table.name
+        if key not in self.tables:
+            name = self.fresh(f"{function.name}_{table.name}")
+            self.tables[key] = replace(table, name=name)
+        return self.tables[key].name
 
     def one(self, item: RawItem) -> Iterator[RawItem]:
         if not isinstance(item, RawAssignment) or not isinstance(item.rhs, prim.Call):
@@ -147,6 +163,11 @@ class _Call:
 
     def bind(self) -> None:
         item, function = self.item, self.function
+        if item.atomic:
+            raise self.fail(
+                "an atomic update is of one cell",
+                "{atomic} can stand behind an update in the text of the function",
+            )
         targets = item.targets
         results, parameters = function.results, function.parameters
         if item.count != len(results) or len(targets) != len(results):
@@ -168,6 +189,7 @@ class _Call:
             if declared is not None:
                 self.declared[result.name] = declared
             arrays.append((result, target))
+            self.owner.results.update(name for name, _ in accesses(target)[:1])
         for parameter, expr in arrays:
             if self.arrays.setdefault(parameter.name, expr) != expr:
                 raise self.fail(
@@ -175,6 +197,17 @@ class _Call:
                 )
         for name, expr in self.arrays.items():
             self.check_part(name, expr)
+        pairs = [
+            (name, iname, extent)
+            for name, expr in self.arrays.items()
+            if isinstance(expr, SubArray)
+            for iname, extent in zip(expr.inames, self.shape_of(name), strict=True)
+        ]
+        for _, iname, extent in pairs:
+            if isinstance(extent, prim.Variable) and extent.name not in self.values:
+                self.values[extent.name] = self.extent_of(iname)
+        for name, iname, extent in pairs:
+            self.check_extent(name, iname, extent)
         for size in self.function.kernel.sizes:
             if size not in self.values:
                 raise self.fail(f"nothing tells its size '{size}'", "it can be an argument")
@@ -192,9 +225,8 @@ class _Call:
         self.values[name] = expr
 
     def check_part(self, name: str, expr: Expression) -> None:
-        """A part has the shape of the argument; sizes that are extents follow from it."""
-        argument = self.function.kernel.array(name)
-        shape = argument.shape or ()
+        """A part has as many axes as the argument, and inames of its own for them."""
+        argument, shape = self.function.kernel.array(name), self.shape_of(name)
         inames = expr.inames if isinstance(expr, SubArray) else ()
         if len(shape) != len(inames):
             raise self.fail(
@@ -205,24 +237,33 @@ class _Call:
         array = expr.subscript if inames else expr
         if not isinstance(array, (prim.Variable, prim.Subscript)):
             raise self.fail(f"'{name}' is an array, and {to_text(expr)} is none")
-        for iname, extent in zip(inames, shape, strict=True):
+        for iname in inames:
             if iname in self.around or iname not in self.owner.home:
                 what = "is around it" if iname in self.around else "has no domain"
                 raise self.fail(f"the iname '{iname}' of a part {what}")
-            self.check_extent(name, iname, extent)
         if argument.dtype is not None:
             whole, _ = accesses(array)[0]
             self.owner.dtypes.append((whole, argument.dtype, self.function.name))
 
-    def check_extent(self, name: str, iname: str, extent: Expression) -> None:
+    def shape_of(self, name: str) -> tuple[Expression, ...]:
+        return self.function.kernel.array(name).shape or ()
+
+    def values_of(self, iname: str) -> isl.Set:
+        """``{ iname, sizes, inames that stay : the iname takes this value }``."""
         domain = self.owner.home[iname]
         fixed = (*self.around, *(variable_names_of(self.item) - self.swept), iname)
-        alone = domain.without(frozenset(domain.inames).difference(fixed)) & self.owner.known
-        if isinstance(extent, prim.Variable) and extent.name not in self.values:
-            found = extents(alone, iname, self.owner.known)
-            if found is None or len(found) != 1:
-                raise self.fail(f"the extent of '{iname}' is no one expression")
-            self.values[extent.name] = found[0]
+        return domain.without(frozenset(domain.inames).difference(fixed)) & self.owner.known
+
+    def extent_of(self, iname: str) -> Expression:
+        """How many elements a part has along an iname: what a size is that is an extent."""
+        found = extents(self.values_of(iname), iname, self.owner.known)
+        if found is None or len(found) != 1:
+            raise self.fail(f"the extent of '{iname}' is no one expression")
+        return found[0]
+
+    def check_extent(self, name: str, iname: str, extent: Expression) -> None:
+        """A part has the extent of its argument along an axis."""
+        alone = self.values_of(iname)
         due = substitute(extent, self.values)
         variable = prim.Variable(iname)
         ends = (prim.Comparison(variable, ">=", 0), prim.Comparison(variable, "<", due))
@@ -273,6 +314,7 @@ class _Call:
             name: owner.fresh(f"{function.name}_{name}")
             for name in sorted(set(function.domains.inames) | temporaries | rules)
         }
+        names |= {table.name: owner.table(function, table) for table in function.tables}
         self.bring_domains(names)
         for temporary in function.temporaries:
             shape = tuple(substitute(e, self.values) for e in temporary.shape)

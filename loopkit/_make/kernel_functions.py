@@ -8,7 +8,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._device_functions import OwnFunction, called_by
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, nearest
 from loopkit._expression import (
@@ -20,7 +20,7 @@ from loopkit._kernel import Kernel
 from loopkit._make.domain_factors import Domains
 from loopkit._make.operation import ReductionOperation
 from loopkit._nodes import SubArray
-from loopkit._syntax.items import RawAssignment, RawItem
+from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -52,6 +52,11 @@ class KernelFunction:
         return tuple(
             a for a in self.kernel.args if isinstance(a, ValueArg) or a.is_input is not False
         )
+
+    @property
+    def tables(self) -> tuple[ConstantTable, ...]:
+        """Its tables of constants, which it brings to whoever calls it."""
+        return tuple(a for a in self.kernel.args if isinstance(a, ConstantTable))
 
     @property
     def given_sizes(self) -> frozenset[str]:
@@ -96,8 +101,21 @@ _USAGE = (
 
 
 def check_no_parts(items: Iterable[RawItem], known: Iterable[str] = ()) -> None:
-    """Raise where a part of an array stands in what is no call of a function, of the ``known``."""
+    """Raise where a part of an array stands in what is no call of a function, of the ``known``.
+
+    Such a call is an instruction, and no part of an expression or a rule.
+    """
+    items = list(items)
+    rules = {item.name for item in items if isinstance(item, RawSubstitution)}
+    apart = frozenset(known) - rules
     for item in items:
+        for name in _called_in(item) & apart if apart else ():
+            raise ParseError(
+                f"'{name}' is a kernel that is called by an instruction, and no part of an "
+                "expression",
+                position=item.position,
+                instead=_USAGE,
+            )
         if isinstance(item, RawAssignment) and ":" in item.text and _parts_in(item):
             name = item.rhs.function.name if isinstance(item.rhs, prim.Call) else ""
             if not name:
@@ -112,10 +130,22 @@ def check_no_parts(items: Iterable[RawItem], known: Iterable[str] = ()) -> None:
 def _parts_in(item: RawAssignment) -> bool:
     return any(
         isinstance(node, SubArray)
-        for e in (item.lhs, item.rhs)
+        for e in (item.lhs, item.rhs, *item.predicates)
         if not is_constant(e)
         for node in nodes_of(e)
     )
+
+
+def _called_in(item: RawItem) -> frozenset[str]:
+    """The functions that expressions of an item call."""
+    if isinstance(item, RawSubstitution):
+        given = [item.expression]
+    elif isinstance(item, RawAssignment):
+        given = [item.lhs, item.rhs, *item.predicates]
+    else:
+        return frozenset()
+    nodes = (node for e in given if not is_constant(e) for node in nodes_of(e))
+    return frozenset(node.function.name for node in nodes if isinstance(node, prim.Call))
 
 
 def check_together(drafts: Iterable[Any], own: Iterable[str]) -> None:

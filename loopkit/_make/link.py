@@ -21,7 +21,10 @@ from loopkit._syntax.items import RawAssignment, RawItem
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """A text without calls of kernels, and all that it needs; ``due`` are types of arrays."""
+    """A text without calls of kernels, and all that it needs; ``due`` are types of arrays.
+
+    ``results`` are the arrays that calls write.
+    """
 
     items: tuple[RawItem, ...]
     domains: Domains
@@ -29,6 +32,7 @@ class Linked:
     functions: tuple[OwnFunction, ...]
     due: tuple[tuple[str, Any, str], ...] = ()
     called_inames: frozenset[str] = frozenset()
+    results: frozenset[str] = frozenset()
 
 
 def linked(
@@ -40,7 +44,10 @@ def linked(
     reductions: tuple[ReductionOperation, ...],
     functions: Any,
 ) -> Linked:
-    """What a text says with its calls of kernels written out; ``given`` gets their temporaries."""
+    """What a text says with its calls of kernels written out.
+
+    ``given`` gets their temporaries, and their tables of constants.
+    """
     takes = "a list of what register_callable and make_function have made"
     several = kind.items("functions", functions, takes)
     if not all(isinstance(f, (DeviceFunction, KernelFunction)) for f in several):
@@ -61,6 +68,8 @@ def linked(
     found = inlined(items, kernels, made, known, taken)
     check_no_parts(found.items, kernels)
     given.temporaries.update((t.name, t) for t in found.temporaries)
+    given.arguments.update((t.name, t) for t in found.tables)
+    given.order.extend(t.name for t in found.tables)
     return Linked(
         found.items,
         make_domains([*made.domains, *_condition(made), *found.domains], fixed),
@@ -68,6 +77,7 @@ def linked(
         joined_functions([own, *(f.functions for f in found.functions)]),
         found.dtypes,
         frozenset(i for d in found.domains for i in d.inames),
+        found.results,
     )
 
 

@@ -56,8 +56,10 @@ class _Orderer(ExpressionMapper):
             if len(names) == len(rest) and by_name.keys() == {*rest}:
                 return prim.Call(expr.function, (*values[:first], *(by_name[n] for n in rest)))
         taken = [f"{name}({', '.join(signature)})" for signature in self.taken.get(name, ())]
+        known = {n for signature in self.taken.get(name, ()) for n in signature[first:]}
+        strange = [n for n in names if n not in known or names.count(n) > 1]
         raise InvalidArgumentError(
-            f"'{name}' takes no arguments by the names {', '.join(names)}",
+            f"'{name}' takes no arguments by the names {', '.join(strange or names)}",
             asked=caret_at(self.position),
             instead=f"it is {' or '.join(taken)}"
             if taken

@@ -22,9 +22,9 @@ from loopkit._make.record_operations import (
     lowest,
 )
 from loopkit._nodes import Expression
-from loopkit._promotion import BOOL, FLOAT64, DType
+from loopkit._promotion import BOOL, DTYPES, FLOAT64, DType
 from loopkit._same import Exact
-from loopkit._spelling import check_component, check_identifier, shown
+from loopkit._spelling import check_component, check_function_name, check_identifier, shown
 from loopkit._types import Kind, concrete, reduction_type
 
 
@@ -113,6 +113,16 @@ def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOp
     """The built-in operations and a kernel's own, by name."""
     own = tuple(own)
     return {**_BUILT_IN, **{o.name: o for o in own}} if own else _BUILT_IN
+
+
+def check_free_name(name: Any) -> str:
+    """The name of a function of users' own, which is none of the language's."""
+    word = check_function_name(name)
+    if word in _BUILT_IN or word in DTYPES:
+        raise InvalidArgumentError(
+            f"'{word}' is already a function of the language", instead="another name is free"
+        )
+    return word
 
 
 @fitting

@@ -120,10 +120,24 @@ def _linked(given: Iterable[Any]) -> list[Any]:
         made = [(one, _tried(one, functions)) for one in waiting]
         done = {one: f for one, f in made if f is not None}
         if not done:
-            raise waiting[0].error
+            raise _why_not(waiting)
         functions += done.values()
         waiting = [one for one in waiting if one not in done]
     return functions
+
+
+def _why_not(waiting: Iterable[Unlinked]) -> InvalidArgumentError | MissingFunctionError:
+    """None of them calls only what is there: something is missing, or they call each other."""
+    names = [one.kwargs.get("name") for one in waiting]
+    for one in waiting:
+        if one.missing not in names:
+            return one.error
+    through = ", ".join(f"'{name}'" for name in names)
+    verb = "calls itself" if len(names) == 1 else "call each other, round in a circle"
+    return InvalidArgumentError(
+        f"{through} {verb}: what a function says stands in the place of its calls, without end",
+        instead="a loop does again and again what it holds",
+    )
 
 
 def _tried(one: Unlinked, functions: Iterable[Any]) -> KernelFunction | None:

@@ -185,7 +185,8 @@ def _home(param: ArrayParam, resolved: Resolved, stream: int) -> Iterator[Home]:
     """Memory for an array, filled with what goes in; the caller's own if it is only read there."""
     info, layout = resolved.arrays.get(param.name), resolved.layouts[param.name]
     there = info if resolved.location != HOST else None
-    begin, size, offset = 0, layout.span * param.dtype.itemsize, 0
+    item = param.dtype.itemsize
+    begin, size, offset = 0, layout.span * item, layout.before * item
     strides = layout.byte_strides(param.dtype)
     if there is not None:
         begin, end = there.byte_range()

@@ -117,17 +117,25 @@ class Layout:
         steps = zip(self.shape, self.strides, strict=True)
         return 1 + sum((extent - 1) * abs(stride) for extent, stride in steps)
 
+    @property
+    def before(self) -> int:
+        """How many elements lie in front of the first: none, where no stride is negative."""
+        if 0 in self.shape:
+            return 0
+        steps = zip(self.shape, self.strides, strict=True)
+        return sum((extent - 1) * -stride for extent, stride in steps if stride < 0)
+
     def byte_strides(self, dtype: np.dtype[Any]) -> tuple[int, ...]:
         """The strides of an array of ``dtype``."""
         return tuple(stride * dtype.itemsize for stride in self.strides)
 
 
 def numpy_empty(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A NumPy array laid out like that, no stride being negative, not initialised."""
+    """A NumPy array laid out like that, not initialised."""
     try:
         if layout.is_contiguous:
             return np.empty(layout.shape, dtype)
-        flat = np.empty(layout.span, dtype)
+        flat = np.empty(layout.span, dtype)[layout.before :]
         return np.lib.stride_tricks.as_strided(flat, layout.shape, layout.byte_strides(dtype))
     except (MemoryError, ValueError) as error:  # the latter for more than there are addresses
         raise ResourceError(

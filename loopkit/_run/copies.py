@@ -21,7 +21,8 @@ class Buffer:
     """One array of a launch: its bytes in host memory as the program wants them, and where they go.
 
     ``host`` is the array of the call itself where that is laid out so.  One that goes neither way
-    is memory that only the kernel uses.
+    is memory that only the kernel uses.  ``before`` bytes lie in front of the first element, where
+    strides are negative.
     """
 
     size: int
@@ -29,11 +30,12 @@ class Buffer:
     host: Any = None
     goes_in: bool = False
     comes_out: bool = False
+    before: int = 0
 
     @property
     def address(self) -> int:
-        """Where its bytes are in host memory."""
-        return 0 if self.host is None else int(self.host.ctypes.data)
+        """Where its bytes begin in host memory."""
+        return 0 if self.host is None else int(self.host.ctypes.data) - self.before
 
 
 def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
@@ -58,8 +60,8 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
                 doing = f"copying the results of {name} from {device!r}"
                 for one, at in zip(arguments, placed, strict=True):
                     if isinstance(one, Buffer) and one.comes_out:
-                        to = one.address
-                        driver.call("cuMemcpyDtoHAsync", to, at, one.size, handle, doing=doing)
+                        to, begin = one.address, at - one.before
+                        driver.call("cuMemcpyDtoHAsync", to, begin, one.size, handle, doing=doing)
                 device.wait(handle, name)
     except driver.DriverError as error:
         raise device.recover(error if launched else device.blameless(error)) from None
@@ -76,7 +78,7 @@ def room(size: int) -> int:
 
 @contextlib.contextmanager
 def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> Iterator[list[Any]]:
-    """The arguments, each `Buffer` as memory on the device that holds what goes in."""
+    """The arguments, each `Buffer` as the place of its first element on the device."""
     placed, pointers = [], []
     try:
         for one in arguments:
@@ -85,7 +87,7 @@ def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> 
                 pointers.append(driver.call("cuMemAllocAsync", room(size), stream, doing=doing))
                 if one.goes_in:
                     driver.call("cuMemcpyHtoDAsync", pointers[-1], one.address, size, stream)
-            placed.append(int(pointers[-1]) if isinstance(one, Buffer) else one)
+            placed.append(int(pointers[-1]) + one.before if isinstance(one, Buffer) else one)
         yield placed
     finally:
         try:
@@ -114,4 +116,5 @@ def stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
     goes_in = param.is_read or param.name in resolved.arrays
     if goes_in and host is not array:
         host[...] = array
-    return Buffer(size, array, host, goes_in, param.is_written)
+    before = layout.before * param.dtype.itemsize
+    return Buffer(size, array, host, goes_in, param.is_written, before)

@@ -142,6 +142,12 @@ def check(
 def _check_made(plan: ArgumentPlan, name: str, layout: Layout) -> None:
     """The strides of what the call makes may be sizes, too."""
     instead = f"pass other sizes, or {name}=..."
+    if layout.before:
+        raise InvalidArgumentError(
+            f"{name} cannot be made: its strides are {layout.strides} elements, and of what a call "
+            "makes none is negative",
+            instead=instead,
+        )
     if _same_place(name, layout.shape, layout.strides, instead) is not None:
         raise InvalidArgumentError(
             f"{name} cannot be made: elements of it would be one place in memory, but {plan.name} "

@@ -27,7 +27,7 @@ from loopkit._nodes import (
 )
 from loopkit._promotion import DTYPES
 from loopkit._syntax.expression_tokens import COMPARISONS, FOREIGN, KEYWORDS, ExpressionWords
-from loopkit._syntax.tokens import PositionOf
+from loopkit._syntax.tokens import PositionOf, T
 
 TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, ADD, MULTIPLY, UNARY, POWER = (
     range(1, 14)
@@ -167,6 +167,16 @@ class ExpressionParser(ExpressionWords):
             )
         return tuple(items)
 
+    def declared_part(self, declaration: Callable[[], T]) -> tuple[Expression, T] | None:
+        """``[i]: <> x[i]``, if that is next: the part, and what ``declaration`` reads before it."""
+        opened = self.at
+        if self.words[opened] != "[" or not self._begins_part(opened):
+            return None
+        self.at += 1
+        found: list[T] = []
+        part = self._part(opened, lambda: found.append(declaration()))
+        return part, found[0]
+
     def _begins_part(self, opened: int) -> bool:
         """Whether a bracket begins ``[i]: x[i]``, a part of an array."""
         words = self.words
@@ -174,10 +184,14 @@ class ExpressionParser(ExpressionWords):
             return False
         return words[words.index("]", opened) + 1] == ":"
 
-    def _part(self, opened: int) -> Expression:
-        """``[i, j]: x[i, k, j]``: what a call is given of an array, or gives."""
+    def _part(self, opened: int, between: Callable[[], None] = lambda: None) -> Expression:
+        """``[i, j]: x[i, k, j]``: what a call is given of an array, or gives.
+
+        ``between`` reads what stands in front of the array.
+        """
         items, _ = self._list(opened, "]")
         self.at += 1
+        between()
         first = self.at
         whole = self._operand()
         names = tuple(item.name for item in items if isinstance(item, prim.Variable))

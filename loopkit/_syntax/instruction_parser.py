@@ -405,6 +405,9 @@ class _Reader:
         """What is assigned to, and how it is declared; nothing where a result is dropped."""
         declared = self.declaration(parser)
         first = parser.at
+        part = None if declared else parser.declared_part(lambda: self.declaration(parser))
+        if part is not None:
+            return part
         lhs = parser.expression()
         if declared == "auto" and lhs == prim.Variable("_"):
             return None, None

@@ -17,6 +17,7 @@ from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._rules import expand_rules
 from loopkit._same import same
+from loopkit.transforms.arguments import with_arguments_named
 
 _FIX = "verify compares kernels over the same arguments"
 
@@ -27,9 +28,25 @@ def prepared(before: Kernel, after: Kernel) -> tuple[Kernel, Kernel, isl.Set]:
     Raises :class:`~loopkit.InvalidArgumentError` where their arguments differ.
     """
     one, two = infer_types(expand_rules(before)), infer_types(expand_rules(after))
+    two = _with_tables_of(one, two)
     context = one.assumptions.set & two.assumptions.set
     _same_arguments(one, two, context)
     return _under(one, context), _under(two, context), context
+
+
+def _with_tables_of(one: Kernel, two: Kernel) -> Kernel:
+    """``two`` with the names that ``one`` has for the same tables: no call says them."""
+    left = {t.contents: t.name for t in _tables(one) if t.name not in two.all_names}
+    names = {
+        table.name: left.pop(table.contents)
+        for table in _tables(two)
+        if table.name not in one.arg_by_name and table.contents in left
+    }
+    return with_arguments_named(two, names) if names else two
+
+
+def _tables(kernel: Kernel) -> list[ConstantTable]:
+    return [a for a in kernel.args if isinstance(a, ConstantTable)]
 
 
 def _under(kernel: Kernel, context: isl.Set) -> Kernel:

@@ -114,7 +114,7 @@ class ExpressionLowering(OperationLowering):
         a, b = op.whole(self.rec(expr.left)), op.whole(self.rec(expr.right))
         dt.check_comparison(op.typed(a), symbol, op.typed(b), asked)
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return dt.fold(dt.COMPARE[symbol], a, b, asked=asked)  # type: ignore[no-any-return]
+            return op.exact(dt.fold(dt.COMPARE[symbol], a, b, asked=asked), dt.BOOL)
         known = _known_outcome(a, symbol, b)
         if known is not None:
             return known

@@ -17,6 +17,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
+from loopkit import _folding
 from loopkit import _promotion as dt
 from loopkit._expression import parts_of
 from loopkit._nodes import Expression
@@ -145,7 +146,7 @@ class OperationLowering(ABC):
     @staticmethod
     def _negated(operand: Operand, asked: Callable[[], str]) -> Operand:
         if not isinstance(operand, Value):
-            return dt.fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(_folding.negated, operand, asked=asked)  # type: ignore[no-any-return]
         if operand.dtype == dt.BOOL:  # -1 is an integer, and so is the result
             operand = op.cast(operand, dt.INT64)
         dtype, most, weak, beyond = operand.dtype, None, operand.weak, operand.beyond
@@ -213,7 +214,7 @@ class OperationLowering(ABC):
     def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
         operand = self.rec(expr.child)
         if not isinstance(operand, Value):
-            return dt.fold(lambda x: ~x, operand, asked=asked_of(expr))  # type: ignore[no-any-return]
+            return dt.fold(_folding.invert, operand, asked=asked_of(expr))  # type: ignore[no-any-return]
         if operand.dtype == dt.BOOL:
             return Value(Unary("!", operand.node), dt.BOOL)
         if operand.dtype not in dt.INTEGERS:
@@ -237,6 +238,8 @@ class OperationLowering(ABC):
         if type(count) is int and 0 <= count < 8 * common.itemsize:
             shifted = Binary("<<" if is_left else ">>", left.node, op.integer(count))
             return Value(shifted, common, is_left and common in op.NARROW)
+        if isinstance(count, Value) and count.dtype == dt.BOOL:
+            count = op.cast(count, common)
         right = op.reduced(op.beside(op.narrowed(count, common), common))
         return op.called("lk_shl" if is_left else "lk_shr", (left, right), common)
 

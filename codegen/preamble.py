@@ -188,6 +188,8 @@ INLINE COMPLEX lk_exp(COMPLEX a) {
     return {r * cosSUFFIX(a.im), r * sinSUFFIX(a.im)};
 }
 INLINE COMPLEX lk_log(COMPLEX a) { return {logSUFFIX(lk_abs(a)), atan2SUFFIX(a.im, a.re)}; }
+INLINE COMPLEX lk_log2(COMPLEX a) { return lk_log(a) * REAL(1.4426950408889634); }
+INLINE COMPLEX lk_log10(COMPLEX a) { return lk_log(a) * REAL(0.4342944819032518); }
 INLINE COMPLEX lk_sqrt(COMPLEX a) {
     if (a.re == 0 && a.im == 0) return {0, a.im};
     REAL const t = sqrtSUFFIX((fabsSUFFIX(a.re) + lk_abs(a)) / 2);
@@ -200,9 +202,32 @@ INLINE COMPLEX lk_sin(COMPLEX a) {
 INLINE COMPLEX lk_cos(COMPLEX a) {
     return {cosSUFFIX(a.re) * coshSUFFIX(a.im), -sinSUFFIX(a.re) * sinhSUFFIX(a.im)};
 }
+INLINE COMPLEX lk_sinh(COMPLEX a) {
+    return {sinhSUFFIX(a.re) * cosSUFFIX(a.im), coshSUFFIX(a.re) * sinSUFFIX(a.im)};
+}
+INLINE COMPLEX lk_cosh(COMPLEX a) {
+    return {coshSUFFIX(a.re) * cosSUFFIX(a.im), sinhSUFFIX(a.re) * sinSUFFIX(a.im)};
+}
+// Kahan's formula; far from the imaginary axis the real part is 1.
+INLINE COMPLEX lk_tanh(COMPLEX a) {
+    REAL const s = sinhSUFFIX(a.re), t = tanSUFFIX(a.im), scale = 1 + t * t;
+    if (fabsSUFFIX(a.re) > 20) {
+        REAL const rest = 4 * sinSUFFIX(a.im) * cosSUFFIX(a.im) * expSUFFIX(-2 * fabsSUFFIX(a.re));
+        return {copysignSUFFIX(REAL(1), a.re), rest};
+    }
+    REAL const below = 1 + scale * s * s;
+    return {scale * sqrtSUFFIX(1 + s * s) * s / below, t / below};
+}
+INLINE COMPLEX lk_tan(COMPLEX a) {
+    COMPLEX const turned = lk_tanh(COMPLEX{-a.im, a.re});
+    return {turned.im, -turned.re};
+}
 INLINE COMPLEX lk_pow(COMPLEX a, COMPLEX b) {
     if (b.re == 0 && b.im == 0) return {1, 0};
-    if (a.re == 0 && a.im == 0) return {0, 0};
+    if (a.re == 0 && a.im == 0) {
+        REAL const none = b.re > 0 ? 0 : a.re / a.re;
+        return {none, none};
+    }
     return lk_exp(b * lk_log(a));
 }
 """

@@ -221,6 +221,9 @@ def access_of(expr: Expression, data: Collection[str]) -> Access | None:
 class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
     """Rebuilds an expression; subclasses override what they change."""
 
+    def rec_arith(self, expr: Expression, *args: Any, **kwargs: Any) -> Expression:
+        return self.rec(expr, *args, **kwargs)  # truth values are operands like others
+
     def map_reduction(self, expr: Reduction) -> Expression:
         return Reduction(expr.operation, expr.inames, self.rec(expr.operand), expr.dtype)
 

@@ -2,59 +2,26 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from loopkit import _folding
 from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError, counted, nearest
 from loopkit._promotion import RunTime, Typed
 
-_OF_MATH = (
-    *("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
-    *("asinh", "acosh", "atanh", "lgamma", "atan2", "hypot", "copysign", "fmod"),
-)
-_FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(math, name) for name in _OF_MATH},
-    "tgamma": math.gamma,
-    "rsqrt": lambda x: 1 / math.sqrt(x),
-    "fma": lambda x, y, z: float(x * y + z),
-}
-"""Floating-point functions, with how constants are folded."""
-
-
-def _keep_float(function: Callable[[Any], int]) -> Callable[[Any], int | float]:
-    return lambda x: float(function(x)) if isinstance(x, float) else function(x)
-
-
-_ROUNDING: dict[str, Callable[[Any], int]] = {
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trunc": math.trunc,
-    "round": round,
-}
-_PREDICATES = {"isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite}
-_EXTREMA: dict[str, Callable[..., Any]] = {"fmin": min, "fmax": max}
-_PARTS: dict[str, Callable[[Any], Any]] = {
-    "abs": abs,
-    "fabs": lambda x: float(abs(x)),
-    "sign": lambda x: (x > 0) - (x < 0),
-    "real": lambda x: x.real,
-    "imag": lambda x: x.imag,
-    "conj": lambda x: x.conjugate(),
-}
 BITS = frozenset(("popcount", "clz", "ffs", "brev"))
 """Functions of the bits that an integer has in its type."""
-COMPLEX_FUNCTIONS = frozenset(("sqrt", "exp", "log", "sin", "cos"))
+COMPLEX_FUNCTIONS = frozenset(
+    ("sqrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+)
 """Those floating-point functions that take complex arguments."""
 
 _ARITIES = {
-    **dict.fromkeys(_FLOAT_FUNCTIONS, 1),
-    **dict.fromkeys((*_ROUNDING, *_PREDICATES, *_PARTS, *BITS), 1),
+    **dict.fromkeys(_folding.FLOAT_FUNCTIONS, 1),
+    **dict.fromkeys((*_folding.ROUNDING, *_folding.PREDICATES, *_folding.PARTS, *BITS), 1),
     **dict.fromkeys(("atan2", "hypot", "copysign", "fmod", "fmin", "fmax", "pow"), 2),
     "fma": 3,
 }
@@ -67,8 +34,26 @@ def arity_of(name: str) -> int:
     return _ARITIES[name]
 
 
+_CASTS = {
+    **dict.fromkeys(("float", "float_", "double", "half", "single"), "float32(x), float64(x), ..."),
+    **dict.fromkeys(
+        ("int", "int_", "long", "longlong", "short", "char"), "int32(x), int64(x), ..."
+    ),
+    **dict.fromkeys(("uint", "unsigned", "size_t", "uchar"), "uint32(x), uint64(x), ..."),
+    **dict.fromkeys(("complex", "cdouble", "csingle"), "complex64(x), complex128(x)"),
+    "bool_": "bool(x)",
+}
+"""What C, Python and NumPy call types, with what is written for it."""
+
+
 def unknown_function(name: str, asked: str, own: Iterable[str] = ()) -> TypeInferenceError:
     """The error of a call of what is no function; ``own`` are what else can be called there."""
+    if name in _CASTS:
+        return TypeInferenceError(
+            f"there is no function '{name}'",
+            asked=asked,
+            instead=f"a cast has the name of its type: {_CASTS[name]}",
+        )
     mine, every = sorted(own), sorted(FUNCTIONS)
     lists = [f"functions: {', '.join(every)}"]
     if mine:
@@ -107,9 +92,9 @@ def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -
     for argument in arguments[1:]:
         common = dt.promote(common, argument)
     assert isinstance(common, np.dtype)
-    if name in _PREDICATES:
+    if name in _folding.PREDICATES:
         return dt.BOOL
-    if name in _ROUNDING or name in _EXTREMA:
+    if name in _folding.ROUNDING or name in _folding.EXTREMA:
         if common in dt.COMPLEXES:
             raise dt.refuse(f"'{name}'", common, asked())
         return common
@@ -142,19 +127,19 @@ def _type_of_bits(name: str, argument: Typed, asked: Callable[[], str]) -> Typed
 
 
 _FOLDED: dict[str, Callable[..., Any]] = {
-    **_FLOAT_FUNCTIONS,
-    **{name: _keep_float(function) for name, function in _ROUNDING.items()},
-    **_PREDICATES,
-    **_EXTREMA,
-    **_PARTS,
+    **_folding.FLOAT_FUNCTIONS,
+    **_folding.ROUNDING,
+    **_folding.PREDICATES,
+    **_folding.EXTREMA,
+    **_folding.PARTS,
 }
 
 
 def _late_call(name: str, arguments: Sequence[Typed]) -> Typed:
     """What a call gives of numbers that are known at run time."""
-    if name in _PREDICATES:
+    if name in _folding.PREDICATES:
         return dt.BOOL
-    if name in _FLOAT_FUNCTIONS:
+    if name in _folding.FLOAT_FUNCTIONS:
         return RunTime(
             complex
             if any(a == RunTime(complex) or type(a) is complex for a in arguments)
@@ -168,7 +153,7 @@ def _late_call(name: str, arguments: Sequence[Typed]) -> Typed:
 
 
 def fold_call(name: str, values: Sequence[Typed], asked: Callable[[], str]) -> Any:
-    """A call of constants, as Python computes it."""
+    """A call of constants."""
     if name == "pow":
-        return dt.fold(operator.pow, *values, asked=asked)
+        return dt.fold(_folding.power, *values, asked=asked)
     return dt.fold(_FOLDED[name], *values, asked=asked)

@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit import _intervals
+from loopkit import _folding, _intervals
 from loopkit._errors import InvalidArgumentError, TypeInferenceError, nearest
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
@@ -346,17 +346,17 @@ FOLD: dict[type, Callable[[Any, Any], Any]] = {
     prim.Sum: operator.add,
     Subtraction: operator.sub,
     prim.Product: operator.mul,
-    prim.Quotient: operator.truediv,
-    prim.FloorDiv: operator.floordiv,
-    prim.Remainder: operator.mod,
-    prim.Power: operator.pow,
-    prim.LeftShift: operator.lshift,
-    prim.RightShift: operator.rshift,
+    prim.Quotient: _folding.quotient,
+    prim.FloorDiv: _folding.floor_division,
+    prim.Remainder: _folding.remainder,
+    prim.Power: _folding.power,
+    prim.LeftShift: _folding.left_shift,
+    prim.RightShift: _folding.right_shift,
     prim.BitwiseAnd: operator.and_,
     prim.BitwiseOr: operator.or_,
     prim.BitwiseXor: operator.xor,
-    prim.Min: min,
-    prim.Max: max,
+    prim.Min: _folding.minimum,
+    prim.Max: _folding.maximum,
 }
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -377,15 +377,15 @@ def _is_huge(function: Callable[..., Any], *values: Any) -> bool:
     if len(values) != 2 or not all(isinstance(v, int) for v in values):
         return False
     a, b = values
-    if function is operator.lshift:
+    if function is _folding.left_shift:
         return bool(b > LARGEST_BITS and a != 0)
-    if function is operator.pow:
+    if function is _folding.power:
         return bool(b > 1 and abs(a) > 1 and (abs(a).bit_length() - 1) * b > LARGEST_BITS)
     return False
 
 
 def fold(function: Callable[..., Any], *values: Any, asked: Callable[[], str]) -> Any:
-    """``function`` of constants, as Python computes it."""
+    """``function`` of constants: of :mod:`loopkit._folding`, or Python's where they agree."""
     for at, value in enumerate(values):
         if isinstance(value, Choice):
             before, after = values[:at], values[at + 1 :]
@@ -414,7 +414,7 @@ def fold(function: Callable[..., Any], *values: Any, asked: Callable[[], str]) -
 def power_type(base: Typed, exponent: Typed, asked: Callable[[], str]) -> Typed:
     """What ``base ** exponent`` gives."""
     if not isinstance(base, np.dtype) and not isinstance(exponent, np.dtype):
-        return fold(operator.pow, base, exponent, asked=asked)  # type: ignore[no-any-return]
+        return fold(_folding.power, base, exponent, asked=asked)  # type: ignore[no-any-return]
     common = no_bool(promote(base, exponent))
     if common in INTEGERS and type(exponent) is int and exponent < 0:
         raise TypeInferenceError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _folding
 from loopkit import _promotion as dt
 from loopkit._device_functions import OwnFunction
 from loopkit._errors import TypeInferenceError
@@ -138,7 +139,7 @@ class Typer:
     def bitwise_not(self, expr: prim.BitwiseNot) -> Typed:
         operand = self(expr.child)
         if not isinstance(operand, np.dtype):
-            folded: Weak = dt.fold(lambda x: ~x, operand, asked=asked_of(expr))
+            folded: Weak = dt.fold(_folding.invert, operand, asked=asked_of(expr))
             return folded
         if operand != dt.BOOL and operand not in dt.INTEGERS:
             raise dt.refuse("'~'", operand, asked_of(expr)())

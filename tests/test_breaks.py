@@ -741,3 +741,40 @@ def test_what_a_loop_computes_ahead_ends_with_it() -> None:
             for order in ORDERS:
                 found = ahead.executor("host", order=order, seed=1)(a=a, eps=eps)
                 np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("lane", ["ilp", "unr"])
+def test_what_copies_side_by_side_compute_before_they_end(lane: str) -> None:
+    """The flags are an array then: what held when a value was computed still held before."""
+    knl = lk.make_kernel(
+        "{ [i, it]: 0 <= i < n and 0 <= it < 40 }",
+        """
+        for i
+            <> t = 0*o[i]
+            for it
+                <int32> at = (7*it + q[i]) % 8
+                <> d = sqrt(o[i]**2 + (t - 5)**2) - 1
+                break if d < 1e-3 or table[at] > 6
+                t = t + d
+            end
+            z[i] = t
+        end
+        """,
+        [lk.GlobalArg("table", "int32", shape=8), ...],
+        dtypes={"o, z": "float32", "q": "int32"},
+        assumptions="n >= 1",
+    ).split_iname("i", 4, inner_tag=lane)
+    assert knl.prove().ok, knl.prove()
+    rng = np.random.default_rng(1)
+    data = {
+        "o": rng.uniform(-2, 2, 13).astype("f4"),
+        "q": rng.integers(0, 50, 13).astype("i4"),
+        "table": np.array([0, 3, 5, 6, 7, 1, 2, 0], "i4"),
+    }
+    due = knl.executor("reference")(**data)
+    for order in ORDERS:
+        np.testing.assert_allclose(knl.executor("host", order=order)(**data), due, rtol=1e-6)
+    if lane == "ilp":
+        again = knl.cuda().replace("it_goes_on[i_inner] = false;", "it_goes_on[i_inner] = true;")
+        assert again != knl.cuda()
+        assert not prove_source(knl, again).ok

@@ -300,12 +300,11 @@ def test_update(operation: str, dtype: str, text: str, expected: str) -> None:
         ("x << 2", "'<<' is not defined for float32"),
         ("z < w", "'<' is not defined for complex64"),
         ("z // 2", "'//' is not defined for complex64"),
-        ("tan(z)", "'tan' is not defined for complex64"),
+        ("cbrt(z)", "'cbrt' is not defined for complex64"),
         ("i ** -1", "an integer to the power of -1"),
         ("b - b", "'-' is not defined for bool"),
         ("sqqrt(x)", "did you mean 'sqrt'"),
         ("sqrt(x, y)", "'sqrt' takes 1 argument, not 2"),
-        ("x*(1/0)", "division by zero"),
     ],
 )
 def test_type_errors(text: str, message: str) -> None:

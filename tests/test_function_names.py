@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit._functions import COMPLEX_FUNCTIONS
 from loopkit._make.numpy_names import MEANINGS
 
 SPECIAL = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan, 0.5, -0.25, 3.0]
@@ -163,3 +164,70 @@ def test_functions_of_bits_compile(arch: str) -> None:
     for kind in WHOLE:
         text = "popcount(x[i]) + clz(x[i]) + ffs(x[i]) + brev(x[i])"
         assert compile_program(made(text, x=kind).program(), arch)
+
+
+COMPLEX_ENDS = [0, 1, -1, 1j, -1j, 1 + 1j, -3 - 4j, 0.5 + 0.25j, -2 + 0.001j, 10 + 3j, -25 + 1j]
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", sorted([*COMPLEX_FUNCTIONS, "angle", "abs", "conj"]))
+def test_functions_of_complex_numbers(name: str, kind: str) -> None:
+    z = np.array(COMPLEX_ENDS, kind)
+    with np.errstate(all="ignore"):
+        due = getattr(np, name)(z)
+    for found in results(f"{name}(z[i])", z=z):
+        assert found.dtype == due.dtype
+        np.testing.assert_allclose(found, due, rtol=2e-5 if kind == "complex64" else 1e-13)
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_powers_of_complex_zeros(kind: str) -> None:
+    w = np.array([-1, 1j, 1 + 1j, 0, 2 - 1j], kind)
+    with np.errstate(all="ignore"):
+        due = np.zeros(5, kind) ** w
+    for found in results("z[i]**w[i]", z=np.zeros(5, kind), w=w):
+        np.testing.assert_array_equal(found, due)
+
+
+@pytest.mark.parametrize("kind", ["int8", "bool", "uint32", "float16", "float64"])
+def test_gamma_has_poles(kind: str) -> None:
+    x = np.array([0, 1, 3], kind)
+    for found in results("lgamma(x[i])", x=x):
+        np.testing.assert_allclose(
+            found, [np.inf, 0, np.log(x.astype(float)[2] - 1 or 1)], rtol=1e-3
+        )
+    if kind.startswith("float"):
+        x = np.array([-0.0, 0.0, -1.0, -2.0], kind)
+        for found in results("tgamma(x[i])", x=x):
+            np.testing.assert_array_equal(found, [-np.inf, np.inf, np.nan, np.nan])
+        for found in results("lgamma(x[i])", x=x):
+            np.testing.assert_array_equal(found, [np.inf] * 4)
+
+
+def test_functions_of_truth_values() -> None:
+    a, b = np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)
+    for name in ("fmin", "fmax", "minimum", "maximum"):
+        for found in results(f"{name}(a[i], b[i])", a=a, b=b):
+            np.testing.assert_array_equal(found, getattr(np, name)(a, b))
+    for name in ("imag", "real", "abs"):
+        for found in results(f"{name}(a[i])", a=a):
+            np.testing.assert_array_equal(found, getattr(np, name)(a))
+    for symbol in ("<<", ">>"):
+        due = eval(f"a {symbol} b", {"a": a, "b": b})
+        for found in results(f"a[i] {symbol} b[i]", a=a, b=b):
+            np.testing.assert_array_equal(found, due)
+            assert found.dtype == due.dtype
+
+
+@pytest.mark.parametrize("name", ["float", "double", "int", "half", "uint", "complex", "bool_"])
+def test_casts_have_names_of_types(name: str) -> None:
+    with pytest.raises(lk.TypeInferenceError, match="a cast has the name of its type"):
+        made(f"{name}(x[i])", x="float32")
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_functions_of_complex_numbers_compile(kind: str, arch: str) -> None:
+    text = " + ".join(f"{name}(z[i])" for name in sorted(COMPLEX_FUNCTIONS))
+    assert made(f"{text} + z[i]**z[i]", z=kind).cubin(arch)

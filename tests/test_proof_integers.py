@@ -7,10 +7,10 @@ import functools
 import pytest
 
 import loopkit as lk
-from loopkit._promotion import INT16, INT32, INT64, Constant
+from loopkit._promotion import INT16, INT32, INT64
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import prove, prove_source
-from loopkit.codegen.proof.terms import const
+from loopkit.codegen.proof.terms import Term, const
 
 GUARD = "if (32 * i_outer + i_inner < n)"
 READ = "= x[32 * i_outer + i_inner]"
@@ -98,10 +98,12 @@ def test_shifts_by_any_number(dtype: str, count: int) -> None:
 
 
 def test_shifts_of_constants() -> None:
-    x: Constant = 5
     for kind in (INT16, INT32, INT64):
         by = [const(count, INT64) for count in (2**32 + 1, -(2**32) + 1, 8 * kind.itemsize)]
-        terms = [ops.shift("shr", kind, const(x, kind), b) for b in by]
+        for word, x, due in (("shr", 5, 0), ("shr", -5, -1), ("shl", 5, 0)):
+            folded = [ops.shift(word, kind, const(x, kind), b) for b in by]
+            assert all(t.op == "const" and t.data == due for t in folded)
+        terms = [ops.shift("shr", kind, Term("read", kind, (), None), b) for b in by]
         assert all(t.op == "shr" and t.args[1].data == 8 * kind.itemsize for t in terms)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -230,3 +231,55 @@ def test_subscripts_made_of_data_that_lie_in_their_array(index: str, dtype: str)
         dtypes={"t": dtype},
     )
     assert prove(near).ok, f"{near.cuda()}\n{prove(near)}"
+
+
+# {{{ elements that a guard reads
+
+
+def that_reads(text: str, *more: Any, domain: str = "{ [i]: 0 <= i < n }") -> lk.Kernel:
+    arrays = [lk.GlobalArg("keys", "int32", shape=64), *more, ...]
+    types = {"q, y": "int32"}
+    return lk.make_kernel(domain, text, arrays, dtypes=types, assumptions="n >= 1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[i] = 1 {if=keys[q[i]] > 3}",
+        "y[i] = 1 {if=q[i] >= 0 and keys[q[i]] > 3}",
+        "<int32> at = (q[i]*7) % 64\ny[i] = 1 {if=keys[at] > 3}",
+        "y[i] = 1 {if=keys[q[i]] > 3 or keys[q[i] + 1] > 3}",
+        "y[i] = 1 {if=(keys[q[i]] if q[i] > 3 else 2) > 3}",
+        "if keys[q[i]] > 3\n y[i] = 1\nelif keys[q[i] + 1] > 3\n y[i] = 2\nelse\n y[i] = 3\nend",
+    ],
+)
+def test_what_a_guard_reads_is_taken_from_the_text(text: str) -> None:
+    """As it is where a line reads it: data decide, and they do so for the text as well."""
+    for knl in (
+        that_reads(text),
+        that_reads(text).split_iname("i", 4, outer_tag="g.0", inner_tag="l.0"),
+    ):
+        proof = knl.prove()
+        assert proof.ok, proof
+        assert proof.trusted
+        assert not knl.assume_within("q", 0, 60).prove().trusted or "at" in text
+
+
+def test_a_guard_that_reads_more_than_the_text_is_open() -> None:
+    knl = that_reads("y[i] = 1 {if=q[i] >= 0 and keys[q[i]] > 3}")
+    turned = knl.cuda().replace("q[i] >= 0 && keys[q[i]] > 3", "keys[q[i]] > 3 && q[i] >= 0")
+    assert turned != knl.cuda()
+    assert not prove_source(knl, turned).ok
+    inner = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
+    knl = that_reads("y[i] = 1 + j {if=keys[q[i]] > 3}", domain=inner)
+    assert knl.prove().ok
+    earlier = knl.cuda().replace("if (m >= 1)\n", "\n")
+    assert earlier != knl.cuda()
+    lines = earlier.split("\n")
+    at = next(k for k, line in enumerate(lines) if "int j" in line)
+    guard = next(k for k, line in enumerate(lines) if "keys[" in line and "if" in line)
+    lines[at], lines[guard] = lines[guard], lines[at]
+    assert not prove_source(knl, "\n".join(lines)).ok
+
+
+# }}}

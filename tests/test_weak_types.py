@@ -245,7 +245,7 @@ def test_what_inames_are_compared_with_may_be_declared() -> None:
     assert made("float32").sizes == ("n",)
 
 
-@pytest.mark.parametrize("text", ["y[(i + 1) // 0]", "(i + 1) % 0"])
+@pytest.mark.parametrize("text", ["y[(i + 1) // 0]", "(i + 1) % 0", "y[i]*(1 / 0)", "0.5 // 0.0"])
 def test_division_by_a_literal_zero_is_refused_at_once(text: str) -> None:
     with pytest.raises(lk.TypeInferenceError, match="by zero"):
         lk.make_kernel(

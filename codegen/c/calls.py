@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from loopkit import _promotion as dt
-from loopkit._functions import BITS, FUNCTIONS, arity_of
+from loopkit._functions import BITS, COMPLEX_FUNCTIONS, FUNCTIONS, arity_of
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import C_TYPES, PIECES, TYPES, WHOLE, common, converts, in_registers
 
@@ -34,8 +34,7 @@ MATHEMATICAL = (FUNCTIONS - {"abs", "round", "sign", "real", "imag", "conj"} - B
 ON_BITS = frozenset(f"lk_{name}" for name in BITS)
 """Functions of the bits of the integer type that they are made for."""
 ON_COMPLEX = frozenset(
-    f"lk_{n}"
-    for n in ("abs", "conj", "exp", "log", "sqrt", "sin", "cos", "isnan", "isinf", "isfinite")
+    f"lk_{n}" for n in ("abs", "conj", "isnan", "isinf", "isfinite", *COMPLEX_FUNCTIONS)
 )
 
 SHUFFLES = frozenset(("__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"))

@@ -5,8 +5,12 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit import _intervals
+from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._cached import memoised
 from loopkit._expression import accesses, to_text
+from loopkit._promotion import BOOL
+from loopkit.codegen.c.tree import If
+from loopkit.codegen.proof.asked import is_asked_by_text
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import Floor, Form, values_of
@@ -91,9 +95,13 @@ class BoundsCheck(Check):
     def is_kernels_own(self, touch: Touch) -> bool:
         """Whether an access is one of its statement's, and happens for its instances alone.
 
-        Then it leaves its array exactly where the kernel's text does.
+        Then it leaves its array exactly where the kernel's text does. So does a guard that asks
+        what a predicate asks.
         """
         is_argument = touch.array in self.subject.kernel.arg_by_name
+        if isinstance(touch.leaf.node, If):
+            asked = is_argument and touch.origin is not None
+            return asked and is_asked_by_text(self.subject, touch)
         matched = touch.origin is not None and touch.leaf.statement is not None
         return is_argument and matched and id(touch.leaf) not in self.surplus
 
@@ -104,6 +112,7 @@ class BoundsCheck(Check):
         index = self.data.followed(touch.leaf, touch.origin[axis])
         deciding = dict.fromkeys(n for n, _ in accesses(index) if kernel.is_array(n))
         deciding.update(dict.fromkeys(self.data.arrays_around(touch)))
+        deciding = {n: None for n in deciding if not is_truth(kernel.array(n))}
         text = ", ".join(to_text(i) for i in touch.origin)
         what = f"{touch.array}[{text}] lies in '{touch.array}' along axis {axis}"
         self.recorder.trust(what, deciding, touch.leaf)
@@ -128,6 +137,11 @@ class BoundsCheck(Check):
         point = self.point(outside, *self.subject.kernel.all_inames)
         cell = values_of(touch.cell, point)
         self.found("bounds", what, touch.leaf, point, array=touch.array, cell=cell)
+
+
+def is_truth(held: ArrayArg | TemporaryVariable) -> bool:
+    """Whether an array holds truth values, of which nothing can be asserted."""
+    return held.dtype == BOOL
 
 
 def _is_remainder(scope: Scope, index: Form, extent: Form) -> bool:

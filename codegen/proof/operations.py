@@ -235,7 +235,7 @@ def shift(word: str, dtype: dt.DType, a: Term, count: Term) -> Term:
         bits = 8 * dtype.itemsize
         # By as many bits as there are, by more, or by less than none: that is all the same.
         count = const(count.data if 0 <= count.data < bits else bits, dt.INT32)
-        if a.op == "const" and count.data < bits:
+        if a.op == "const":
             return const(a.data << count.data if word == "shl" else a.data >> count.data, dtype)
     if word == "shr":
         kind, (value,) = _exactly(dtype, a)
@@ -247,15 +247,33 @@ def shift(word: str, dtype: dt.DType, a: Term, count: Term) -> Term:
 def bits(word: str, dtype: dt.DType, a: Term, b: Term) -> Term:
     """``a & b``, ``a | b`` or ``a ^ b``."""
     if dtype == dt.BOOL:
-        if word == "xor":
-            return Term("cmp", dt.BOOL, (a, b), "!=")
-        return logic("all" if word == "and" else "any", [a, b])
+        return _truths(word, a, b)
     if a.op == b.op == "const":
         return const(_OF_BITS[word](a.data, b.data), dtype)
+    truths = [_as_truth(value_of(x)) for x in (a, b)]
+    if truths[0] is not None and truths[1] is not None:
+        return cast(dtype, _truths(word, truths[0], truths[1]))
     kind, (left, right) = _exactly(dtype, a, b)
-    if kind == dt.BOOL:
-        return cast(dtype, bits(word, dt.BOOL, left, right))
     return cast(dtype, Term(word, kind, (left, right)))
+
+
+def _as_truth(x: Term) -> Term | None:
+    """A value as the truth value that it is, or as good as; None for others."""
+    if x.op == "const" and x.data in (0, 1):
+        return const(bool(x.data), dt.BOOL)
+    return x if x.dtype == dt.BOOL else None
+
+
+def _truths(word: str, a: Term, b: Term) -> Term:
+    """Bits of two truth values: a constant decides, or leaves the other one."""
+    for one, other in ((a, b), (b, a)):
+        if one.op == "const":
+            if word == "xor":
+                return negation(other) if one.data else other
+            return other if bool(one.data) == (word == "and") else one
+    if word == "xor":
+        return Term("cmp", dt.BOOL, (a, b), "!=")
+    return logic("all" if word == "and" else "any", [a, b])
 
 
 _OF_BITS: dict[str, Callable[[int, int], int]] = {
@@ -370,6 +388,8 @@ def logic(word: str, parts: list[Term], asked: Any = None) -> Term:
 
 def negation(x: Term) -> Term:
     """``not x``."""
+    if x.op == "const":
+        return const(not x.data, dt.BOOL)
     if x.op == "not":
         return x.args[0]
     if x.op == "cmp" and x.data in ("==", "!="):

@@ -63,18 +63,20 @@ class ReachingDefinitions:
     def _is_true_before(self, changed: Touch, write: Touch) -> bool:
         """Whether a condition of a write held at it if it holds behind a line that changes it.
 
-        That is so for a variable of the thread's own that the line clears, if nothing but its
-        being set is asked.
+        That is so for a variable of the thread's own that the line clears, or an element, if
+        nothing but its being set is asked.
         """
         name, node = changed.array, changed.leaf.node
         if self.subject.place_of(name) != "private" or not isinstance(node, Assign):
             return False
         is_set = conditions.comparison("!=", variable(name), ZERO, is_integer=True)
         asked = [c for c in write.scope.all_conditions if name in conditions.names_in(c)]
+        elements = [c for c in write.scope.unknown if name in words_in(c)]
         return (
             node.operator == "="
             and node.value == Number(0, "bool")
             and all(c == is_set for c in asked)
+            and all(_flag(c) == name for c in elements)
         )
 
     def memory(self, cell: Cell | None) -> frozenset[str]:
@@ -145,6 +147,7 @@ class ReachingDefinitions:
         None if the read does not ask for the same, or what lies in memory may have changed.
         """
         same = Matching()
+        flags: set[str] = set()
         asked = dict.fromkeys(read.scope.unknown)
         for condition in write.scope.unknown:
             several = [condition] if condition in asked else asked
@@ -152,6 +155,9 @@ class ReachingDefinitions:
             match = next((m for m in found if m is not None), None)
             if match is None:
                 return None
+            if (flag := _flag(condition)) is not None:
+                flags.add(flag)
+                match = Matching(match.words - {flag}, match.pairs)
             same = same.joined(match)
         for own, due in zip(write.cell or (), read.cell or (), strict=True):
             if not own.is_affine:
@@ -168,6 +174,7 @@ class ReachingDefinitions:
             used = (*(write.cell or ()), *(form for pair in same.pairs for form in pair))
             for form in used:
                 words |= form.names & data
+        tested |= flags
         alone, words = tested - words, words | tested
         if not words:
             return same
@@ -254,6 +261,17 @@ def _common(one: Scope, two: Scope, carried: For | None) -> Scope:
         if (scope.node is carried) if carried is not None else (id(scope) in around):
             return scope
     raise AssertionError("all scopes lie in that of the function")
+
+
+def _flag(condition: conditions.Condition) -> str | None:
+    """The array of which a condition asks whether one element is set, and nothing else."""
+    if not isinstance(condition, conditions.Unknown) or condition.operator != "!=":
+        return None
+    monomials = [*condition.right.minus(condition.left).terms]
+    if len(monomials) != 1 or len(monomials[0]) != 1:
+        return None
+    [atom] = monomials[0]
+    return atom.array if isinstance(atom, Loaded) else None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _folding
 from loopkit import _promotion as dt
 from loopkit._device_functions import OwnFunction
 from loopkit._expression import index_tuple, parts_of
@@ -191,7 +192,7 @@ class KernelValues:
             wide = dt.natural(value.kind)
             return Late(ops.neg(wide, vf.typed(wide, value)), value.kind)
         if not isinstance(value, Term):
-            return dt.fold(lambda x: -1 * x, value, asked=vf.asked)  # type: ignore[no-any-return]
+            return dt.fold(_folding.negated, value, asked=vf.asked)  # type: ignore[no-any-return]
         if value.dtype == dt.BOOL:
             value = ops.cast(dt.INT64, value)
         return ops.neg(value.dtype, value)
@@ -205,7 +206,7 @@ class KernelValues:
         if isinstance(value, Late):
             return Late(ops.invert(dt.INT64, vf.typed(dt.INT64, value)), value.kind)
         if not isinstance(value, Term):
-            return dt.fold(lambda x: ~x, value, asked=vf.asked)  # type: ignore[no-any-return]
+            return dt.fold(_folding.invert, value, asked=vf.asked)  # type: ignore[no-any-return]
         if value.dtype == dt.BOOL:
             return ops.negation(value)
         return ops.invert(value.dtype, value)
@@ -240,12 +241,12 @@ class KernelValues:
             return ops.compare(operator, vf.typed(wide, a), vf.typed(wide, b))
         a, b = _beside_integer(a, b), _beside_integer(b, a)
         if not isinstance(a, Term) and not isinstance(b, Term):
-            return dt.fold(dt.COMPARE[operator], a, b, asked=vf.asked)  # type: ignore[no-any-return]
+            return vf.typed(dt.BOOL, dt.fold(dt.COMPARE[operator], a, b, asked=vf.asked))
         for one, two, order in ((a, b, (0, 1)), (b, a, (1, 0))):
             if isinstance(one, Term) and one.dtype in dt.INTEGERS and type(two) is int:
                 if not dt.fits(two, one.dtype):  # known, whatever the other is
                     low, high = order if two > 0 else order[::-1]
-                    return dt.COMPARE[operator](low, high)
+                    return terms.const(dt.COMPARE[operator](low, high), dt.BOOL)
                 return ops.compare(
                     operator,
                     *(x if isinstance(x, Term) else terms.const(x, dt.INT64) for x in (a, b)),

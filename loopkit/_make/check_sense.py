@@ -39,6 +39,14 @@ def _check_sides(expr: prim.Comparison) -> None:
         )
 
 
+def _check_divisor(expr: prim.Quotient | prim.FloorDiv | prim.Remainder) -> None:
+    """Raise if a number is divided by a zero that is written there; data may be."""
+    is_zero = _expression.is_constant(expr.denominator) and expr.denominator == 0
+    nodes = _expression.nodes_of(expr.numerator) if is_zero else ()
+    if is_zero and not any(isinstance(n, prim.Subscript) for n in nodes):
+        raise TypeInferenceError("this is a division by zero", asked=asked_of(expr)())
+
+
 def _largest(expr: Expression) -> int:
     """The largest of the integers in an expression."""
     return max(
@@ -58,6 +66,8 @@ def _check(expr: Expression) -> None:
             case prim.Power() | prim.LeftShift():
                 with suppress(KeyError):  # a name stands in it
                     dtype_of(node, _NO_TYPES.__getitem__)
+            case prim.Quotient() | prim.FloorDiv() | prim.Remainder():
+                _check_divisor(node)
             case prim.Comparison() if _largest(node) > _LARGE:
                 _check_sides(node)
             case prim.Subscript() if _largest(node.index) > LARGEST:

@@ -6,6 +6,7 @@ reduction or a function of the user's own that has such a name is what the name 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
@@ -36,6 +37,17 @@ def _compare(operator: str) -> Callable[..., Expression]:
 
 def _differ(a: Expression, b: Expression) -> Expression:
     return prim.Comparison(prim.LogicalNot(a), "!=", prim.LogicalNot(b))
+
+
+def _multiplied_by(above: float, below: float) -> Callable[..., Expression]:
+    return lambda x: prim.Product((x, prim.Quotient(above, below)))
+
+
+def _logaddexp(a: Expression, b: Expression) -> Expression:
+    apart = _call("abs")(prim.Sum((a, _negated(b))))
+    rest = _call("log1p")(_call("exp")(_negated(apart)))
+    both = prim.Sum((prim.Max((a, b)), rest))
+    return prim.If(prim.Comparison(a, "==", b), prim.Sum((a, _call("log")(2))), both)
 
 
 def _negated(x: Expression) -> Expression:
@@ -80,6 +92,13 @@ MEANINGS: dict[str, tuple[int, Callable[..., Expression]]] = {
     "arctan2": (2, _call("atan2")),
     "absolute": (1, _call("abs")),
     "conjugate": (1, _call("conj")),
+    "angle": (1, lambda z: _call("atan2")(_call("imag")(z), _call("real")(z))),
+    "signbit": (1, lambda x: prim.Comparison(_call("copysign")(1, x), "<", 0)),
+    "isposinf": (1, lambda x: prim.Comparison(x, "==", math.inf)),
+    "isneginf": (1, lambda x: prim.Comparison(x, "==", -math.inf)),
+    **dict.fromkeys(("degrees", "rad2deg"), (1, _multiplied_by(180, math.pi))),
+    **dict.fromkeys(("radians", "deg2rad"), (1, _multiplied_by(math.pi, 180))),
+    "logaddexp": (2, _logaddexp),
     "rint": (1, _call("round")),
     "fix": (1, _call("trunc")),
     "popc": (1, _call("popcount")),

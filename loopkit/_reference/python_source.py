@@ -23,6 +23,7 @@ from loopkit._types import asked_of
 
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
 _IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"} | BITS
+_THEMSELVES = frozenset(("abs", "real", "conj"))
 _PREDICATES = frozenset(("isnan", "isinf", "isfinite"))
 
 
@@ -250,6 +251,7 @@ class Translator:
             kind = dt.fold(_UNARY[symbol], kind, asked=asked)
             if not isinstance(kind, (Choice, RunTime)):
                 return self.constant(kind)
+            return Value(self.apply(_UNARY[symbol], value.source), kind)
         return Value(f"({symbol}{value.source})", kind)
 
     def pair(self, expr: Any) -> Value:
@@ -325,7 +327,7 @@ class Translator:
             common = dt.promote(common, argument.kind)
         assert isinstance(common, np.dtype)
         if common in dt.INTEGERS or common == dt.BOOL:
-            if name in _ROUNDING or (name in _IN_COMMON_TYPE and common == dt.BOOL):
+            if name in _ROUNDING or (name in _THEMSELVES and common == dt.BOOL):
                 return Value(self.converted(arguments[0], common), common)
             compute = common if name in _IN_COMMON_TYPE | _PREDICATES else result
         else:
@@ -361,7 +363,7 @@ def _flat(before: Value, now: Value) -> Value:
     return Value(f"{inner[:-1]}{now.source[1 + len(inner) :]}", now.kind)
 
 
-_UNARY: dict[str, Callable[[Any], Any]] = {"-": lambda x: -1 * x, "~": operator.invert}
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "~": functions.inverted}
 _SYMBOLS: dict[type, str] = {
     prim.Sum: "+",
     dt.Subtraction: "-",

@@ -103,16 +103,29 @@ def _fma(x: Any, y: Any, z: Any) -> Any:
         return math.inf if exact > 0 else -math.inf
 
 
-def _guarded(function: Callable[..., float]) -> Callable[..., float]:
+def inverted(x: Any) -> Any:
+    """``~x``, which is ``not x`` of a truth value."""
+    return not x if isinstance(x, bool) else ~x
+
+
+def _of_pole(x: float) -> float:
+    """What the gamma function gives where it has no value: at zero the sign says which infinity."""
+    return math.copysign(math.inf, x) if x == 0 else math.nan
+
+
+def _guarded(
+    function: Callable[[float], float], at_pole: Callable[[float], float]
+) -> Callable[[Any], float]:
     """A function of :mod:`math` that gives what C gives where Python raises."""
 
-    def call(*arguments: Any) -> float:
+    def call(argument: Any) -> float:
+        x = float(argument)
         try:
-            return function(*(float(a) for a in arguments))
+            return function(x)
         except OverflowError:
-            return math.inf
+            return math.copysign(math.inf, x) if function is math.gamma else math.inf
         except ValueError:
-            return math.nan
+            return at_pole(x)
 
     return call
 
@@ -152,8 +165,10 @@ _OF_ONE_NAME = (
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in _OF_ONE_NAME},
     **{f"a{n}": getattr(np, f"arc{n}") for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{name: _guarded(getattr(math, name)) for name in ("erf", "erfc", "lgamma")},
-    "tgamma": _guarded(math.gamma),
+    "erf": lambda x: math.erf(float(x)),
+    "erfc": lambda x: math.erfc(float(x)),
+    "lgamma": _guarded(math.lgamma, lambda x: math.inf),
+    "tgamma": _guarded(math.gamma, _of_pole),
     "atan2": np.arctan2,
     "rsqrt": _rsqrt,
     "fma": _fma,

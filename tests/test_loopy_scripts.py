@@ -363,3 +363,38 @@ def test_targets_and_options() -> None:
     assert unit(options=lp.Options(fast_math=True)).kernel.options.fast_math
     assert lp.kernel.LoopKernel is lp.LoopKernel and lp.NumpyType(np.int32) == np.int32
     assert lp.kernel.instruction.Assignment is lp.Assignment
+
+
+def test_names_are_imported_from_where_loopy_has_them() -> None:
+    for module, names in {
+        "transform.data": "add_prefetch reduction_arg_to_subst_rule rename_argument",
+        "transform.iname": "split_iname tag_inames affine_map_inames",
+        "transform.save": "save_and_reload_temporaries",
+        "transform.fusion": "fuse_kernels",
+        "transform.padding": "split_array_dim find_padding_multiple",
+        "statistics": "get_op_map CountGranularity MemAccess",
+        "schedule": "linearize",
+        "kernel.array": "ArrayArg",
+        "kernel.creation": "make_kernel",
+        "auto_test": "auto_test_vs_ref",
+        "preprocess": "preprocess_kernel",
+        "type_inference": "infer_unknown_types",
+    }.items():
+        found = import_module(f"loopkit.loopy.{module}")
+        for name in names.split():
+            assert getattr(found, name) is getattr(lp, name)
+        with pytest.raises(AttributeError, match=f"'loopkit.loopy.{module}' has no .* 'nothing'"):
+            found.nothing  # noqa: B018
+    assert lp.transform.data.add_prefetch is lp.add_prefetch
+    with pytest.raises(AttributeError, match=r"instead: knl\.kernel\.costs"):
+        lp.statistics.gather_access_footprints  # noqa: B018
+
+
+def test_loopys_errors_are_loopkits() -> None:
+    for name in lp.diagnostic.__all__:
+        base = Warning if "Warning" in name or "Advisory" in name else lk.LoopkitError
+        assert issubclass(getattr(lp.diagnostic, name), base)
+    with pytest.raises(lp.diagnostic.LoopyIndexError):
+        lk.make_kernel("{ [i]: 0 <= i < 9 }", "y[i] = x[i + 1]", [lp.GlobalArg("x", shape=9), ...])
+    with pytest.raises(lp.diagnostic.MissingDefinitionError):
+        lp.make_kernel("{ [i]: 0 <= i < 9 }", "<> t[i] = 2\ny[i] = t[i + 1]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -398,3 +399,16 @@ def test_loopys_errors_are_loopkits() -> None:
         lk.make_kernel("{ [i]: 0 <= i < 9 }", "y[i] = x[i + 1]", [lp.GlobalArg("x", shape=9), ...])
     with pytest.raises(lp.diagnostic.MissingDefinitionError):
         lp.make_kernel("{ [i]: 0 <= i < 9 }", "<> t[i] = 2\ny[i] = t[i + 1]")
+
+
+@pytest.mark.host
+def test_large_references_run_as_code() -> None:
+    """And parameters that were fixed, or that no kernel has, are left out."""
+    text = "y[i] = sum(j, a[i, j]*x[j]) + 2.5f"
+    knl = lp.make_kernel("{ [i, j]: 0 <= i < n and 0 <= j < m }", text)
+    knl = lp.fix_parameters(lp.add_dtypes(knl, {"a, x": np.float32}), m=2000)
+    split = lp.split_iname(knl, "i", 64, outer_tag="g.0", inner_tag="l.0")
+    sizes = {"n": 2500, "m": 2000, "nothing": 3}
+    start = time.perf_counter()
+    assert lp.auto_test_vs_ref(knl, None, split, parameters=sizes).executor
+    assert time.perf_counter() - start < 30

@@ -409,7 +409,7 @@ def test_numbers_say_what_scalars_of_no_type_are(array: str, value: Any, result:
 def test_what_is_no_number_says_no_type() -> None:
     knl = lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = a*x[i]")
     x = np.ones(3, np.float32)
-    with pytest.raises(lk.InvalidArgumentError, match="a: a number is needed, but .* str came"):
+    with pytest.raises(lk.InvalidArgumentError, match="a: a number is needed, but"):
         knl(a="2", x=x)
     with pytest.raises(lk.InvalidArgumentError, match="fits no type of integers"):
         knl(a=2**70, x=x)

@@ -17,7 +17,7 @@ from loopkit._execute import best_executor, executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._random_data import generator, random_arrays
-from loopkit._run.scalars import check_scalar
+from loopkit._run.scalars import check_scalar, dtype_of_scalar, dtype_of_weak
 from loopkit._spelling import shown
 
 
@@ -104,7 +104,8 @@ def _checked_parameters(
     for name, value in (parameters or {}).items():
         if not isinstance(name, str) or name not in values:
             raise UnknownNameError("size or scalar argument", str(name), values)
-        checked[name] = check_scalar(name, value, values[name].dtype or np.dtype(np.int64))
+        own = values[name].dtype or dtype_of_scalar(value) or dtype_of_weak(name, value, ())
+        checked[name] = check_scalar(name, value, own)
     return checked
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._arrays import ArrayArg
+from loopkit._arrays import ValueArg
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
@@ -16,6 +16,7 @@ from loopkit._program import Program
 from loopkit._run.host import CpuExecutor, HostExecutor
 from loopkit._run.kinds import info_of
 from loopkit._run.plan import ArgumentPlan, Resolved
+from loopkit._run.scalars import dtype_of_scalar, dtype_of_weak
 from loopkit.codegen.functions import parameters
 from loopkit.codegen.lower import checks, computed_checks, program_of
 from loopkit.transforms import add_dtypes
@@ -23,7 +24,7 @@ from loopkit.transforms import add_dtypes
 
 def make_executor(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
     """The executor called ``name``, its options being checked: see `loopkit._execute.executor`."""
-    if any(isinstance(a, ArrayArg) and a.dtype is None for a in kernel.args):
+    if any(a.dtype is None for a in kernel.args):
         return TypedOnCall(kernel, name, options)
     return _make(kernel, name, options)
 
@@ -47,7 +48,7 @@ def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
 
 
 class TypedOnCall:
-    """A kernel some of whose arrays have no type yet: each call's arrays say it."""
+    """A kernel some of whose arguments have no type yet: what each call passes says it."""
 
     def __init__(self, kernel: Kernel, name: str, options: dict[str, Any]) -> None:
         self.kernel = kernel
@@ -58,7 +59,7 @@ class TypedOnCall:
     def _executor(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if args:
             raise InvalidArgumentError(
-                f"{self.kernel.name}: pass arguments by name while some arrays have no type",
+                f"{self.kernel.name}: pass arguments by name while some have no type",
                 instead="give types with make_kernel(..., dtypes={...})",
             )
         dtypes = types_of(self.kernel, kwargs)
@@ -80,11 +81,22 @@ class TypedOnCall:
 
 
 def types_of(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, np.dtype[Any]]:
-    """The types that a call's arguments give to those which the kernel left open."""
+    """The types that a call's arguments give to those which the kernel left open.
+
+    Numbers of Python's are weak: they take the type that all arrays together would give them.
+    """
+    given = {a.name: arguments[a.name] for a in kernel.args if arguments.get(a.name) is not None}
+    known = {a.name: a.dtype for a in kernel.args if a.dtype is not None}
+    values = {a.name for a in kernel.args if isinstance(a, ValueArg)}
+    found = {
+        name: dtype_of_scalar(value) if name in values else info_of(name, value).dtype
+        for name, value in given.items()
+        if name not in known
+    }
+    strong = [t for name, t in (known | found).items() if t is not None and name not in values]
     return {
-        argument.name: info_of(argument.name, arguments[argument.name]).dtype
-        for argument in kernel.args
-        if argument.dtype is None and arguments.get(argument.name) is not None
+        name: dtype_of_weak(name, given[name], strong) if dtype is None else dtype
+        for name, dtype in found.items()
     }
 
 

@@ -207,6 +207,16 @@ def test_arrays_without_a_shape_are_as_long_as_the_call_says(golden: Golden) -> 
             run(x=x[:3], table=x, place=place)
 
 
+def test_axes_without_an_extent_are_those_of_the_call() -> None:
+    def of(shape: Any) -> lk.Kernel:
+        data = [lk.GlobalArg("x", "float32", shape=shape), ...]
+        return lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = x[i + 1]", data)
+
+    assert of((None,)) == of(None) == of([None])
+    with pytest.raises(lk.InvalidArgumentError, match="an extent is an integer expression"):
+        of((None, 4))
+
+
 def test_arrays_without_a_shape_that_begin_too_late_are_refused() -> None:
     with pytest.raises(lk.OutOfBoundsError, match="negative"):
         lk.make_kernel(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -363,3 +364,51 @@ def test_targets_and_options() -> None:
     assert unit(options=lp.Options(fast_math=True)).kernel.options.fast_math
     assert lp.kernel.LoopKernel is lp.LoopKernel and lp.NumpyType(np.int32) == np.int32
     assert lp.kernel.instruction.Assignment is lp.Assignment
+
+
+def test_names_are_imported_from_where_loopy_has_them() -> None:
+    for module, names in {
+        "transform.data": "add_prefetch reduction_arg_to_subst_rule rename_argument",
+        "transform.iname": "split_iname tag_inames affine_map_inames",
+        "transform.save": "save_and_reload_temporaries",
+        "transform.fusion": "fuse_kernels",
+        "transform.padding": "split_array_dim find_padding_multiple",
+        "statistics": "get_op_map CountGranularity MemAccess",
+        "schedule": "linearize",
+        "kernel.array": "ArrayArg",
+        "kernel.creation": "make_kernel",
+        "auto_test": "auto_test_vs_ref",
+        "preprocess": "preprocess_kernel",
+        "type_inference": "infer_unknown_types",
+    }.items():
+        found = import_module(f"loopkit.loopy.{module}")
+        for name in names.split():
+            assert getattr(found, name) is getattr(lp, name)
+        with pytest.raises(AttributeError, match=f"'loopkit.loopy.{module}' has no .* 'nothing'"):
+            found.nothing  # noqa: B018
+    assert lp.transform.data.add_prefetch is lp.add_prefetch
+    with pytest.raises(AttributeError, match=r"instead: knl\.kernel\.costs"):
+        lp.statistics.gather_access_footprints  # noqa: B018
+
+
+def test_loopys_errors_are_loopkits() -> None:
+    for name in lp.diagnostic.__all__:
+        base = Warning if "Warning" in name or "Advisory" in name else lk.LoopkitError
+        assert issubclass(getattr(lp.diagnostic, name), base)
+    with pytest.raises(lp.diagnostic.LoopyIndexError):
+        lk.make_kernel("{ [i]: 0 <= i < 9 }", "y[i] = x[i + 1]", [lp.GlobalArg("x", shape=9), ...])
+    with pytest.raises(lp.diagnostic.MissingDefinitionError):
+        lp.make_kernel("{ [i]: 0 <= i < 9 }", "<> t[i] = 2\ny[i] = t[i + 1]")
+
+
+@pytest.mark.host
+def test_large_references_run_as_code() -> None:
+    """And parameters that were fixed, or that no kernel has, are left out."""
+    text = "y[i] = sum(j, a[i, j]*x[j]) + 2.5f"
+    knl = lp.make_kernel("{ [i, j]: 0 <= i < n and 0 <= j < m }", text)
+    knl = lp.fix_parameters(lp.add_dtypes(knl, {"a, x": np.float32}), m=2000)
+    split = lp.split_iname(knl, "i", 64, outer_tag="g.0", inner_tag="l.0")
+    sizes = {"n": 2500, "m": 2000, "nothing": 3}
+    start = time.perf_counter()
+    assert lp.auto_test_vs_ref(knl, None, split, parameters=sizes).executor
+    assert time.perf_counter() - start < 30

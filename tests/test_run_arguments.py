@@ -12,6 +12,7 @@ import pytest
 
 import loopkit as lk
 from loopkit._errors import InvalidArgumentError, LaunchError, LoopkitError, UnknownNameError
+from loopkit._promotion import as_dtype
 from loopkit._run import scalars
 from loopkit._run.arrays import Layout, numpy_empty
 from loopkit._run.kinds import CudaArrayInterfaceKind
@@ -378,3 +379,41 @@ def test_a_text_is_no_complex_number() -> None:
     assert scalars.check_scalar("z", 1 + 2j, np.dtype("complex64")) == 1 + 2j
     with pytest.raises(InvalidArgumentError, match="an object of type str came"):
         scalars.check_scalar("z", "1+2j", np.dtype("complex64"))
+
+
+@pytest.mark.parametrize(
+    ("array", "value", "result"),
+    [
+        ("float32", 2.5, "float32"),
+        ("float32", 2, "float32"),
+        ("float32", np.float64(2.5), "float64"),
+        ("float16", 2.5, "float16"),
+        ("bfloat16", 2.5, "bfloat16"),
+        ("float32", 1j, "complex64"),
+        ("int32", 3, "int32"),
+        ("int32", 2.5, "float64"),
+    ],
+)
+def test_numbers_say_what_scalars_of_no_type_are(array: str, value: Any, result: str) -> None:
+    """Python's are weak among the arrays of a call, as in NumPy 2; others have their own type."""
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = a*x[i]")
+    x = np.arange(4).astype(as_dtype(array))
+    for name in ("reference", "host"):
+        y = knl.executor(name)(a=value, x=x)
+        assert y.dtype == as_dtype(result)
+        assert np.array_equal(y, (x.astype(y.dtype) * value).astype(y.dtype))
+    typed = lk.add_dtypes(knl, {"x": array})
+    assert typed.executor("host")(a=value, x=x).dtype == as_dtype(result)
+
+
+def test_what_is_no_number_says_no_type() -> None:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = a*x[i]")
+    x = np.ones(3, np.float32)
+    with pytest.raises(lk.InvalidArgumentError, match="a: a number is needed, but"):
+        knl(a="2", x=x)
+    with pytest.raises(lk.InvalidArgumentError, match="fits no type of integers"):
+        knl(a=2**70, x=x)
+    with pytest.raises(lk.InvalidArgumentError, match="by name while some have no type"):
+        knl(2.0, 3, x)
+    typed = lk.add_dtypes(knl, {"x, y": np.float32})
+    lk.auto_test_vs_ref(typed, typed.split_iname("i", 4), parameters={"n": 9, "a": 2.5})

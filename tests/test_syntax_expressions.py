@@ -225,8 +225,23 @@ def test_bfloat16_is_a_type() -> None:
     assert parse_expression("bfloat16(x)").dtype == np.dtype(ml_dtypes.bfloat16)
 
 
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [
+        ("2.0f", "float32(2.0)"),
+        (".5f", "float32(0.5)"),
+        ("x - 1e-3f*y", "x - float32(0.001)*y"),
+        ("2.0d", "float64(2.0)"),
+        ("-5jf", "-complex64(5j)"),
+        ("2.5jd", "complex128(2.5j)"),
+    ],
+)
+def test_numbers_may_say_their_type(text: str, long: str) -> None:
+    assert parse_expression(text) == parse_expression(long)
+
+
 ERRORS = {
-    "suffix": "a + 1.0f",
+    "suffix": "a + 1f",
     "letters": "2x + 1",
     "hexadecimal_dot": "0x1.8",
     "hexadecimal_digits": "x + 0x1.00000000000001p0",

@@ -393,3 +393,14 @@ def test_elements_that_stand_there_twice_are_a_race() -> None:
     assert {witness.source.inames["j"], witness.sink.inames["j"]} == {5, 7}
     assert "assume_injective" not in str(refused.value)
     assert knl.tag_inames("i: g.0").prove().ok
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("space", [lk.AddressSpace.PRIVATE, lk.AddressSpace.GLOBAL, "private"])
+def test_a_table_may_be_said_to_be_each_threads(space: Any) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 3 }",
+        "y[i] = 2*c[i]",
+        [table("c", [1.5, 2.5, 3.5], address_space=space), ...],
+    )
+    assert np.array_equal(knl.split_iname("i", 3, inner_tag="l.0")(), [3.0, 5.0, 7.0])

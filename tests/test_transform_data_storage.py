@@ -165,6 +165,17 @@ def test_axis_refusals():
         arrays().tag_array_axes("a", "M1,N0")
     with pytest.raises(UnknownNameError, match="no array 'aa'"):
         arrays().tag_array_axes("aa", "c")
+    for tag in ("vec", "sep"):
+        with pytest.raises(InvalidArgumentError, match=f"there are no '{tag}' axes"):
+            arrays().tag_array_axes("a", f"N0,{tag}")
+    with pytest.raises(InvalidArgumentError, match="'c' is said of all axes, or of none"):
+        arrays().tag_array_axes("a", "c,N0")
+
+
+def test_orders_may_be_said_of_each_axis():
+    for word in "cf":
+        once = arrays().tag_array_axes("a", word).arg_by_name["a"]
+        assert arrays().tag_array_axes("a", f"{word},{word}").arg_by_name["a"] == once
 
 
 # }}}

@@ -164,6 +164,9 @@ def _parse_dim_tags(
         given = [tags[a:b] for a, b in split_outside_brackets(tags, 0, len(tags), ",")]
     else:
         given = list(tags)
+    words = {str(tag).strip().lower() for tag in given}
+    if rank == len(given) > 1 and words in ({"c"}, {"f"}):
+        return None if words == {"c"} else by_c[::-1]
     if len(given) != rank:
         raise InvalidArgumentError(
             f"dim_tags has {counted(len(given), 'tag')}, but '{name}' has "
@@ -195,7 +198,19 @@ def _parse_dim_tag(tag: str | DimTag) -> DimTag:
         if isinstance(stride, int) and stride < 0:
             raise InvalidArgumentError(f"a stride of {stride} elements is negative")
         return Strided(stride)
+    if text in _NOT_HERE:
+        raise InvalidArgumentError(f"there are no '{text}' axes", instead=_NOT_HERE[text])
+    if text.lower() in ("c", "f"):
+        raise InvalidArgumentError(f"'{text}' is said of all axes, or of none")
     raise UnknownNameError("array axis tag", text, ["N0", "N1", "stride:17", "c", "f"])
+
+
+_NOT_HERE = {
+    "vec": "elements are scalars: where the axis is the last in memory, 'N0', and its loop is "
+    "unrolled, the compiler makes wide accesses",
+    "sep": "an array is one argument: where the axis is the first in memory, its parts lie apart",
+}
+"""Tags of Loopy's, each with what to do instead."""
 
 
 @transform

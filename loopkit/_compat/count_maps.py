@@ -247,17 +247,21 @@ class ToCountMap(Mapping[Any, Any]):
     def __str__(self) -> str:
         return "\n".join(f"{key}: {value}" for key, value in self.items())
 
-    def filter_by(self, **kwargs: Iterable[Any]) -> ToCountMap:
-        """The counts of keys whose fields have one of the values given for them, in a list each."""
+    def filter_by(self, **kwargs: str | Iterable[Any]) -> ToCountMap:
+        """The counts of keys whose fields have one of the values given for them, in a list each.
+
+        One text alone is the list of it.
+        """
         self._check_fields(kwargs)
         wanted = {name: self._values(name, given) for name, given in kwargs.items()}
         return self.filter_by_func(lambda key: all(getattr(key, n) in v for n, v in wanted.items()))
 
-    def _values(self, name: str, given: Iterable[Any]) -> frozenset[Any]:
+    def _values(self, name: str, given: str | Iterable[Any]) -> frozenset[Any]:
         """Values of a field, as keys hold them."""
         kind = next(map(type, self), None)
+        given = [given] if isinstance(given, str) else given
         try:
-            if not isinstance(given, (str, Mapping)):
+            if not isinstance(given, Mapping):
                 return (
                     frozenset()
                     if kind is None

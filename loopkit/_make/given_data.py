@@ -44,8 +44,9 @@ def GlobalArg(
     :arg name: what the text calls it; ``"a, b"`` declares several that are alike.
     :arg dtype: what NumPy takes for a type; left out, it is inferred.
     :arg shape: an expression over sizes per axis, as in ``"n, m + 2"``, or ``"auto"`` (also: left
-        out) to infer it from the accesses. With None, each axis is as long as that of the array
-        that a call passes: extents are sizes of their own, which the accesses bound from below.
+        out) to infer it from the accesses. With None, or one for each axis, each is as long as
+        that of the array that a call passes: extents are sizes of their own, which the accesses
+        bound from below.
     :arg order: ``"C"``, the last axis fastest, or ``"F"``, the first.
     :arg strides: in elements, an expression per axis; ``"auto"`` for one, or for all, is what the
         array of a call has, passed as an argument more.
@@ -57,6 +58,8 @@ def GlobalArg(
     :raises InvalidArgumentError: for what is none of that.
     """
     name = check_declared(name, "the name of an array")
+    if isinstance(shape, (tuple, list)) and shape and all(extent is None for extent in shape):
+        shape = None
     extents = as_shape(shape)
     tags = _dim_tags(name, extents, order, strides, dim_tags)
     return _arrays.ArrayArg(
@@ -309,6 +312,7 @@ def table_of(given: _arrays.TemporaryVariable) -> _arrays.ConstantTable:
     if as_address_space(given.address_space) not in (
         _arrays.AddressSpace.AUTO,
         _arrays.AddressSpace.GLOBAL,
+        _arrays.AddressSpace.PRIVATE,  # constants are the same for each thread
     ):
         raise InvalidArgumentError(
             f"'{name}' is a table of constants, which lies in global memory",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from loopkit._errors import InvalidArgumentError
-from loopkit._promotion import dtype_name
+from loopkit._promotion import dtype_name, promote
 
 
 def shown(number: Any) -> str:
@@ -23,6 +25,28 @@ def shown(number: Any) -> str:
 def is_integer(dtype: np.dtype[Any]) -> bool:
     """Whether values of ``dtype`` are integers; booleans are not."""
     return dtype.kind in "iu"
+
+
+def dtype_of_scalar(value: Any) -> np.dtype[Any] | None:
+    """The type of a scalar that has one of its own: numbers of Python's have none."""
+    found = getattr(value, "dtype", None)
+    return found if isinstance(found, np.dtype) else None
+
+
+def dtype_of_weak(name: str, value: Any, others: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
+    """The type of a number of Python's beside arrays of types ``others``: it is weak.
+
+    One that is no integer has the precision of the arrays of such numbers, if there are any.
+    """
+    if type(value) not in (bool, int, float, complex):
+        raise _not_a(name, "a number", value)
+    alike = [t for t in others if t.kind not in "biu"]
+    if isinstance(value, int) or not alike:
+        own = np.asarray(value).dtype
+        if own.kind == "O":
+            raise InvalidArgumentError(f"{name} = {shown(value)} fits no type of integers")
+        return own
+    return promote(reduce(promote, alike), value)
 
 
 def check_scalar(name: str, value: Any, dtype: np.dtype[Any], origin: str = "") -> Any:

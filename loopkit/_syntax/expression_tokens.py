@@ -7,6 +7,7 @@ import re
 from typing import Any, NoReturn
 
 from loopkit._expression import INSTEAD, TOO_DEEP
+from loopkit._nodes import TypeCast
 from loopkit._promotion import DTYPES, LARGEST_BITS, DType, like_types
 from loopkit._syntax.tokens import CLOSING, END, OPENING, Words
 
@@ -33,6 +34,13 @@ FOREIGN = {
     "lambda": "there are no functions as values; a substitution rule is written f(x) := ...",
 }
 
+_SUFFIXES = {
+    ("f", float): "float32",
+    ("d", float): "float64",
+    ("f", complex): "complex64",
+    ("d", complex): "complex128",
+}
+"""The types of numbers that say theirs, as Loopy's do: ``2.0f``, ``1e-3d``, ``5jf``."""
 _LONGEST_NUMBER = 1000
 """How many characters a number may have; no value of any type needs more."""
 
@@ -50,6 +58,10 @@ class ExpressionWords(Words):
         if word[0] == "0" and word.isdigit() and word.strip("0"):
             instead = f"write {word.lstrip('0')}"
             self.fail(at, f"'{word}' is no number: a 0 stands in front", instead=instead)
+        if word[-1] in "fd" and not word.startswith(("0x", "0X")):
+            value = _read_number(word[:-1]) if len(word) <= _LONGEST_NUMBER else None
+            if type(value) in (float, complex) and abs(value) != math.inf:
+                return TypeCast(DTYPES[_SUFFIXES[word[-1], type(value)]], value)
         value = _read_number(word) if len(word) <= _LONGEST_NUMBER else math.inf
         if value is None:
             self.fail_at_number(at, word)

@@ -10,7 +10,13 @@ from types import TracebackType
 from typing import Any
 
 import loopkit
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, TypeInferenceError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    LoopkitError,
+    TypeInferenceError,
+)
+from loopkit._execute import best_executor
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.unlinked import Unlinked
 from loopkit._match import Match, matching
@@ -155,8 +161,10 @@ def generate_code(kernel: TranslationUnit, device: Any = None) -> tuple[str, Non
 def auto_test_vs_ref(ref_knl: TranslationUnit, *args: Any, **kwargs: Any) -> Any:
     """Run two kernels on the same random data, and compare: ``(ref_knl, ctx, test_knl, ...)``.
 
-    A context, counts and labels of operations, and what to print, are left out; ``parameters``
-    and loopkit's own arguments count.  See :func:`loopkit.auto_test_vs_ref`.
+    A context, counts and labels of operations, what to print, and parameters that neither kernel
+    has, are left out; ``parameters`` and loopkit's own arguments count.  Where the reference would
+    have more to interpret than a user would wait for, its generated code runs in its place.
+    See :func:`loopkit.auto_test_vs_ref`.
     """
     units = [a for a in args if isinstance(a, (TranslationUnit, Kernel))]
     test = kwargs.pop("test_knl", units[0] if units else None)
@@ -165,8 +173,27 @@ def auto_test_vs_ref(ref_knl: TranslationUnit, *args: Any, **kwargs: Any) -> Any
     positional = [a for a in args if isinstance(a, Mapping)]
     if positional:
         named.setdefault("parameters", positional[0])
-    tested = ref_knl if test is None else test
-    return loopkit.auto_test_vs_ref(unwrapped(ref_knl), unwrapped(tested), **named)
+    ref, tested = unwrapped(ref_knl), unwrapped(ref_knl if test is None else test)
+    if isinstance(named.get("parameters"), Mapping) and isinstance(ref, Kernel):
+        names = {a.name for k in (ref, tested) if isinstance(k, Kernel) for a in k.args}
+        given = {name: value for name, value in named["parameters"].items() if name in names}
+        named["parameters"] = given
+        if _is_too_long(ref, given):
+            named.setdefault("ref_executor", best_executor())
+    return loopkit.auto_test_vs_ref(ref, tested, **named)
+
+
+_MOST_INTERPRETED = 2_000_000
+
+
+def _is_too_long(kernel: Kernel, parameters: Mapping[str, Any]) -> bool:
+    """Whether statements run too often to be interpreted; what is not known does not count."""
+    sizes = {name: parameters[name] for name in kernel.sizes if name in parameters}
+    try:
+        instances = kernel.costs(**sizes).instances
+    except LoopkitError:  # auto_test_vs_ref says what is wrong
+        return False
+    return sum(times or 0 for _, times in instances) > _MOST_INTERPRETED
 
 
 def infer_unknown_types(

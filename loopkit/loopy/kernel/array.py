@@ -1,0 +1,5 @@
+"""What scripts import from ``loopy.kernel.array``."""
+
+from loopkit.loopy._elsewhere import names_for
+
+__getattr__ = names_for(__name__)

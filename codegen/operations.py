@@ -20,7 +20,7 @@ import pymbolic.primitives as prim
 from loopkit import _folding
 from loopkit import _promotion as dt
 from loopkit._expression import parts_of
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, subtrahend
 from loopkit._types import asked_of
 from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
@@ -94,14 +94,20 @@ class OperationLowering(ABC):
     def sum(self, expr: prim.Sum) -> Operand:
         total = self.rec(expr.children[0])
         for number, child in enumerate(expr.children[1:], 2):
-            subtracted = dt.subtrahend(child)
-            if subtracted is None:
-                subtracted = _without_minus(child)
-            node = prim.Sum if subtracted is None else dt.Subtraction
-            term = self.rec(child if subtracted is None else subtracted)
+            node, term = self._term(child, total)
             part = prim.Sum(expr.children[:number])
             total = self.operation(node, total, term, part, asked_of(expr))
         return total
+
+    def _term(self, child: Expression, total: Operand) -> tuple[type, Operand]:
+        """What a term of a sum adds to those before it, or takes away from them."""
+        taken = subtrahend(child)
+        if taken is None:
+            term = self.rec(child)
+            taken = _without_minus(child, term, total)
+            if taken is None:
+                return prim.Sum, term
+        return dt.Subtraction, self.rec(taken)
 
     def _added(self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression) -> Value:
         if common == dt.BOOL:
@@ -275,13 +281,21 @@ def _is_int(value: Operand) -> bool:
     return type(value) in (bool, int) and dt.fits(int(value), dt.INT32)  # type: ignore[arg-type]
 
 
-def _without_minus(term: Expression) -> Expression | None:
-    """``3*x`` for the term ``-3*x``."""
-    if isinstance(term, prim.Product):
-        first = term.children[0]
-        if type(first) in (int, float) and first < 0:
-            return prim.Product((-first, *term.children[1:]))
-    return None
+def _without_minus(child: Expression, term: Operand, total: Operand) -> Expression | None:
+    """``3*x`` for a term ``-3*x`` that may as well be subtracted.
+
+    An integer may not that wraps around in fewer bits than the sum: -128 is an ``int8``, 128 none.
+    """
+    if not isinstance(child, prim.Product):
+        return None
+    first = child.children[0]
+    if type(first) not in (int, float) or first >= 0:
+        return None
+    if isinstance(term, Value) and term.dtype in dt.INTEGERS and not op.is_late(term):
+        whole = dt.promote(op.typed(total), op.typed(term))
+        if whole != term.dtype or not dt.fits(-first, term.dtype):
+            return None
+    return prim.Product((-first, *child.children[1:]))
 
 
 BITWISE = {prim.BitwiseAnd: "&", prim.BitwiseOr: "|", prim.BitwiseXor: "^"}

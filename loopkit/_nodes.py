@@ -53,6 +53,15 @@ class Reduction(Node):
     dtype: np.dtype[Any] | None = None
 
 
+def subtrahend(term: Expression) -> Expression | None:
+    """``x`` if a term of a sum is ``-1*x``, which is how ``... - x`` is written."""
+    if isinstance(term, prim.Product):
+        first, *rest = term.children
+        if rest and type(first) is int and first == -1:
+            return rest[0] if len(rest) == 1 else prim.Product(tuple(rest))
+    return None
+
+
 def segmented(operation: str) -> str:
     """The name of a segmented reduction, which no text can spell as that of a call."""
     return f"segmented({operation})"

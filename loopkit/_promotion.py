@@ -23,7 +23,6 @@ import pymbolic.primitives as prim
 from loopkit import _folding, _intervals
 from loopkit._errors import InvalidArgumentError, TypeInferenceError, nearest
 from loopkit._frozen import dataclass
-from loopkit._nodes import Expression
 from loopkit._spelling import shown
 
 DType = np.dtype[Any]
@@ -285,15 +284,6 @@ _SYMBOLS = {
 
 class Subtraction:
     """Stands for ``a - b`` where operations are named by their nodes; there is no such node."""
-
-
-def subtrahend(term: Expression) -> Expression | None:
-    """``x`` if a term of a sum is ``-1*x``, which is how ``... - x`` is written."""
-    if isinstance(term, prim.Product):
-        first, *rest = term.children
-        if rest and type(first) is int and first == -1:
-            return rest[0] if len(rest) == 1 else prim.Product(tuple(rest))
-    return None
 
 
 def operation_type(node: type, a: Typed, b: Typed, asked: Callable[[], str]) -> DType:

@@ -14,7 +14,15 @@ from loopkit._device_functions import OwnFunction
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import parts_of, to_text
 from loopkit._functions import call_type
-from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast, TypeName
+from loopkit._nodes import (
+    Component,
+    Expression,
+    Record,
+    Reduction,
+    TypeCast,
+    TypeName,
+    subtrahend,
+)
 from loopkit._promotion import Choice, DType, RunTime, Typed, Weak
 
 Kind = DType | RunTime
@@ -126,7 +134,7 @@ class Typer:
         for child in children[1:]:
             step: type = node
             if node is prim.Sum:
-                subtracted = dt.subtrahend(child)
+                subtracted = subtrahend(child)
                 if subtracted is not None:
                     child, step = subtracted, dt.Subtraction
             right = self(child)

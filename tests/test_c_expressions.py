@@ -20,8 +20,8 @@ import pytest
 
 import loopkit._host
 from loopkit._errors import TypeInferenceError
-from loopkit._nodes import TypeCast
-from loopkit._promotion import DTYPES, RunTime, subtrahend
+from loopkit._nodes import TypeCast, subtrahend
+from loopkit._promotion import DTYPES, RunTime
 from loopkit._run.nvrtc import include_options
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._types import dtype_of

@@ -70,3 +70,35 @@ def test_what_is_not_computed_needs_no_room(text: str, wrong: tuple[str, str]) -
     assert source.count(wrong[0]) == 1
     found = prove_source(knl, source.replace(*wrong))
     assert "width" in {f.kind for f in found.findings}, str(found)
+
+
+def test_combined_wrongly_of_a_choice() -> None:
+    """What threads combine is not the kernel's: said, though a name of the text's stands in it."""
+    knl = (
+        lk.make_kernel(
+            "{ [i, h, k]: 0 <= i < n and 0 <= h, k < 8 }",
+            """
+            <> largest = max((h, k), b[i] + k)
+            u[i] = largest + min(h, c[i, h] if c[i, h] > 2 else b[i])
+            """,
+            dtypes={"c, b, u": "int32"},
+            assumptions="n >= 4",
+        )
+        .tag_inames("i: g.0, h: l.0")
+        .split_reduction_outward(["k"])
+    )
+    right = "= min(acc_0, __shfl_xor_sync(255u, acc_0, 4))"
+    source = str(knl.cuda())
+    assert prove(knl).ok and source.count(right) == 1
+    assert prove_source(knl, source.replace(right, right.replace("min", "max"))).refuted
+
+
+def test_records_have_no_sign() -> None:
+    knl = lk.make_kernel(
+        "{ [j]: 0 <= j < 32 }",
+        "least[0], place[0] = argmin(j, x[j], j)",
+        dtypes={"x, least": "float32", "place": "int32"},
+    ).tag_inames("j: l.0")
+    source = str(knl.cuda())
+    assert prove(knl).ok and "lk_argmin_of_two(acc," in source
+    assert not prove_source(knl, source.replace("of_two(acc,", "of_two(- -acc,", 1)).ok

@@ -185,6 +185,40 @@ BRANCH = "if x[i] > z[i]\n  y[i] = x[i]\nelse\n  y[i] = {}\nend"
 CHOICE = "y[i] = x[i] if x[i] > z[i] else {}"
 
 
+@pytest.mark.parametrize(
+    ("number", "kinds", "is_equal"),
+    [
+        # On its way through the type of the choice a number may be rounded, or not.
+        ("2049.0000001", ("float32", "float16"), False),
+        ("16777217", ("float32", "float64"), False),
+        ("0.1", ("float16", "float32"), False),
+        ("0.1", ("float32", "float32"), True),
+        ("2048", ("float32", "float64"), True),
+        ("inf", ("float32", "float64"), True),
+        ("-1", ("float32", "uint8"), False),
+    ],
+)
+def test_numbers_that_are_stored_as_they_are(
+    number: str, kinds: tuple[str, str], *, is_equal: bool
+) -> None:
+    data = [lk.GlobalArg(a, k, shape="n") for a, k in zip("xy", kinds, strict=True)]
+    choice = f"y[i] = {number} if x[i] > 0 else x[i]"
+    branch = f"y[i] = {number} {{if=x[i] > 0}}\ny[i] = x[i] {{if=not x[i] > 0}}"
+    if number == "-1":  # no text may store it there
+        branch = "y[i] = 1 {if=x[i] > 0}\ny[i] = x[i] {if=not x[i] > 0}"
+    one, two = (
+        lk.make_kernel("{ [i]: 0 <= i < n }", text, [*data, ...], assumptions="n >= 1")
+        for text in (choice, branch)
+    )
+    assert (both_ways(one, two) == {"equal"}) == is_equal
+
+
+def test_choices_of_numbers_are_branches() -> None:
+    one = make("y[i] = 1 if x[i] > 0 else (2 if x[i + 1] > 0 else 0.1)")
+    two = make("if x[i] > 0\ny[i] = 1\nelif x[i + 1] > 0\ny[i] = 2\nelse\ny[i] = 0.1\nend")
+    assert both_ways(one, two) == {"equal"}
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 @pytest.mark.parametrize("other", ["-z[i]", "0", "(z[i] if z[i] > 0 else x[i + 1])"])
 def test_a_branch_is_a_choice_that_is_stored(dtype: str, other: str) -> None:

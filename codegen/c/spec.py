@@ -279,7 +279,8 @@ class Checker:
         (dtype,) = parts
         if expr.operator == "!":
             return self.truth(dtype)
-        if (expr.operator == "~" and dtype in WHOLE) or expr.operator == "-":
+        is_record = bool(dt.components_of(dtype))
+        if (expr.operator == "~" and dtype in WHOLE) or (expr.operator == "-" and not is_record):
             return in_registers(dtype)
         if expr.operator == "&" and isinstance(expr.operand, c.Element) and dtype in ADDRESSES:
             return ADDRESSES[dtype]

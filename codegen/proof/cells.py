@@ -19,7 +19,7 @@ from loopkit._nodes import Expression
 from loopkit._points import TooManyPointsError, points_of
 from loopkit.codegen.c.tree import Assign
 from loopkit.codegen.proof.conditions import Compare
-from loopkit.codegen.proof.forms import Form, constant
+from loopkit.codegen.proof.forms import Form, NotAffineError, constant
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -145,9 +145,11 @@ class CellCheck(Check):
         if form.has_digits and self.tried(scope.set, [form]) is not None:
             return False
         parts = self.subject.coefficients(form).values()
-        return all(p.is_affine for p in parts) and all(
-            (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
-        )
+        with suppress(NotAffineError):  # of names that the scope does not have nothing is known
+            return all(p.is_affine for p in parts) and all(
+                (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
+            )
+        return False
 
     def is_wrong(
         self,

@@ -163,6 +163,9 @@ class Proof:
         """Whether the program does what the kernel says: nothing was found, nothing stayed open."""
         return not self.findings and not self.undecided
 
+    def __bool__(self) -> bool:
+        return self.ok
+
     @property
     def refuted(self) -> bool:
         """Whether something was found that is wrong for certain."""

@@ -16,7 +16,7 @@ from loopkit._functions import call_type
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operation import operands
 from loopkit._make.reduction_operations import operations_of
-from loopkit._nodes import Component, Expression, Record, TypeCast
+from loopkit._nodes import Component, Expression, Record, TypeCast, subtrahend
 from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
@@ -170,7 +170,7 @@ class KernelValues:
     def sum(self, expr: prim.Sum) -> Value:
         total = self.value(expr.children[0])
         for child in expr.children[1:]:
-            subtracted = dt.subtrahend(child)
+            subtracted = subtrahend(child)
             if subtracted is None:
                 total = self.binary(prim.Sum, total, self.value(child))
             else:

@@ -28,7 +28,7 @@ from loopkit._expression import Access, access_of, is_constant, substitute, vari
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import READER, WRITER, hidden, inlined, instance, is_number, variable
 from loopkit._kernel import Statement
-from loopkit._nodes import Expression, TypeCast
+from loopkit._nodes import Expression, TypeCast, subtrahend
 from loopkit._poly.dataflow import Sources
 from loopkit._poly.pairs import Undecided, equal, without
 from loopkit._polynomials import are_one_polynomial
@@ -241,8 +241,17 @@ class ExpressionCheck:
             old = (kind(old[: more + 1]), *old[more + 1 :])
         elif more < 0:
             new = (kind(new[: 1 - more]), *new[1 - more :])
-        for a, b in zip(old, new, strict=True):
+        for number, (a, b) in enumerate(zip(old, new, strict=True), 1):
+            if number > 1 and kind is prim.Sum and not self.is_term(old[:number], new[:number]):
+                self.different(event, "what is subtracted from more bits is negated in fewer")
             self.same(a, b, event)
+
+    def is_term(self, old: tuple[Expression, ...], new: tuple[Expression, ...]) -> bool:
+        """Whether terms of one value add the same, if one of them is written as a subtraction."""
+        mine, its = subtrahend(old[-1]) is not None, subtrahend(new[-1]) is not None
+        if mine == its:
+            return True
+        return self.root_types.is_negated(old) if mine else self.new_types.is_negated(new)
 
     def same_conditions(
         self,

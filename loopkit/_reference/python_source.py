@@ -16,7 +16,7 @@ from loopkit._expression import index_tuple, is_constant, parts_of, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import BITS, call_type
 from loopkit._hidden import hidden
-from loopkit._nodes import Component, Expression, Record, TypeCast
+from loopkit._nodes import Component, Expression, Record, TypeCast, subtrahend
 from loopkit._promotion import Choice, DType, RunTime, Typed
 from loopkit._reference import scalar_functions as functions
 from loopkit._types import asked_of
@@ -228,7 +228,7 @@ class Translator:
         else:
             result = self.value(first)
         for number, child in enumerate(rest):
-            subtracted = dt.subtrahend(child) if node is prim.Sum else None
+            subtracted = subtrahend(child) if node is prim.Sum else None
             if subtracted is None:
                 found = self.binary(node, result, self.value(child), expr)
             else:

@@ -21,9 +21,10 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._check.value_types import ValueTypes
 from loopkit._expression import MOST_NESTED, ExpressionMapper, is_constant, nesting
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, subtrahend
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._relations import reachable
@@ -78,13 +79,17 @@ def live_arrays(kernel: Kernel) -> frozenset[str]:
 class _BinaryOperations(ExpressionMapper):
     """Sums and products of two operands each, leaning to the left."""
 
-    def _in_pairs(self, expr: Any) -> Expression:
-        kind, children = type(expr), [self.rec(c) for c in expr.children]
-        if kind is prim.Product and is_minus_one(children[0]) and len(children) > 2:
-            return kind((-1, reduce(lambda a, b: kind((a, b)), children[1:])))
-        return reduce(lambda a, b: kind((a, b)), children)
+    def map_product(self, expr: Any) -> Expression:
+        return reduce(lambda a, b: prim.Product((a, b)), map(self.rec, expr.children))
 
-    map_sum = map_product = _in_pairs
+    def map_sum(self, expr: Any) -> Expression:
+        first, *rest = expr.children
+        return reduce(lambda a, b: prim.Sum((a, b)), [self.rec(first), *map(self.term, rest)])
+
+    def term(self, expr: Expression) -> Expression:
+        """A term that is not the first one: what is subtracted is computed before."""
+        subtracted = subtrahend(expr)
+        return self.rec(expr) if subtracted is None else prim.Product((-1, self.rec(subtracted)))
 
 
 def is_minus_one(expr: Expression) -> bool:
@@ -114,11 +119,14 @@ def with_binary_operations(kernel: Kernel) -> Kernel:
     return kernel.with_(statements=tuple(changed(s) for s in kernel.statements))
 
 
-def commutes(expr: Expression) -> bool:
+def commutes(expr: Expression, types: ValueTypes) -> bool:
     """Whether the two operands of an expression may change places."""
     if not isinstance(expr, (prim.Sum, prim.Product)) or len(expr.children) != 2:
         return False
-    return not any(is_minus_one(c) for c in expr.children)
+    if isinstance(expr, prim.Product):
+        return not any(is_minus_one(c) for c in expr.children)
+    orders = expr.children, expr.children[::-1]
+    return all(subtrahend(o[-1]) is None or types.is_negated(o) for o in orders)
 
 
 class _Swapper(ExpressionMapper):

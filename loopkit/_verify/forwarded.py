@@ -25,7 +25,7 @@ from loopkit._expression import (
 )
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, subtrahend
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, equal
 from loopkit._verify.solver import Solver
@@ -64,14 +64,17 @@ class _Forwarder(ExpressionMapper):
         if not any(True for _ in islice(nodes_of(rhs), _LONG, None)):
             self.now[statement.id] = replace(statement, rhs=rhs)
 
-    def _operands(self, expr: Any) -> tuple[Expression, ...]:
-        return tuple(self.operand(child) for child in expr.children)
-
     def map_sum(self, expr: Any) -> Expression:
-        return prim.Sum(self._operands(expr))
+        terms: list[Expression] = []
+        for child in expr.children:
+            now = self.operand(child)
+            is_new = subtrahend(now) is not None and subtrahend(child) is None
+            is_kept = is_new and terms and not self.types.is_negated((*terms, now))
+            terms.append(child if is_kept else now)
+        return prim.Sum(tuple(terms))
 
     def map_product(self, expr: Any) -> Expression:
-        return prim.Product(self._operands(expr))
+        return prim.Product(tuple(map(self.operand, expr.children)))
 
     def map_left_shift(self, expr: Any) -> Expression:
         return prim.LeftShift(self.operand(expr.shiftee), self.rec(expr.shift))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from loopkit._check.value_types import ValueTypes
 from loopkit._expression import Access, access_of
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Kernel, Statement
@@ -39,6 +40,7 @@ class KernelView:
     def __init__(self, kernel: Kernel) -> None:
         self.model = model_of(kernel)
         self.kernel = self.model.kernel
+        self.types = ValueTypes(self.model)
         self._sources: dict[tuple[str, Access], tuple[Source, ...]] = {}
         self._solvers: dict[tuple[str, Access, str], Solver] = {}
 

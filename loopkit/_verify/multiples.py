@@ -27,7 +27,7 @@ from loopkit._expression import (
     nodes_of,
     variable_names,
 )
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, subtrahend
 from loopkit._promotion import FLOATS, INTEGERS
 from loopkit._same import key_of, same
 from loopkit._simplify import simplify
@@ -89,8 +89,22 @@ class Multiples(ExpressionMapper):
         kind = self.types.of(expr)
         if kind in INTEGERS:
             return self.collected(expr, kind)
-        whole = super().map_sum(expr)
+        whole = self.whole_sum(expr)
         return self.float_sum(whole, kind) if kind in FLOATS else whole
+
+    def whole_sum(self, expr: prim.Sum) -> prim.Sum:
+        """A sum of terms in each of which like terms are collected."""
+        terms = [self.rec(expr.children[0])]
+        for child in expr.children[1:]:
+            subtracted = subtrahend(child)
+            if subtracted is not None and not self.types.is_negated((*terms, child)):
+                terms.append(prim.Product((-1, self.rec(subtracted))))
+                continue
+            now = self.rec(child)
+            is_new = subtrahend(now) is not None and subtracted is None
+            is_kept = is_new and not self.types.is_negated((*terms, now))
+            terms.append(child if is_kept else now)
+        return prim.Sum(tuple(terms))
 
     def map_product(self, expr: Any) -> Expression:
         kind = self.types.of(expr)
@@ -138,7 +152,7 @@ class Multiples(ExpressionMapper):
     def atom(self, expr: Expression) -> Expression:
         """An expression as it stands, with like terms collected inside of its parts."""
         if isinstance(expr, prim.Sum):
-            return super().map_sum(expr)
+            return self.whole_sum(expr)
         if isinstance(expr, prim.Product):
             return super().map_product(expr)
         return super().map_left_shift(expr) if isinstance(expr, prim.LeftShift) else self.rec(expr)

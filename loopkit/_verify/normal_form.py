@@ -14,6 +14,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arrays import DType
 from loopkit._check.value_types import ValueTypes
 from loopkit._expression import is_constant, variable_names
 from loopkit._guarded import conjuncts
@@ -24,6 +25,8 @@ from loopkit._places import shared_storage
 from loopkit._poly.dataflow import Dataflow, dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
+from loopkit._promotion import FLOATS
+from loopkit._types import Kind
 from loopkit._verify.canonicalize import (
     with_binary_operations,
     with_parts,
@@ -108,13 +111,40 @@ def _stored_alike(types: ValueTypes, array: str, choice: prim.If) -> bool:
     It gives both one type: a value of another may be rounded on its way.
     """
     kind, held = types.of(choice), types.array(array)
-    if not isinstance(kind, np.dtype) or held is None:
+    if held is None or kind is None:
         return False
     return all(
-        types.of(side) == kind
-        or (is_constant(side) and kind.type(side) == side and held.type(side) == side)
-        for side in (choice.then, choice.else_)
+        (kind == types.of(side) and isinstance(kind, np.dtype))
+        or (is_constant(side) and _is_stored_alike(kind, held, side))
+        for side in _sides(types, choice)
     )
+
+
+def _sides(types: ValueTypes, choice: prim.If) -> Iterator[Expression]:
+    """The values of a choice, and of choices of numbers inside of it."""
+    for side in (choice.then, choice.else_):
+        if isinstance(side, prim.If) and not isinstance(types.of(side), np.dtype):
+            yield from _sides(types, side)
+        else:
+            yield side
+
+
+def _is_stored_alike(kind: Kind, held: DType, number: Expression) -> bool:
+    """Whether a number is stored as it is, if it is one of ``kind`` before."""
+    if kind == held or (isinstance(kind, np.dtype) and not _is_in(kind, number)):
+        return kind == held
+    return _is_in(held, number) or (held in FLOATS and type(number) is float)
+
+
+def _is_in(dtype: DType, number: Expression) -> bool:
+    """Whether a type has exactly this number."""
+    try:
+        same = dtype.type(number)
+    except (OverflowError, TypeError, ValueError):
+        return False
+    if dtype in FLOATS:
+        return bool(float(same) == number)
+    return bool(same.item() == number)
 
 
 def _without_dead_stores(kernel: Kernel) -> Kernel:

@@ -23,7 +23,7 @@ from loopkit._check.value_types import ValueTypes
 from loopkit._expression import Access, ExpressionMapper, access_of, is_constant, variable_names
 from loopkit._hidden import READER, WRITER, copied, hidden, label_of
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, subtrahend
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Undecided, equal
@@ -111,7 +111,7 @@ class _Follower:
         """What a reduction's result and others are added of, from the left; else the whole."""
         if not isinstance(expr, prim.Sum):
             return (expr,)
-        children = expr.children
+        children = (expr.children[0], *map(_as_term, expr.children[1:]))
         first = next((n for n, child in enumerate(children) if self.is_total(child)), None)
         if first is None:
             return (expr,)
@@ -200,6 +200,12 @@ class _Follower:
                 raise Undecided(f"a term of '{self.output}' stands more than once")
             where = known | where
         self.found[self.output, form] = where
+
+
+def _as_term(expr: Expression) -> Expression:
+    """A term that is not the first one: what is subtracted is computed before."""
+    subtracted = subtrahend(expr)
+    return expr if subtracted is None else prim.Product((-1, subtracted))
 
 
 class _Slots(ExpressionMapper):

@@ -211,7 +211,7 @@ class Search(search_state.SearchContext):
                 return
         elif (found := couples(old, new)) is not None:
             yield self.all_same(todo, found, state)
-            if commutes(old) and commutes(new):
+            if commutes(old, self.root.types) and commutes(new, self.new.types):
                 crossed = zip(old.children[::-1], new.children, strict=True)
                 swapped = replace(state, swapped=(*state.swapped, new))
                 yield self.all_same(todo, crossed, swapped)

@@ -73,9 +73,9 @@ def buffer_array(
     stored; in it, ``base`` is the cell of the array and ``buffer`` that of the
     buffer (the default); ``False`` stores nothing.
 
-    The buffer is in shared memory where buffered inames are thread axes, in
-    private memory where each thread has cells of its own, unless
-    ``temporary_scope`` says which.  ``default_tag`` and ``within`` are those of
+    The buffer is in shared memory where threads fill it together (``default_tag`` or a
+    buffered iname is a thread axis), in private memory where each thread has cells of its own,
+    unless ``temporary_scope`` says which.  ``default_tag`` and ``within`` are those of
     :func:`add_prefetch`; ``fetch_bounding_box`` loads all of the box that is in
     the array.
 
@@ -172,9 +172,7 @@ def _buffered(
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))
     # Cells that no thread has for itself, all of them fill together.
-    space = _staging.choose_space(
-        kernel, temporary_scope, swept, [tag] if threads and not own else []
-    )
+    space = _staging.choose_space(kernel, temporary_scope, swept, [] if own else [tag])
     if space is AddressSpace.GLOBAL:
         raise InvalidArgumentError(
             "a buffer is in shared or private memory", instead="temporary_scope='shared'"

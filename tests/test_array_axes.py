@@ -149,6 +149,24 @@ def test_refusals(step: Any, why: str, array: str | None) -> None:
         assert witness.array == array
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda k: k.pad_temporary("x", 1),
+        lambda k: k.swizzle_array("x"),
+        lambda k: k.privatize_temporaries_with_inames("i", "x"),
+        lambda k: k.unprivatize_temporaries_with_inames("i", "x"),
+        lambda k: k.set_temporary_address_space("x", "shared"),
+        lambda k: k.alias_temporaries("u, x"),
+    ],
+)
+def test_axes_of_arguments_are_their_callers(step: Callable[[lk.Kernel], lk.Kernel]) -> None:
+    with pytest.raises(lk.IllegalTransformError, match="where the caller has them") as caught:
+        step(pair())
+    assert caught.value.witness is not None
+    assert caught.value.witness.cell == (0, 0)
+
+
 def test_differing_arrays_are_not_one() -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < 4 }",

@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit._arrays import ArrayArg, TemporaryVariable, axis_number, if_distinct
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, Witness
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses
 from loopkit._kernel import Kernel
 from loopkit._match import read_names
@@ -19,7 +19,7 @@ from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._transform import transform
 from loopkit.transforms import _common
-from loopkit.transforms._common import simplified, with_arrays, with_statements
+from loopkit.transforms._common import of_the_caller, simplified, with_arrays, with_statements
 from loopkit.transforms._rule_uses import expand_rules_that_use, with_operands
 
 Array = ArrayArg | TemporaryVariable
@@ -235,12 +235,7 @@ def _plain_axis(array: Array, axis: int | str) -> int:
 def _check_alike(first: Array, array: Array, axis: int | str) -> None:
     """An error where two arrays cannot be one along an axis."""
     if isinstance(array, ArrayArg):
-        cell = (0,) * len(array.shape or ())
-        raise IllegalTransformError(
-            f"'{array.name}' is an argument: its cells lie where the caller has them",
-            witness=Witness("layout", array.name, cell),
-            instead="temporaries can be one: add_prefetch and buffer_array make them",
-        )
+        raise of_the_caller(array)
     assert isinstance(first, TemporaryVariable)
     shapes = [list(a.shape or ()) for a in (first, array)]
     if not shapes[0]:

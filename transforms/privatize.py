@@ -12,7 +12,6 @@ from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     NothingToDoError,
-    UnknownNameError,
 )
 from loopkit._expression import to_text, variable_names
 from loopkit._footprint import FootprintError, iname_ranges
@@ -21,7 +20,7 @@ from loopkit._linear import plain_terms
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in
+from loopkit.transforms._common import inames_in, temporary_of
 from loopkit.transforms._expand import with_axes, without_axes
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -77,8 +76,7 @@ def _chosen(
     """The inames that each temporary gets an axis for."""
     wanted = None if only is None else kind.names_in(only)
     for name in wanted or ():
-        if name not in kernel.temporary_by_name:
-            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+        temporary_of(kernel, name)
     chosen: dict[str, tuple[str, ...]] = {}
     for temporary in kernel.temporaries:
         if wanted is not None and temporary.name not in wanted:
@@ -175,8 +173,7 @@ def unprivatize_temporaries_with_inames(
         raise InvalidArgumentError("privatizing_inames names no iname")
     wanted = None if only_var_names is None else kind.names_in(only_var_names)
     for name in wanted or ():
-        if name not in kernel.temporary_by_name:
-            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+        temporary_of(kernel, name)
     result = kernel
     for name in kernel.temporary_by_name if wanted is None else wanted:
         result = _shared(result, name, inames, wanted is not None)

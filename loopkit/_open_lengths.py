@@ -15,7 +15,9 @@ from loopkit._arrays import AddressSpace, TemporaryVariable, storage_shape
 from loopkit._errors import IllegalTransformError, LoopkitError, ResourceError
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel
+from loopkit._own_axes import drop_own_axes
 from loopkit._places import decide_address_spaces
+from loopkit._rules import expand_rules
 from loopkit._tags import LocalAxis
 
 
@@ -77,7 +79,7 @@ def open_lengths(kernel: Kernel) -> Iterator[LoopkitError]:
             thread_range(kernel, iname, tag)
         except LoopkitError as error:
             yield error
-    for temporary in decide_address_spaces(kernel).temporaries:
+    for temporary in drop_own_axes(decide_address_spaces(expand_rules(kernel))).temporaries:
         if temporary.address_space is not AddressSpace.GLOBAL:
             try:
                 constant_shape(temporary)

@@ -149,6 +149,24 @@ def test_refusals(step: Any, why: str, array: str | None) -> None:
         assert witness.array == array
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda k: k.pad_temporary("x", 1),
+        lambda k: k.swizzle_array("x"),
+        lambda k: k.privatize_temporaries_with_inames("i", "x"),
+        lambda k: k.unprivatize_temporaries_with_inames("i", "x"),
+        lambda k: k.set_temporary_address_space("x", "shared"),
+        lambda k: k.alias_temporaries("u, x"),
+    ],
+)
+def test_axes_of_arguments_are_their_callers(step: Callable[[lk.Kernel], lk.Kernel]) -> None:
+    with pytest.raises(lk.IllegalTransformError, match="where the caller has them") as caught:
+        step(pair())
+    assert caught.value.witness is not None
+    assert caught.value.witness.cell == (0, 0)
+
+
 def test_differing_arrays_are_not_one() -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < 4 }",
@@ -207,3 +225,38 @@ def test_padding_multiples_need_numbers() -> None:
         lk.find_padding_multiple(knl, "y", 0, 128)
     with pytest.raises(lk.InvalidArgumentError, match="there is no axis 2"):
         lk.find_padding_multiple(knl, "y", 2, 128)
+
+
+def padded() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [b, i, j]: 0 <= b < n and 0 <= i, j < 8 }",
+        """
+        for b
+            for i, j
+                <> u[i, j] = x[b, i, j]
+                <> v[i, j] = 2*x[b, j, i]
+            end
+            for i, j
+                y[b, i, j] = u[j, i] + v[i, j]
+            end
+        end
+        """,
+        dtypes={"x, y": "float64"},
+        assumptions="n >= 1",
+    ).set_temporary_address_space("u, v", "shared")
+
+
+def test_other_axes_may_be_padded_before() -> None:
+    """Rows that lie apart stay apart where another axis is split, or arrays become one."""
+    named = padded().set_array_axis_names("u, v", "row, col")
+    before = named.split_array_dim(("u", "row"), 4).pad_temporary("u", "col", 1)
+    after = named.pad_temporary("u", "col", 1).split_array_dim(("u", "row"), 4)
+    assert before == after
+    rows = named.pad_temporary("u", "col", 1).pad_temporary("v", "col", 1)
+    both = rows.concatenate_arrays("u, v", "w")
+    assert both == named.concatenate_arrays("u, v", "w").pad_temporary("w", "col", 1)
+    assert both.tag_inames("b: g.0, i: l.1, j: l.0").prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="axis col of 'u' is padded"):
+        named.pad_temporary("u", "col", 1).split_array_dim(("u", "col"), 4)
+    with pytest.raises(lk.IllegalTransformError, match="their padding differ"):
+        named.pad_temporary("u", "col", 1).concatenate_arrays("u, v")

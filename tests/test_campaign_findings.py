@@ -705,6 +705,7 @@ u[i] = u[i] + b[i]
                     "var_name": "u",
                     "buffer_inames": ["u_init_dim_0", "u_store_dim_0"],
                     "init_expression": "base",
+                    "temporary_scope": "private",
                 },
             ),
             ("tag_inames", {"iname_to_tag": {"u_store_dim_0": "l.0"}}),

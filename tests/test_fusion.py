@@ -187,6 +187,28 @@ def test_nothing_to_cut_or_fuse() -> None:
         knl.rename_inames_in_batch(["i", "j"])  # type: ignore[arg-type]
 
 
+def test_loops_that_are_one_stay_so() -> None:
+    """What is left to be fused is, or is refused with a witness."""
+
+    def fused(index: str) -> lk.Kernel:
+        knl = lk.make_kernel(
+            "{ [i, j, p, q]: 0 <= i, p < n and 0 <= j, q < m }",
+            f"b[i, j] = 2*a[i, j] {{id=b}}\nc[p, q] = b[p, {index}] {{id=c}}",
+            dtypes={"a, b, c": "float32"},
+            assumptions="n, m >= 2",
+        )
+        outer = knl.rename_iname("p", "i", existing_ok=True)
+        return outer.rename_iname("q", "j", existing_ok=True)
+
+    parted = fused("q").fission("j", "id:c")
+    assert [str(parted).count(f"for {i}") for i in "ij"] == [1, 2]
+    assert str(parted.fuse_loops("i, j")) == str(fused("q"))
+    with pytest.raises(lk.IllegalTransformError) as caught:
+        fused("m - 1 - q").fuse_loops("i, j")
+    assert caught.value.witness is not None
+    assert "'c' (p=0, q=0) would read b[0, 1] before" in str(caught.value)
+
+
 def test_unchecked_wishes_are_not_granted() -> None:
     knl = chain().rename_iname("j", "i", existing_ok=True, unchecked=True)
     assert loops(knl)[:2] == ["a", "b"]

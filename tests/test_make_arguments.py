@@ -184,6 +184,7 @@ def test_temporaries() -> None:
         ("{ [i]: 0 <= i < n and i < m }", "i", "min(m, n)"),
         ("{ [i, j]: 0 <= i < n and 0 <= j <= i }", "j", "n"),
         ("{ [i, j]: 0 <= i < n and 0 <= j < m }", "i + j", "n + m - 1"),
+        ("{ [i, j]: 0 <= i < n and 0 <= j < m and (i + j) mod 3 = 0 }", "j", "m"),
         (ONE, "max(i - 1, 0)", "n - 1"),
     ],
 )

@@ -79,3 +79,17 @@ def test_shared_fetches_are_dealt_out_to_axes_that_loops_around_bound() -> None:
         dtypes={"a, b": "float32"},
     ).tag_inames("j: l.0, i: g.0")
     assert owed(knl.add_prefetch("a", "k", default_tag="l.auto")) == []
+
+
+def test_axes_that_each_thread_has_for_itself_are_not_owed() -> None:
+    """An accumulator holds a value per iteration, until the loops are those of threads."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < m }",
+        "c[i] = sum(k, a[i, k])",
+        dtypes={"a, c": "float32"},
+        assumptions="n, m >= 1",
+    ).split_iname("i", 16)
+    turned = knl.prioritize_loops("k, i_outer, i_inner")
+    (why,) = owed(turned)
+    assert why.startswith("temporary 'acc' in private memory has (n + 15) // 16 x 16 elements")
+    assert owed(turned.tag_inames("i_outer: g.0, i_inner: l.0")) == []

@@ -264,3 +264,21 @@ def test_several_launches_have_keys_of_their_own() -> None:
     by_array = found.filter_by(variable=["p"]).eval({"m": 9})
     assert sorted(by_array.values()) == [9, 9]
     assert str(lk.get_op_map(summed()).sum()) == "257*m"
+
+
+def test_counts_that_are_no_one_number_say_so_in_their_text() -> None:
+    """Nothing is raised for what is shown; numbers are asked for, and refused."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "y[i] = sum(j, a[i, j]*x[j])",
+        [lk.GlobalArg("a", "float32", shape="n, n"), lk.GlobalArg("x", "float32", shape="n"), ...],
+        dtypes={"y": "float32"},
+        assumptions="n >= 0",
+    )
+    knl = knl.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0").split_iname("j", 8)
+    waits = lk.get_synchronization_map(knl.add_prefetch("x[j]", "j_inner"))
+    (barrier,) = (key for key in waits if key.kind == "barrier_warp")
+    assert "is not one number: data decide, or threads differ)" in str(waits)
+    assert [waits[barrier](n=n) for n in (0, 1, 16)] == [0, 2, 4]
+    with pytest.raises(lk.InvalidArgumentError, match="is not one number"):
+        waits[barrier](n=33)

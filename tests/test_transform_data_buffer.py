@@ -178,3 +178,29 @@ def test_refusals():
     assert "legal around all statements: .buffer_array('c', buffer_inames=['i']" in str(info.value)
     with pytest.raises(InvalidArgumentError, match="shared or private"):
         updates().buffer_array("c", ["j"], temporary_scope="global")
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_tags_come_before_a_buffer_or_behind_it(staged):
+    """Loops that the buffered cells depend on move out of those that are buffered."""
+    split = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+        "c[i, j] = c[i, j] + a[i, k]*b[k, j]",
+        dtypes={"a, b, c": "float32"},
+        assumptions="n, m, l >= 1",
+    )
+    for iname in "ijk":
+        split = split.split_iname(iname, 8)
+    tags = "i_outer: g.1, i_inner: l.1, j_outer: g.0, j_inner: l.0"
+
+    def kept(knl):
+        knl = knl.buffer_array("c", "i_inner, j_inner")
+        if staged:
+            knl = knl.add_prefetch("a", "i_inner, k_inner").add_prefetch("b", "k_inner, j_inner")
+        return knl
+
+    early, late = kept(split.tag_inames(tags)), kept(split).tag_inames(tags)
+    assert early.prove().ok
+    assert late.prove().ok
+    at = {"n": 20, "m": 9, "l": 17}
+    assert early.costs(**at).moved == late.costs(**at).moved

@@ -217,16 +217,55 @@ def test_register_tiled_sgemm():
     assert instances(knl, "fetch_a", i_outer=3, k_outer=7, **at) == (500 - 384) * 5
 
 
-def test_a_fetch_inside_a_swept_loop_names_the_remedy():
+def test_loops_that_a_copy_depends_on_move_out_of_swept_ones():
     knl = (
         matmul()
         .split_iname("i", 16, outer_tag="g.0")
         .split_iname("k", 16)
         .prioritize_loops("i_inner,j,k_outer,k_inner")
     )
-    with pytest.raises(IllegalTransformError, match="inside the swept loop 'i_inner'") as info:
-        knl.add_prefetch("a", ["i_inner", "k_inner"], default_tag=None)
-    assert "prioritize_loops('j,k_outer,i_inner,k_inner')" in str(info.value)
+    new = knl.add_prefetch("a", ["i_inner", "k_inner"], default_tag=None)
+    assert loops_of(new, "fetch_a") == ("k_outer", "a_dim_0", "a_dim_1")
+    assert loops_of(new, "insn_update") == ("k_outer", "j", "i_inner", "k_inner")
+    assert new.fix_parameters(m=3).prove().ok
+
+
+def test_tags_come_before_a_prefetch_or_behind_it():
+    tags = {"i_outer": "g.1", "i_inner": "l.1", "j_outer": "g.0", "j_inner": "l.0"}
+    split = five_point().untag_inames(list(tags))
+    early = split.tag_inames(tags).add_prefetch("u", "i_inner, j_inner")
+    late = split.add_prefetch("u", "i_inner, j_inner").tag_inames(tags)
+    assert late.prove().ok
+    at = {"n": 100, "m": 70}
+    assert late.costs(**at).moved == early.costs(**at).moved
+
+
+def test_outer_loops_of_a_fetch_move_out_of_all_others():
+    """Also of a loop that moves nothing of the copy, whichever of two copies comes first."""
+    knl = matmul()
+    for iname in ("i", "j"):
+        knl = knl.split_iname(iname, 8, outer_tag="g.0" if iname == "j" else "g.1")
+    knl = knl.split_iname("k", 8)
+    where = {"fetch_outer_inames": "i_outer, j_outer, k_outer", "default_tag": None}
+    first = knl.add_prefetch("a", ["i_inner", "k_inner"], **where)
+    second = knl.add_prefetch("b", ["j_inner", "k_inner"], **where)
+    for new, fetch in ((first, "fetch_a"), (second, "fetch_b")):
+        assert loops_of(new, fetch)[0] == "k_outer"
+        assert loops_of(new, "insn_update") == ("k_outer", "i_inner", "j_inner", "k_inner")
+
+
+def test_a_loop_that_may_not_move_out_is_refused_with_a_witness():
+    knl = lk.make_kernel(
+        "{ [x, t]: 1 <= x < n and 0 <= t < m }",
+        "u[x, t] = u[x - 1, t + 1] + a[t, x] {id=step}",
+        [lk.GlobalArg("u", "float32", shape="n, m + 1"), ...],
+        dtypes={"a": "float32"},
+        assumptions="n, m >= 1",
+    ).split_iname("x", 16)
+    with pytest.raises(IllegalTransformError) as info:
+        knl.add_prefetch("a", "x_inner", default_tag=None)
+    assert info.value.witness.cell == (1, 1)
+    assert "'step' (x=2, t=0) would read u[1, 1] before 'step' (x=1, t=1)" in str(info.value)
 
 
 @pytest.mark.host

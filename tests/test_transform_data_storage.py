@@ -58,8 +58,23 @@ def test_privatize_refusals():
         chain().privatize_temporaries_with_inames("i", "tt")
     with pytest.raises(UnknownNameError, match="no iname 'k'"):
         chain().privatize_temporaries_with_inames("k")
-    with pytest.raises(IllegalTransformError, match="no constant length"):
-        chain("0 <= i < n").privatize_temporaries_with_inames("i")
+    loaded = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        """
+        for i
+            <> lo = ptr[i]
+            <> hi = ptr[i + 1]
+            for r
+                <> t = 2*g[r]
+                u[r] = t
+            end
+        end
+        """,
+        [lk.GlobalArg("g, u", shape="m"), ...],
+        dtypes={"g, u": "float32", "ptr": "int32"},
+    )
+    with pytest.raises(IllegalTransformError, match="'r' has no constant length"):
+        loaded.privatize_temporaries_with_inames("r", "t")
     knl = lk.make_kernel(
         "{ [i, j]: 0 <= i < 4 and 0 <= j < 4 }",
         "<> t = 3 {id=w}\nfor i\n b[i] = t {id=r}\nend\nfor j\n c[j] = t\nend",
@@ -81,6 +96,29 @@ def test_privatize_refusals():
 # }}}
 
 # {{{ address spaces
+
+
+@pytest.mark.host
+def test_an_axis_as_long_as_a_size():
+    """What memory it is in, and which number the size is, later steps may say."""
+    before = lk.make_kernel(
+        "{ [i]: 2 <= i < n }",
+        "<> t = 2*a[i] {id=load}\nb[i] = t + 1 {id=use}",
+        dtypes={"a, b": "float32"},
+        assumptions="n >= 2",
+    )
+    knl = before.privatize_temporaries_with_inames("i", "t").fission("i", "id:use")
+    assert to_text(knl.temporary_by_name["t"].shape[0]) == "n - 2"
+    assert "no code can be made of this: temporary 't' in private memory has n - 2" in str(knl)
+    first = before.set_temporary_address_space("t", "global")
+    one = first.privatize_temporaries_with_inames("i").fission("i", "id:use")
+    assert one == knl.set_temporary_address_space("t", "global")
+    assert one.prove().ok
+    assert knl.fix_parameters(n=7).prove().ok
+    for n in (2, 3, 9):
+        a = np.arange(n, dtype=np.float32)
+        found = one.executor("host")(a=a, b=np.zeros(n, np.float32))
+        np.testing.assert_array_equal(found[2:], 2 * a[2:] + 1)
 
 
 def test_bounds_get_no_axis():

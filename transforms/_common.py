@@ -11,9 +11,15 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit._arguments import names_in
-from loopkit._arrays import Argument, TemporaryVariable
+from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._change import Change, InstanceMap
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, LoopkitError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    LoopkitError,
+    UnknownNameError,
+    Witness,
+)
 from loopkit._expression import index_tuple, substitute, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
@@ -68,6 +74,25 @@ def check_is_loop(kernel: Kernel, iname: str) -> None:
     if is_parallel(kernel, iname):
         tag = kernel.iname_tags[iname]
         raise IllegalTransformError(f"iname '{iname}' is tagged {tag}, and is no loop")
+
+
+def temporary_of(kernel: Kernel, name: str) -> TemporaryVariable:
+    """The temporary called ``name``; an error for what is none, such as an argument."""
+    found = kernel.temporary_by_name.get(name)
+    if found is not None:
+        return found
+    if isinstance(kernel.arg_by_name.get(name), ArrayArg):
+        raise of_the_caller(kernel.array(name))
+    raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+
+
+def of_the_caller(array: ArrayArg | TemporaryVariable) -> IllegalTransformError:
+    """The error for a step that takes temporaries, and is given an argument."""
+    return IllegalTransformError(
+        f"'{array.name}' is an argument: its cells lie where the caller has them",
+        witness=Witness("layout", array.name, (0,) * len(array.shape or ())),
+        instead="temporaries, which add_prefetch and buffer_array make, are the kernel's own",
+    )
 
 
 def then(kernel: Kernel, first: Change, second: Change) -> Change:

@@ -18,7 +18,7 @@ from loopkit._expression import (
     unbound_names,
     variable_names,
 )
-from loopkit._footprint import Axis, Use
+from loopkit._footprint import Axis, Use, outer_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
@@ -114,16 +114,21 @@ def computed_ahead(
     users = {use.statement.id: use.statement for use in uses}
     if spanning is None:
         swept = also_swept(kernel, uses, swept, values.outer)
-    order = moved_out(kernel, users.values(), swept, values.outer)
-    if order.kernel is not kernel:
-        kernel = order.kernel
-        expanded, uses = _all_uses(kernel, rule, users)
 
     def shown(indices: Indices) -> Expression:
         return values.shown(name, bound.arguments(indices))
 
-    uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
-    box, uses = footprint(expanded, uses, swept, spanning, rule.name, what, shown)
+    def spanned(kernel: Kernel, uses: Sequence[Use]) -> tuple[tuple[Axis, ...], Sequence[Use]]:
+        uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
+        return footprint(kernel, uses, swept, spanning, rule.name, what, shown)
+
+    box, uses = spanned(expanded, uses)
+    needed = outer_names(box) | unbound_names(expand_in(rule.expression, kernel.rule_by_name))
+    order = moved_out(kernel, users.values(), swept, values.outer, needed)
+    if order.kernel is not kernel:
+        kernel = order.kernel
+        expanded, uses = _all_uses(kernel, rule, users)
+        box, uses = spanned(expanded, uses)
     box = _with_storage_axes(box, rule, values.storage_axes)
     reused = reused_axes(kernel, box, values.names)
     tags = _tags(kernel, rule, values, len(box), reused)

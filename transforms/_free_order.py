@@ -31,14 +31,20 @@ def moved_out(
     users: Iterable[Statement],
     swept: Collection[str],
     outer: str | Iterable[str] | None,
+    needed: Collection[str],
 ) -> Change:
-    """The kernel where the loops over ``outer`` that all users share are outside of swept ones."""
+    """The kernel where a copy for ``users`` has a place in front of the loops that it serves.
+
+    Of the loops that all users share, those over ``outer`` come to stand outside of all others;
+    where nobody says which these are, those over ``needed`` inames outside of ``swept`` ones.
+    """
     shared = path_inames(common_prefix([kernel.paths[user.id] for user in users]))
-    first = next((n for n, i in enumerate(shared) if i in swept), len(shared))
-    wanted = [i for i in shared[first:] if i in frozenset(names_in(outer or ()))]
-    if not wanted:
-        return Change(kernel)
-    return in_order(kernel, [*wanted, *(i for i in shared[first:] if i in swept)])
+    named = names_in(outer) if outer is not None else needed
+    chosen = [i for i in shared if i in named and i not in swept]
+    behind = [i for i in shared if (i in swept if outer is None else i not in chosen)]
+    first = min((shared.index(i) for i in behind), default=len(shared))
+    wanted = [i for i in chosen if shared.index(i) > first]
+    return in_order(kernel, [*wanted, *behind]) if wanted else Change(kernel)
 
 
 def freely_nested(kernel: Kernel) -> Change:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._places import space_of
 from loopkit._transform import transform
-from loopkit.transforms._common import with_arrays
+from loopkit.transforms._common import temporary_of, with_arrays
 
 
 @transform
@@ -38,11 +38,7 @@ def alias_temporaries(
             f"names has {', '.join(map(repr, chosen)) or 'no name'}, and it takes two different "
             "temporaries, or more, to share a storage"
         )
-    found = []
-    for name in chosen:
-        if name not in kernel.temporary_by_name:
-            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
-        found.append(kernel.temporary_by_name[name])
+    found = [temporary_of(kernel, name) for name in chosen]
     for temporary in found:
         space = space_of(kernel, temporary)
         if space is not AddressSpace.LOCAL:

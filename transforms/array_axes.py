@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit._arrays import ArrayArg, TemporaryVariable, axis_number, if_distinct
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, Witness
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses
 from loopkit._kernel import Kernel
 from loopkit._match import read_names
@@ -19,7 +19,7 @@ from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._transform import transform
 from loopkit.transforms import _common
-from loopkit.transforms._common import simplified, with_arrays, with_statements
+from loopkit.transforms._common import of_the_caller, simplified, with_arrays, with_statements
 from loopkit.transforms._rule_uses import expand_rules_that_use, with_operands
 
 Array = ArrayArg | TemporaryVariable
@@ -95,9 +95,8 @@ def split_array_dim(
 
 def _split(kernel: Kernel, name: str, axis: int | str, count: int, order: str) -> Kernel:
     array = kernel.array(name)
-    _check_plain(array)
+    at = _plain_axis(array, axis)
     shape = array.shape or ()
-    at = axis_number(array, axis)
 
     def both(outer: T, inner: T) -> tuple[T, T]:
         return (outer, inner) if order == "C" else (inner, outer)
@@ -114,8 +113,10 @@ def _split(kernel: Kernel, name: str, axis: int | str, count: int, order: str) -
         inner = prim.Remainder(index, count)
         return (*indices[:at], *both(prim.FloorDiv(index, count), inner), *indices[at + 1 :])
 
+    padding = _padding(array)
+    padding = (*padding[:at], 0, *padding[at:])
     shape = (*shape[:at], *extents, *shape[at + 1 :])
-    return _reindexed(kernel, {name: name}, {name: access}, shape, names)
+    return _reindexed(kernel, {name: name}, {name: access}, shape, padding, names)
 
 
 def _parts(extent: Expression, count: int) -> Expression:
@@ -147,7 +148,6 @@ def concatenate_arrays(
         raise InvalidArgumentError("array_names names two different temporaries at least")
     arrays = [kernel.array(name) for name in names]
     for array in arrays:
-        _check_plain(array)
         _check_alike(arrays[0], array, axis_nr)
     shape = arrays[0].shape or ()
     at = axis_number(arrays[0], axis_nr)
@@ -160,7 +160,8 @@ def concatenate_arrays(
         start = simplify(prim.Sum((start, (array.shape or ())[at])))
     shape = (*shape[:at], start, *shape[at + 1 :])
     called = arrays[0].dim_names if alike else None
-    return Change(_reindexed(kernel, dict.fromkeys(names, whole), moves, shape, called))
+    padding = _padding(arrays[0])
+    return Change(_reindexed(kernel, dict.fromkeys(names, whole), moves, shape, padding, called))
 
 
 def _moved(at: int, start: Expression) -> Access:
@@ -173,6 +174,7 @@ def _reindexed(
     new: Mapping[str, str],
     accesses: Mapping[str, Access],
     shape: Indices,
+    padding: tuple[int, ...],
     names: tuple[str, ...] | None,
 ) -> Kernel:
     """Arrays with other names, subscripts and one shape; those that become one are merged.
@@ -194,36 +196,46 @@ def _reindexed(
     users = [s for s in kernel.statements if not s.names.isdisjoint(new)]
     statements = {s.id: s.map_expressions(lambda e: replace_accesses(e, access)) for s in users}
     first = next(iter(new))
-    changed = replace(kernel.array(first), name=new[first], shape=shape, dim_names=names)
+    more = {"padding": padding} if any(padding) else {}
+    array = kernel.array(first)
+    changed = replace(array, name=new[first], shape=shape, dim_names=names, **more)
     kernel = with_arrays(with_statements(kernel, statements), {first: changed})
     gone = [name for name in new if name not in (first, new[name])]
     rest = tuple(t for t in kernel.temporaries if t.name not in gone)
     return simplified(kernel.with_(temporaries=rest), statements)
 
 
-def _check_plain(array: Array) -> None:
-    """An error for a layout that speaks of the axes as they are."""
+def _padding(array: Array) -> tuple[int, ...]:
+    """How many unused elements each axis has."""
+    padding = array.padding if isinstance(array, TemporaryVariable) else ()
+    return padding or (0,) * len(array.shape or ())
+
+
+def _plain_axis(array: Array, axis: int | str) -> int:
+    """The number of an axis; an error for a layout that says where its elements lie."""
     if array.shape is None:
         raise IllegalTransformError(f"the extents of '{array.name}' are not known")
+    at = axis_number(array, axis)
     laid_out = array.dim_tags is not None
     if isinstance(array, TemporaryVariable):
-        laid_out |= bool(array.padding or array.swizzles or array.base_storage)
+        laid_out |= bool(array.swizzles or array.base_storage)
     if laid_out:
         raise IllegalTransformError(
             f"'{array.name}' has a layout already, which says nothing of other axes",
             instead="change the axes first; tag_array_axes, pad_temporary and swizzle_array then",
         )
+    if _padding(array)[at]:
+        raise IllegalTransformError(
+            f"axis {axis} of '{array.name}' is padded, and where its elements lie would change",
+            instead="change the axis first, and then pad_temporary",
+        )
+    return at
 
 
 def _check_alike(first: Array, array: Array, axis: int | str) -> None:
     """An error where two arrays cannot be one along an axis."""
     if isinstance(array, ArrayArg):
-        cell = (0,) * len(array.shape or ())
-        raise IllegalTransformError(
-            f"'{array.name}' is an argument: its cells lie where the caller has them",
-            witness=Witness("layout", array.name, cell),
-            instead="temporaries can be one: add_prefetch and buffer_array make them",
-        )
+        raise of_the_caller(array)
     assert isinstance(first, TemporaryVariable)
     shapes = [list(a.shape or ()) for a in (first, array)]
     if not shapes[0]:
@@ -234,9 +246,11 @@ def _check_alike(first: Array, array: Array, axis: int | str) -> None:
         ("places in memory", first.address_space, array.address_space),
         ("numbers of axes", len(shapes[0]), len(shapes[1])),
         ("extents", shapes[0][:at] + shapes[0][at + 1 :], shapes[1][:at] + shapes[1][at + 1 :]),
+        ("padding", _padding(first), _padding(array)),
         ("reductions", first.accumulates, array.accumulates),
     ):
         if one != other:
             raise IllegalTransformError(
                 f"'{first.name}' and '{array.name}' cannot be one array: their {what} differ"
             )
+    _plain_axis(array, at)

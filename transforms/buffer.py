@@ -23,7 +23,8 @@ from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _partial, _staging
-from loopkit.transforms._common import inames_in, with_statements
+from loopkit.transforms._common import inames_in, then, with_statements
+from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import Staging, element
@@ -72,9 +73,9 @@ def buffer_array(
     stored; in it, ``base`` is the cell of the array and ``buffer`` that of the
     buffer (the default); ``False`` stores nothing.
 
-    The buffer is in shared memory where buffered inames are thread axes, in
-    private memory where each thread has cells of its own, unless
-    ``temporary_scope`` says which.  ``default_tag`` and ``within`` are those of
+    The buffer is in shared memory where threads fill it together (``default_tag`` or a
+    buffered iname is a thread axis), in private memory where each thread has cells of its own,
+    unless ``temporary_scope`` says which.  ``default_tag`` and ``within`` are those of
     :func:`add_prefetch`; ``fetch_bounding_box`` loads all of the box that is in
     the array.
 
@@ -100,11 +101,42 @@ def buffer_array(
             for h_store_dim_0 in [0, 16)
                 h[h_store_dim_0] += h_buf[h_store_dim_0]        atomic
 
+    The buffer is filled inside the loops that the footprint depends on; such as stand inside of
+    ``buffer_inames`` move out first.
+
     Of accesses with a tag, ``c$mine[i]``, ``buffer_array("c$mine", ...)`` means these alone.
 
     :raises IllegalTransformError: where the footprint has no constant size, no place is
         before all users, or another statement would miss what is in the buffer.
     """
+    return _buffered(
+        kernel,
+        var_name,
+        buffer_inames,
+        init_expression,
+        store_expression,
+        within,
+        default_tag,
+        temporary_scope,
+        fetch_bounding_box,
+        partial,
+    )
+
+
+def _buffered(
+    kernel: Kernel,
+    var_name: kind.UsedName,
+    buffer_inames: kind.Names,
+    init_expression: kind.MaybeFormula,
+    store_expression: kind.FormulaOrFlag,
+    within: kind.Within,
+    default_tag: kind.TagLike,
+    temporary_scope: kind.Space,
+    fetch_bounding_box: kind.Flag,
+    partial: kind.Flag,
+) -> Change:
+    """What :func:`buffer_array` makes of its arguments."""
+    asked = (init_expression, store_expression, within, default_tag, temporary_scope)
     chosen = uses_of_array(kernel, var_name, writes=True)
     given, var_name = var_name, chosen.name
     array = kernel.array(chosen.of)
@@ -132,13 +164,15 @@ def buffer_array(
     # Of loops that no subscript knows of, the length does not matter to partial results.
     lengths = [i for i in swept if not partial or i in _partial.names_in_indices(writes)]
     box = _staging.find_box(expanded, [*reads, *writes], lengths, what)
+    order = moved_out(before, users, swept, None, outer_names(box))
+    if order.kernel is not before:
+        rest = _buffered(order.kernel, given, swept, *asked, fetch_bounding_box, partial)
+        return then(before, order, rest)
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))
     # Cells that no thread has for itself, all of them fill together.
-    space = _staging.choose_space(
-        kernel, temporary_scope, swept, [tag] if threads and not own else []
-    )
+    space = _staging.choose_space(kernel, temporary_scope, swept, [] if own else [tag])
     if space is AddressSpace.GLOBAL:
         raise InvalidArgumentError(
             "a buffer is in shared or private memory", instead="temporary_scope='shared'"

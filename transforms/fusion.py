@@ -31,22 +31,23 @@ def fuse_loops(
     What stands between them goes in front of the loop where a later one needs it, and behind it
     otherwise.  Loops over inames of several names need one name first: :func:`rename_inames`.
 
-    :arg inames: whose loops, outermost first.
+    :arg inames: whose loops, outermost first; those that are one already stay so.
     :arg within: a match string: only loops around some of these statements.
     :raises IllegalTransformError: where no two such loops stand in one place, or an iteration
         would read what a later one writes.
     """
     new = kernel
-    for iname in inames_in(kernel, inames):
+    names = inames_in(kernel, inames)
+    for iname in names:
         check_is_loop(kernel, iname)
-        fused = with_fused_loops(new, iname, chosen_statements(new, [iname], within))
-        if fused is new:
-            raise IllegalTransformError(
-                f"no two loops over '{iname}' stand in one place",
-                instead="loops can be fused inside the same loops and the same launch: "
-                "fuse those around them first, or remove_barrier between them",
-            )
-        new = fused
+        new = with_fused_loops(new, iname, chosen_statements(new, [iname], within))
+    if new is kernel:
+        shown = " or ".join(f"'{i}'" for i in names) or "no iname"
+        raise IllegalTransformError(
+            f"no two loops over {shown} stand in one place",
+            instead="loops can be fused inside the same loops and the same launch: "
+            "fuse those around them first, or remove_barrier between them",
+        )
     return Change(new)
 
 

@@ -14,7 +14,7 @@ from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses, variable_names
-from loopkit._footprint import Use
+from loopkit._footprint import Use, outer_names
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._linear import linear_in_parts
 from loopkit._match import Match, matching
@@ -74,8 +74,9 @@ def add_prefetch(
     assertions (``assume_within``) leave of the axis.
 
     The fetch stands inside the loops that the footprint depends on, and no
-    deeper.  ``fetch_outer_inames`` puts it inside further loops, and no others: of these, such as
-    stand inside of swept ones move out first; other loops that the footprint depends on are swept.
+    deeper; such as stand inside of swept ones move out first.  ``fetch_outer_inames`` puts it
+    inside further loops, and no others: these move out of all others, and other loops that the
+    footprint depends on are swept.
 
     ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
     of the block, neighbouring threads along the array's fastest axis, once it is known
@@ -145,14 +146,15 @@ def add_prefetch(
     users = {use.statement.id: use.statement for use in found}
     if spanning is None:
         swept = also_swept(kernel, found, swept, fetch_outer_inames)
-    order = moved_out(kernel, users.values(), swept, fetch_outer_inames)
+    what = f"the prefetch of '{given}'"
+    box, uses = footprint(expanded, found, swept, spanning, var_name, what)
+    order = moved_out(kernel, users.values(), swept, fetch_outer_inames, outer_names(box))
     if order.kernel is not kernel:
         kernel = order.kernel
         expanded = expand_rules_that_use(kernel, var_name, selected)
         moved = (expanded.statement_by_id[id_] for id_ in users)
         found = [use for s in moved for use in _staging.reads_of(expanded, s, var_name)]
-    what = f"the prefetch of '{given}'"
-    box, uses = footprint(expanded, found, swept, spanning, var_name, what)
+        box, uses = footprint(expanded, found, swept, spanning, var_name, what)
     space = _staging.choose_space(
         kernel, temporary_address_space, swept, [tag], fetch_outer_inames, uses
     )

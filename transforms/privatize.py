@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pymbolic.primitives as prim
+
 from loopkit import _arguments as kind
 from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     NothingToDoError,
-    UnknownNameError,
 )
 from loopkit._expression import to_text, variable_names
-from loopkit._footprint import FootprintError, Range, iname_ranges
+from loopkit._footprint import FootprintError, iname_ranges
 from loopkit._kernel import Kernel
-from loopkit._linear import plain_terms, variable
+from loopkit._linear import plain_terms
 from loopkit._nodes import Expression
+from loopkit._simplify import simplify
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in
+from loopkit.transforms._common import inames_in, temporary_of
 from loopkit.transforms._expand import with_axes, without_axes
+from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
@@ -50,8 +53,12 @@ def privatize_temporaries_with_inames(
     statements that use such a temporary must be inside the same of these inames:
     otherwise what they read would have no index.
 
-    :raises IllegalTransformError: where a use is outside of an iname, an iname has no constant
-        length, the temporary is a bound, or an iteration needs another one's value.
+    An axis may be as long as sizes say; memory of a thread or block needs numbers in the end,
+    by ``fix_parameters`` for instance, and global memory does not.
+
+    :raises IllegalTransformError: where a use is outside of an iname, the length of an iname does
+        not follow from the sizes, the temporary is a bound, or an iteration needs another one's
+        value.
     """
     inames = inames_in(kernel, privatizing_inames)
     if not inames:
@@ -69,8 +76,7 @@ def _chosen(
     """The inames that each temporary gets an axis for."""
     wanted = None if only is None else kind.names_in(only)
     for name in wanted or ():
-        if name not in kernel.temporary_by_name:
-            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+        temporary_of(kernel, name)
     chosen: dict[str, tuple[str, ...]] = {}
     for temporary in kernel.temporaries:
         if wanted is not None and temporary.name not in wanted:
@@ -106,13 +112,11 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
                 instead=f"duplicate or move the loop so that '{user.id}' is inside "
                 f"'{missing[0]}', or name other temporaries in only_var_names",
             )
-    try:
-        ranges = iname_ranges(kernel, inames)
-    except FootprintError as error:
-        raise IllegalTransformError(
-            f"'{name}' cannot get an axis: {error.why}", instead=error.instead
-        ) from None
-    indices = tuple(_offset(iname, ranges[iname]) for iname in inames)
+    ranges = _ranges(kernel, name, inames)
+    indices = tuple(
+        simplify(prim.Sum((prim.Variable(iname), prim.Product((-1, low)))))
+        for iname, (low, _) in zip(inames, ranges, strict=True)
+    )
     old = kernel.temporary_by_name[name]
     if old.dim_tags is not None:
         raise IllegalTransformError(
@@ -127,12 +131,24 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
             "bounds are no elements of arrays",
             instead=f"only_var_names={others!r} leaves '{name}' as it is" if others else "",
         )
-    lengths = [ranges[i].span + 1 for i in inames]
+    lengths = [length for _, length in ranges]
     return with_axes(kernel, old, lengths, {user.id: indices for user in users})
 
 
-def _offset(iname: str, values: Range) -> Expression:
-    return (variable(iname) - values.lower).expression
+def _ranges(
+    kernel: Kernel, name: str, inames: Sequence[str]
+) -> list[tuple[Expression, Expression]]:
+    """The first value of each iname and how many there are: by numbers if these suffice."""
+    try:
+        numbers = iname_ranges(kernel, inames)
+    except FootprintError as error:
+        of_sizes = [extent(kernel, iname) for iname in inames]
+        if None in of_sizes:
+            raise IllegalTransformError(
+                f"'{name}' cannot get an axis: {error.why}", instead=error.instead
+            ) from None
+        return [found for found in of_sizes if found is not None]
+    return [(numbers[i].lower.expression, numbers[i].span + 1) for i in inames]
 
 
 @transform
@@ -157,8 +173,7 @@ def unprivatize_temporaries_with_inames(
         raise InvalidArgumentError("privatizing_inames names no iname")
     wanted = None if only_var_names is None else kind.names_in(only_var_names)
     for name in wanted or ():
-        if name not in kernel.temporary_by_name:
-            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+        temporary_of(kernel, name)
     result = kernel
     for name in kernel.temporary_by_name if wanted is None else wanted:
         result = _shared(result, name, inames, wanted is not None)

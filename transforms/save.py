@@ -19,7 +19,6 @@ from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     NothingToDoError,
-    UnknownNameError,
 )
 from loopkit._expression import Access, variable_names
 from loopkit._footprint import Axis
@@ -38,7 +37,7 @@ from loopkit._simplify import simplify
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._transform import transform
 from loopkit._tree import common_prefix, entries_of, path_inames
-from loopkit.transforms._common import with_arrays
+from loopkit.transforms._common import temporary_of, with_arrays
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._placement import Place, span
 from loopkit.transforms._staging import element, with_nest
@@ -138,8 +137,7 @@ def _candidates(kernel: Kernel, only: kind.MaybeNames) -> list[TemporaryVariable
     """The temporaries of constant lengths that each thread or block would have for itself."""
     chosen = None if only is None else kind.names_in(only)
     for name in chosen or ():
-        if name not in kernel.temporary_by_name:
-            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+        temporary_of(kernel, name)
     return [
         t
         for t in kernel.temporaries

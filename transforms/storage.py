@@ -42,7 +42,7 @@ from loopkit._swizzle import Swizzle, default_bits, default_by
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.tokens import split_outside_brackets
 from loopkit._transform import transform
-from loopkit.transforms._common import with_arrays
+from loopkit.transforms._common import temporary_of, with_arrays
 
 
 @transform
@@ -71,8 +71,7 @@ def set_temporary_address_space(
         raise InvalidArgumentError("temp_var_names names no temporary")
     temporaries = {t.name: t for t in kernel.temporaries}
     for name in chosen:
-        if name not in temporaries:
-            raise UnknownNameError("temporary", name, temporaries)
+        temporary_of(kernel, name)
         bounded = [d.inames[0] for d in kernel.domains if name in d.parameters]
         if bounded and wanted in (AddressSpace.LOCAL, AddressSpace.GLOBAL):
             raise IllegalTransformError(
@@ -231,9 +230,7 @@ def pad_temporary(
     :arg axis: its name, or number; from the end, if negative.
     :raises IllegalTransformError: where that would move no element.
     """
-    if name not in kernel.temporary_by_name:
-        raise UnknownNameError("temporary", name, kernel.temporary_by_name)
-    temporary = kernel.temporary_by_name[name]
+    temporary = temporary_of(kernel, name)
     rank = len(temporary.shape)
     position = axis_number(temporary, axis)
     tags = temporary.dim_tags or last_fastest(rank)
@@ -295,9 +292,7 @@ def swizzle_array(
     :arg pad: add to the axis the unused elements that places need beyond its end.
     :raises IllegalTransformError: where two cells would have one place, or one none.
     """
-    if array not in kernel.temporary_by_name:
-        raise UnknownNameError("temporary", array, kernel.temporary_by_name)
-    temporary = kernel.temporary_by_name[array]
+    temporary = temporary_of(kernel, array)
     rank = len(temporary.shape)
     position = axis_number(temporary, axis)
     other = axis_number(temporary, default_by(position, rank) if by is None else by)

@@ -167,12 +167,15 @@ class Count:
         return " + ".join(Count(parts)._polynomial() for parts in of_each.values()) or "0"
 
     def _polynomial(self) -> str:
-        """The number of one kernel, in words."""
+        """The number of one kernel, in words; or why it has none for all sizes."""
 
         def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
             yield part(lambda change: change("count", self.eval_with_dict(sizes)))
 
-        return str(polynomials(self.parts[0][0].kernel, {}, parts)[1][0])
+        try:
+            return str(polynomials(self.parts[0][0].kernel, {}, parts)[1][0])
+        except InvalidArgumentError as error:
+            return f"({error.why})"
 
 
 class ToCountMap(Mapping[Any, Any]):

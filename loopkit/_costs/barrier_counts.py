@@ -51,11 +51,16 @@ class BarrierCosts:
 
     @property
     def per_thread(self) -> int | None:
-        """Executions by each thread, where all threads pass it as often; else None."""
+        """Executions by each thread, where all threads pass it as often; else None.
+
+        Without blocks there are 0.
+        """
         if not isinstance(self.times, int):
             return None
         several = self.blocks * self.warps if self.of_warp else self.blocks
-        return None if several == 0 or self.times % several else self.times // several
+        if several == 0:
+            return 0
+        return None if self.times % several else self.times // several
 
     @property
     def per_block(self) -> float | None:

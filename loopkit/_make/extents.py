@@ -22,7 +22,8 @@ def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | Non
     """One more than the largest value of ``name``, for each part of ``graph``.
 
     Each is exact wherever ``known`` holds and its part has a value, but where no min or max
-    says what strides leave: there it is a number that is enough.  None where a part has no end.
+    says what strides leave: there it is a number, or the end without them, which is enough.
+    None where a part has no end.
     """
     if not _sets.involved_names(graph) - {name} and not known.is_empty():
         # Without sizes it is a number, which isl finds sooner than the parts of the set.
@@ -35,6 +36,8 @@ def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | Non
             continue
         ends = _ends(piece.remove_redundancies(), name)
         extent = _by_cases(piece.to_set(), name, known) if ends is None else least(ends, where)
+        if extent is None and ends is None:
+            extent = _without_strides(piece, name, where)
         if extent is None:
             return None
         found[extent] = None
@@ -63,6 +66,12 @@ def _ends(piece: isl.BasicSet, name: str) -> list[Expression] | None:
             bound = bound.scale_down_val(_sets.val(abs(coefficient))).floor()
         ends.append(_sets.from_affine(bound.add_constant_val(_sets.val(1))))
     return list(dict.fromkeys(ends))
+
+
+def _without_strides(piece: isl.BasicSet, name: str, where: isl.Set) -> Expression | None:
+    """What is enough where strides leave something out, whatever that is; None without an end."""
+    ends = _ends(piece.remove_divs().remove_redundancies(), name)
+    return least(ends, where) if ends else None
 
 
 def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:

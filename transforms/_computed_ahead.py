@@ -27,11 +27,17 @@ from loopkit._tags import Tag
 from loopkit._types import concrete
 from loopkit.transforms import _staging
 from loopkit.transforms._common import known_dtype, map_reads, new_name, then
-from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_arguments import told_apart, with_free_inames
 from loopkit.transforms._rule_results import made_anew, names_of_bounds, taken_apart
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._spanning import Given, also_swept, footprint, in_inames
+from loopkit.transforms._spanning import (
+    Given,
+    Spanned,
+    also_swept,
+    footprint,
+    in_inames,
+    within_reach,
+)
 from loopkit.transforms._staging import Indices, Staging, element
 from loopkit.transforms._transfer_loops import reused_axes
 
@@ -114,22 +120,23 @@ def computed_ahead(
     users = {use.statement.id: use.statement for use in uses}
     if spanning is None:
         swept = also_swept(kernel, uses, swept, values.outer)
-    order = moved_out(kernel, users.values(), swept, values.outer)
-    if order.kernel is not kernel:
-        kernel = order.kernel
-        expanded, uses = _all_uses(kernel, rule, users)
 
     def shown(indices: Indices) -> Expression:
         return values.shown(name, bound.arguments(indices))
 
-    uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
-    box, uses = footprint(expanded, uses, swept, spanning, rule.name, what, shown)
+    def spanned(moved: Kernel) -> Spanned:
+        opened, found = (expanded, uses) if moved is kernel else _all_uses(moved, rule, users)
+        found = [replace(use, text=to_text(shown(use.indices))) for use in found]
+        return Spanned(opened, *footprint(opened, found, swept, spanning, rule.name, what, shown))
+
+    order, its = within_reach(kernel, users.values(), swept, values.outer, spanned)
+    kernel, box, used = order.kernel, its.box, its.uses
     box = _with_storage_axes(box, rule, values.storage_axes)
     reused = reused_axes(kernel, box, values.names)
     tags = _tags(kernel, rule, values, len(box), reused)
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
     space = _staging.choose_space(
-        kernel, values.space, swept, list(moving.values()), values.outer, uses
+        kernel, values.space, swept, list(moving.values()), values.outer, used
     )
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, values.copy, f"{values.base}_{suffix}")
@@ -140,7 +147,7 @@ def computed_ahead(
     if apart is not None:
         free |= names_of_bounds(kernel, rule)
     if dtype is None:
-        arguments = dict(zip(rule.arguments, uses[0].indices, strict=True))
+        arguments = dict(zip(rule.arguments, used[0].indices, strict=True))
         held = body if apart is None else apart.value(body)
         inferred = known_dtype(kernel, substitute(held, arguments))
         dtype = None if inferred is None else concrete(inferred)
@@ -162,14 +169,14 @@ def computed_ahead(
         axis_argument=values.names_argument,
         reused=reused,
         whole_box=values.whole_box,
-        only_used=_staging.may_leave(expanded, body),
+        only_used=_staging.may_leave(its.kernel, body),
         may_move=values.space is None,
     )
 
     def value(cells: Indices) -> Expression:
         return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
 
-    change = _staging.stage(expanded, staging, uses, value, statement, values.kind, kernel)
+    change = _staging.stage(its.kernel, staging, used, value, statement, values.kind, kernel)
     new = change.kernel
     if spanning is not None:
         new = bound.restored(_with_calls(new, rule), name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from loopkit import _sets
-from loopkit._arguments import names_in
 from loopkit._change import Change
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._tree import Path, common_prefix, path_inames, rewrite_paths
@@ -30,15 +29,34 @@ def moved_out(
     kernel: Kernel,
     users: Iterable[Statement],
     swept: Collection[str],
-    outer: str | Iterable[str] | None,
+    outer: Collection[str],
 ) -> Change:
     """The kernel where the loops over ``outer`` that all users share are outside of swept ones."""
     shared = path_inames(common_prefix([kernel.paths[user.id] for user in users]))
     first = next((n for n, i in enumerate(shared) if i in swept), len(shared))
-    wanted = [i for i in shared[first:] if i in frozenset(names_in(outer or ()))]
+    wanted = [i for i in shared[first:] if i in outer]
     if not wanted:
         return Change(kernel)
     return in_order(kernel, [*wanted, *(i for i in shared[first:] if i in swept)])
+
+
+def swept_inside(
+    kernel: Kernel,
+    users: Iterable[Statement],
+    swept: Collection[str],
+    needed: Collection[str],
+) -> Change:
+    """The kernel where those loops that all users share and ``needed`` names are in no swept one.
+
+    Swept loops go inside of them; all others keep their order.
+    """
+    shared = path_inames(common_prefix([kernel.paths[user.id] for user in users]))
+    first = next((n for n, i in enumerate(shared) if i in swept), len(shared))
+    last = max((n for n, i in enumerate(shared) if i in needed), default=-1)
+    if last < first:
+        return Change(kernel)
+    front = [i for i in shared[first : last + 1] if i not in swept]
+    return in_order(kernel, [*front, *(i for i in shared[first:] if i not in front)])
 
 
 def freely_nested(kernel: Kernel) -> Change:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 import pymbolic.primitives as prim
 
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._check.instance_maps import lineage_of
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._expression import substitute, to_text, variable_names
-from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside
+from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside, outer_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit.transforms import _staging
 from loopkit.transforms._common import is_parallel
+from loopkit.transforms._free_order import moved_out, swept_inside
 
 Indices = tuple[Expression, ...]
 Given = Sequence[tuple[Expression | slice, ...]]
@@ -33,6 +36,36 @@ def also_swept(
     moving = {n for use in uses for index in use.indices for n in variable_names(index)}
     moving -= {*swept, *names_in(outer)}
     return (*swept, *(i for i in kernel.all_inames if i in moving and not is_parallel(kernel, i)))
+
+
+@dataclass(frozen=True, eq=False)
+class Spanned:
+    """A kernel whose rules are expanded where they are used, and the box that the ``uses`` span."""
+
+    kernel: Kernel
+    box: tuple[Axis, ...]
+    uses: Sequence[Use]
+
+
+def within_reach(
+    kernel: Kernel,
+    users: Collection[Statement],
+    swept: Sequence[str],
+    outer: str | Iterable[str] | None,
+    spanned: Callable[[Kernel], Spanned],
+) -> tuple[Change, Spanned]:
+    """The loops in an order in which a copy has a place, and what is spanned then.
+
+    What the copy depends on stands still while ``swept`` inames run: those loops are outside of
+    these, and so are the ``outer`` ones, where a caller names some.
+    """
+    order = moved_out(kernel, users, swept, names_in(outer))
+    found = spanned(order.kernel)
+    if outer is None:
+        order = swept_inside(kernel, users, swept, outer_names(found.box))
+        if order.kernel is not kernel:
+            found = spanned(order.kernel)
+    return order, found
 
 
 def footprint(

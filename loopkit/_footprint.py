@@ -27,7 +27,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear, linear, variable
 from loopkit._nodes import Expression
-from loopkit._poly import in_bounds
+from loopkit._poly import dealt, in_bounds
 from loopkit._simplify import simplify
 
 
@@ -380,7 +380,7 @@ def touched_cells(
             gap = axis.cell(variable(name)) - Linear(values[0].terms)
             for rest in (gap - min(constants), gap * -1 + max(constants)):
                 domain = domain & _sets.pw_affine(rest.expression).nonneg_set()
-        cells = _sets.project_onto(domain, kept)
+        cells = dealt.project_onto(domain, kept)
         union = cells if union is None else union | cells
     assert union is not None
     return union

@@ -225,9 +225,9 @@ def test_loops_that_a_copy_depends_on_move_out_of_swept_ones():
         .prioritize_loops("i_inner,j,k_outer,k_inner")
     )
     new = knl.add_prefetch("a", ["i_inner", "k_inner"], default_tag=None)
-    assert loops_of(new, "fetch_a") == ("k_outer", "a_dim_0", "a_dim_1")
-    assert loops_of(new, "insn_update") == ("k_outer", "j", "i_inner", "k_inner")
-    assert new.fix_parameters(m=3).prove().ok
+    assert loops_of(new, "fetch_a") == ("j", "k_outer", "a_dim_0", "a_dim_1")
+    assert loops_of(new, "insn_update") == ("j", "k_outer", "i_inner", "k_inner")
+    assert new.prove().ok
 
 
 def test_tags_come_before_a_prefetch_or_behind_it():
@@ -266,6 +266,33 @@ def test_a_loop_that_may_not_move_out_is_refused_with_a_witness():
         knl.add_prefetch("a", "x_inner", default_tag=None)
     assert info.value.witness.cell == (1, 1)
     assert "'step' (x=2, t=0) would read u[1, 1] before 'step' (x=1, t=1)" in str(info.value)
+
+
+@pytest.mark.parametrize("order", ["i_inner,j,k_outer,k_inner", "i_inner,j,k_inner,k_outer"])
+def test_what_a_fetch_depends_on_moves_out_of_swept_loops(order):
+    """So does a schedule whose tags come late what it does where they come early."""
+    tiles = matmul().split_iname("i", 16).split_iname("k", 16)
+    early = tiles.tag_inames("i_outer: g.0, i_inner: l.0").add_prefetch("a", "i_inner, k_inner")
+    late = tiles.prioritize_loops(order).add_prefetch("a", "i_inner, k_inner")
+    late = late.tag_inames("i_outer: g.0, i_inner: l.0")
+    for knl in (early, late):
+        assert knl.temporary_by_name["a_s"].shape == (16, 16)
+        path = loops_of(knl, "insn_update")
+        assert path.index("k_outer") < path.index("k_inner")
+        assert "k_outer" in loops_of(knl, "fetch_a")
+        assert "k_inner" not in loops_of(knl, "fetch_a")
+        assert knl.prove().ok
+
+
+def test_a_fetch_that_no_legal_order_of_loops_allows():
+    knl = lk.make_kernel(
+        "{ [x, y]: 0 < x < 16 and 0 <= y < n }",
+        "a[x, y] = a[x - 1, y + 1] + b[x, y] {id=step}",
+        dtypes={"a, b": "float32"},
+        assumptions="n >= 1",
+    )
+    with pytest.raises(IllegalTransformError, match="has written it"):
+        knl.add_prefetch("b", "x", default_tag=None)
 
 
 @pytest.mark.host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -13,6 +14,7 @@ import pymbolic.primitives as prim
 from loopkit._arguments import names_in
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._change import Change, InstanceMap
+from loopkit._check.instance_maps import lineage_of
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -45,6 +47,31 @@ def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[st
 def inames_in(kernel: Kernel, given: str | Iterable[str] | None) -> tuple[str, ...]:
     """The inames that an argument names, each of which exists."""
     return tuple(kernel.check_iname(iname) for iname in names_in(given))
+
+
+def swept_in(kernel: Kernel, given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The inames that an argument names, where one that has been split stands for its parts.
+
+    That of the text is known by the text, and any by the names that parts are given, such as
+    ``u_dim_0`` of a copy, of whose axis threads have made ``u_dim_0_outer`` and ``u_dim_0_inner``.
+    """
+    found: dict[str, None] = {}
+    for name in names_in(given):
+        parts = () if name in kernel.home_domain else _parts_of(kernel, name)
+        found |= dict.fromkeys(parts or (kernel.check_iname(name),))
+    return tuple(found)
+
+
+def _parts_of(kernel: Kernel, name: str) -> tuple[str, ...]:
+    """The inames that a split one has become; none where that is not known."""
+    values = (i.value_of.get(name) for i in lineage_of(kernel).images)
+    told = frozenset().union(*(variable_names(value) for value in values if value is not None))
+    if not told:
+        part = re.compile(re.escape(name) + "(_outer|_inner)+")
+        told = frozenset(filter(part.fullmatch, kernel.all_inames))
+        if len({i.removeprefix(name).split("_")[1] for i in told}) < 2:
+            return ()
+    return tuple(i for i in kernel.all_inames if i in told)
 
 
 def statements_with(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:

@@ -18,7 +18,7 @@ from loopkit._expression import (
     unbound_names,
     variable_names,
 )
-from loopkit._footprint import Axis, Use, outer_names
+from loopkit._footprint import Axis, Use
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
@@ -27,11 +27,17 @@ from loopkit._tags import Tag
 from loopkit._types import concrete
 from loopkit.transforms import _staging
 from loopkit.transforms._common import known_dtype, map_reads, new_name, then
-from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_arguments import told_apart, with_free_inames
 from loopkit.transforms._rule_results import made_anew, names_of_bounds, taken_apart
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._spanning import Given, also_swept, footprint, in_inames
+from loopkit.transforms._spanning import (
+    Given,
+    Spanned,
+    also_swept,
+    footprint,
+    in_inames,
+    within_reach,
+)
 from loopkit.transforms._staging import Indices, Staging, element
 from loopkit.transforms._transfer_loops import reused_axes
 
@@ -118,23 +124,20 @@ def computed_ahead(
     def shown(indices: Indices) -> Expression:
         return values.shown(name, bound.arguments(indices))
 
-    def spanned(kernel: Kernel, uses: Sequence[Use]) -> tuple[tuple[Axis, ...], Sequence[Use]]:
-        uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
-        return footprint(kernel, uses, swept, spanning, rule.name, what, shown)
+    def spanned(moved: Kernel) -> Spanned:
+        opened, found = (expanded, uses) if moved is kernel else _all_uses(moved, rule, users)
+        found = [replace(use, text=to_text(shown(use.indices))) for use in found]
+        return Spanned(opened, *footprint(opened, found, swept, spanning, rule.name, what, shown))
 
-    box, uses = spanned(expanded, uses)
-    needed = outer_names(box) | unbound_names(expand_in(rule.expression, kernel.rule_by_name))
-    order = moved_out(kernel, users.values(), swept, values.outer, needed)
-    if order.kernel is not kernel:
-        kernel = order.kernel
-        expanded, uses = _all_uses(kernel, rule, users)
-        box, uses = spanned(expanded, uses)
+    free = unbound_names(expand_in(rule.expression, kernel.rule_by_name))
+    order, its = within_reach(kernel, users.values(), swept, values.outer, spanned, free)
+    kernel, box, used = order.kernel, its.box, its.uses
     box = _with_storage_axes(box, rule, values.storage_axes)
     reused = reused_axes(kernel, box, values.names)
     tags = _tags(kernel, rule, values, len(box), reused)
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
     space = _staging.choose_space(
-        kernel, values.space, swept, list(moving.values()), values.outer, uses
+        kernel, values.space, swept, list(moving.values()), values.outer, used
     )
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, values.copy, f"{values.base}_{suffix}")
@@ -145,7 +148,7 @@ def computed_ahead(
     if apart is not None:
         free |= names_of_bounds(kernel, rule)
     if dtype is None:
-        arguments = dict(zip(rule.arguments, uses[0].indices, strict=True))
+        arguments = dict(zip(rule.arguments, used[0].indices, strict=True))
         held = body if apart is None else apart.value(body)
         inferred = known_dtype(kernel, substitute(held, arguments))
         dtype = None if inferred is None else concrete(inferred)
@@ -167,14 +170,14 @@ def computed_ahead(
         axis_argument=values.names_argument,
         reused=reused,
         whole_box=values.whole_box,
-        only_used=_staging.may_leave(expanded, body),
+        only_used=_staging.may_leave(its.kernel, body),
         may_move=values.space is None,
     )
 
     def value(cells: Indices) -> Expression:
         return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
 
-    change = _staging.stage(expanded, staging, uses, value, statement, values.kind, kernel)
+    change = _staging.stage(its.kernel, staging, used, value, statement, values.kind, kernel)
     new = change.kernel
     if spanning is not None:
         new = bound.restored(_with_calls(new, rule), name)

@@ -36,15 +36,18 @@ def moved_out(
     """The kernel where a copy for ``users`` has a place in front of the loops that it serves.
 
     Of the loops that all users share, those over ``outer`` come to stand outside of all others;
-    where nobody says which these are, those over ``needed`` inames outside of ``swept`` ones.
+    where nobody says which these are, ``swept`` ones go inside of those over ``needed`` inames.
+    All others keep their order.
     """
     shared = path_inames(common_prefix([kernel.paths[user.id] for user in users]))
-    named = names_in(outer) if outer is not None else needed
-    chosen = [i for i in shared if i in named and i not in swept]
-    behind = [i for i in shared if (i in swept if outer is None else i not in chosen)]
-    first = min((shared.index(i) for i in behind), default=len(shared))
-    wanted = [i for i in chosen if shared.index(i) > first]
-    return in_order(kernel, [*wanted, *behind]) if wanted else Change(kernel)
+    if outer is not None:
+        named = names_in(outer)
+        front = [i for i in shared if i in named and i not in swept]
+    else:
+        last = max((n for n, i in enumerate(shared) if i in needed), default=-1)
+        front = [i for n, i in enumerate(shared) if n <= last and i not in swept]
+    wanted = [*front, *(i for i in shared if i not in front)]
+    return Change(kernel) if wanted == list(shared) else in_order(kernel, wanted)
 
 
 def freely_nested(kernel: Kernel) -> Change:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 import pymbolic.primitives as prim
 
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._check.instance_maps import lineage_of
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._expression import substitute, to_text, variable_names
-from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside
+from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside, outer_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit.transforms import _staging
 from loopkit.transforms._common import is_parallel
+from loopkit.transforms._free_order import moved_out
 
 Indices = tuple[Expression, ...]
 Given = Sequence[tuple[Expression | slice, ...]]
@@ -33,6 +36,34 @@ def also_swept(
     moving = {n for use in uses for index in use.indices for n in variable_names(index)}
     moving -= {*swept, *names_in(outer)}
     return (*swept, *(i for i in kernel.all_inames if i in moving and not is_parallel(kernel, i)))
+
+
+@dataclass(frozen=True, eq=False)
+class Spanned:
+    """A kernel whose rules are expanded where they are used, and the box that the ``uses`` span."""
+
+    kernel: Kernel
+    box: tuple[Axis, ...]
+    uses: Sequence[Use]
+
+
+def within_reach(
+    kernel: Kernel,
+    users: Collection[Statement],
+    swept: Sequence[str],
+    outer: str | Iterable[str] | None,
+    spanned: Callable[[Kernel], Spanned],
+    free: Collection[str] = (),
+) -> tuple[Change, Spanned]:
+    """The loops in an order in which a copy has a place, and what is spanned then.
+
+    What the copy depends on, in its cells or in the ``free`` names of its values, stands still
+    while ``swept`` inames run: those loops are outside of these, or, where a caller names
+    ``outer`` ones, just those are outside of all others.
+    """
+    found = spanned(kernel)
+    order = moved_out(kernel, users, swept, outer, outer_names(found.box).union(free))
+    return order, found if order.kernel is kernel else spanned(order.kernel)
 
 
 def footprint(

@@ -23,7 +23,7 @@ from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _partial, _staging
-from loopkit.transforms._common import inames_in, then, with_statements
+from loopkit.transforms._common import swept_in, then, with_statements
 from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -140,7 +140,7 @@ def _buffered(
     chosen = uses_of_array(kernel, var_name, writes=True)
     given, var_name = var_name, chosen.name
     array = kernel.array(chosen.of)
-    swept = inames_in(kernel, buffer_inames)
+    swept = swept_in(kernel, buffer_inames)
     selected = matching(kernel, within)
     before, kernel = kernel, chosen.kernel
     expanded = expand_rules_that_use(kernel, var_name, selected)

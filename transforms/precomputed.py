@@ -15,7 +15,7 @@ from loopkit._kernel import Kernel
 from loopkit._match import matching, name_first, rules_of
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in
+from loopkit.transforms._common import swept_in
 from loopkit.transforms._computed_ahead import Values, computed_ahead, without_unused
 from loopkit.transforms._spanning import Given
 from loopkit.transforms._tagged import uses_of_rule
@@ -101,7 +101,7 @@ def precompute(
         made_by=f"precompute('{given if chosen.tag else name}')",
         what=f"the precomputation of '{name}'",
         nothing=partial(_nothing_to_replace, kernel, given),
-        swept=inames_in(kernel, sweep_inames),
+        swept=swept_in(kernel, sweep_inames),
         spanning=spanning,
         outer=precompute_outer_inames,
         names=precompute_inames,

@@ -14,7 +14,7 @@ from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses, variable_names
-from loopkit._footprint import Use, outer_names
+from loopkit._footprint import Use
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._linear import linear_in_parts
 from loopkit._match import Match, matching
@@ -22,12 +22,11 @@ from loopkit._nodes import Expression
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _staging
-from loopkit.transforms._common import inames_in, map_reads, new_name, then
+from loopkit.transforms._common import map_reads, new_name, swept_in, then
 from loopkit.transforms._computed_ahead import Values, computed_ahead
-from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_arguments import strange_parts
 from loopkit.transforms._rule_uses import expand_rules_that_use, without_rule
-from loopkit.transforms._spanning import Given, also_swept, footprint
+from loopkit.transforms._spanning import Given, Spanned, also_swept, footprint, within_reach
 from loopkit.transforms._staging import Indices, Staging, element
 from loopkit.transforms._tagged import Selected, uses_of_array
 
@@ -74,9 +73,9 @@ def add_prefetch(
     assertions (``assume_within``) leave of the axis.
 
     The fetch stands inside the loops that the footprint depends on, and no
-    deeper; such as stand inside of swept ones move out first.  ``fetch_outer_inames`` puts it
-    inside further loops, and no others: these move out of all others, and other loops that the
-    footprint depends on are swept.
+    deeper; such as stand inside of swept ones move out first.  A swept iname that has been split
+    since stands for its parts.  ``fetch_outer_inames`` puts it inside further loops, and no
+    others: these move out of all others, and other loops that the footprint depends on are swept.
 
     ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
     of the block, neighbouring threads along the array's fastest axis, once it is known
@@ -109,7 +108,7 @@ def add_prefetch(
     chosen = uses_of_array(kernel, given)
     before, kernel, var_name = kernel, chosen.kernel, chosen.name
     array = before.array(chosen.of)
-    swept = inames_in(kernel, sweep_inames)
+    swept = swept_in(kernel, sweep_inames)
     tag = parse_tag(default_tag)
     selected = matching(before, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
@@ -147,20 +146,23 @@ def add_prefetch(
     if spanning is None:
         swept = also_swept(kernel, found, swept, fetch_outer_inames)
     what = f"the prefetch of '{given}'"
-    box, uses = footprint(expanded, found, swept, spanning, var_name, what)
-    order = moved_out(kernel, users.values(), swept, fetch_outer_inames, outer_names(box))
-    if order.kernel is not kernel:
-        kernel = order.kernel
-        expanded = expand_rules_that_use(kernel, var_name, selected)
-        moved = (expanded.statement_by_id[id_] for id_ in users)
-        found = [use for s in moved for use in _staging.reads_of(expanded, s, var_name)]
-        box, uses = footprint(expanded, found, swept, spanning, var_name, what)
+
+    def spanned(moved: Kernel) -> Spanned:
+        opened, uses = expanded, found
+        if moved is not kernel:
+            opened = expand_rules_that_use(moved, var_name, selected)
+            now = (opened.statement_by_id[id_] for id_ in users)
+            uses = [use for s in now for use in _staging.reads_of(opened, s, var_name)]
+        return Spanned(opened, *footprint(opened, uses, swept, spanning, var_name, what))
+
+    order, its = within_reach(kernel, users.values(), swept, fetch_outer_inames, spanned)
+    box, uses = its.box, its.uses
     space = _staging.choose_space(
-        kernel, temporary_address_space, swept, [tag], fetch_outer_inames, uses
+        order.kernel, temporary_address_space, swept, [tag], fetch_outer_inames, uses
     )
     suffix = "s" if space is AddressSpace.LOCAL else "r"
-    copy = new_name(kernel, temporary_name, f"{var_name}_{suffix}")
-    statement = new_name(kernel, prefetch_insn_id, f"fetch_{var_name}", [copy])
+    copy = new_name(order.kernel, temporary_name, f"{var_name}_{suffix}")
+    statement = new_name(order.kernel, prefetch_insn_id, f"fetch_{var_name}", [copy])
     staging = Staging(
         made_by=f"add_prefetch('{given}')",
         what=what,
@@ -180,7 +182,7 @@ def add_prefetch(
         may_move=temporary_address_space is None,
     )
     value = partial(element, chosen.of)
-    change = _staging.stage(expanded, staging, uses, value, statement, "move", kernel)
+    change = _staging.stage(its.kernel, staging, uses, value, statement, "move", order.kernel)
     return then(before, order, replace(change, kernel=chosen.restored(change.kernel)))
 
 

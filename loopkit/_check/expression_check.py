@@ -423,7 +423,9 @@ class ExpressionCheck:
         if len(self.check.found) > before or self.claimed > claimed:
             del self.check.found[before:]
             return places - places
-        return places & _sets.rename(domain, times)
+        # Sizes that were fixed are no names of places.
+        held = _sets.project_out(domain, [name for name, _ in self.check.lineage.fixed])
+        return places & _sets.rename(held, times)
 
     def copied(
         self, old: Expression, mine: Access | None, new: Expression, event: ReadEvent

@@ -35,17 +35,23 @@ def moved_out(
 ) -> Change:
     """The kernel where a copy for ``users`` has a place in front of the loops that it serves.
 
-    Of the loops that all users share, those over ``outer`` come to stand outside of all others;
-    where nobody says which these are, ``swept`` ones go inside of those over ``needed`` inames.
-    All others keep their order.
+    Of the loops that all users share, those over ``outer`` come to stand outside of all others.
+    Where nobody says which these are, those over ``needed`` inames move out of ``swept`` ones and
+    of what is in these, except of loops whose length is no number: what a reduction holds inside
+    of such a loop would have no size outside of it.
     """
     shared = path_inames(common_prefix([kernel.paths[user.id] for user in users]))
     if outer is not None:
         named = names_in(outer)
         front = [i for i in shared if i in named and i not in swept]
     else:
+        first = next((n for n, i in enumerate(shared) if i in swept), len(shared))
         last = max((n for n, i in enumerate(shared) if i in needed), default=-1)
-        front = [i for n, i in enumerate(shared) if n <= last and i not in swept]
+        front = [
+            i
+            for n, i in enumerate(shared[: last + 1])
+            if i not in swept and (n < first or i in needed or None in kernel.range_of(i))
+        ]
     wanted = [*front, *(i for i in shared if i not in front)]
     return Change(kernel) if wanted == list(shared) else in_order(kernel, wanted)
 

@@ -171,8 +171,10 @@ def _buffered(
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))
-    # Cells that no thread has for itself, all of them fill together.
-    space = _staging.choose_space(kernel, temporary_scope, swept, [] if own else [tag])
+    # Cells that no thread has for itself, all of them fill together; partial results are those
+    # of one thread, until there are more.
+    is_shared = not own and bool(threads or not partial)
+    space = _staging.choose_space(kernel, temporary_scope, swept, [tag] if is_shared else [])
     if space is AddressSpace.GLOBAL:
         raise InvalidArgumentError(
             "a buffer is in shared or private memory", instead="temporary_scope='shared'"

@@ -122,7 +122,7 @@ def test_nothing_else_changes() -> None:
 
 def test_a_fault_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement that reads another array than the one with the new name."""
-    original = arguments._called
+    original = arguments.with_arguments_named
 
     def faulty(kernel: lk.Kernel, names: Any) -> lk.Kernel:
         wrong = original(kernel, {"b": "b", **names})
@@ -136,7 +136,7 @@ def test_a_fault_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < n }", "c[i] = a[i] + 2*b[i]", dtypes={"a, b, c": "float64"}
     )
-    monkeypatch.setattr(arguments, "_called", faulty)
+    monkeypatch.setattr(arguments, "with_arguments_named", faulty)
     with pytest.raises(lk.IllegalTransformError, match="more would be others"):
         knl.rename_argument("a", "alpha")
     assert knl.rename_argument("a", "alpha", unchecked=True).history[-1].verdict == "unchecked"

@@ -58,7 +58,7 @@ fault(
     "rename_argument: another argument is read",
     differences,
     do("rename_argument", "a", "x"),
-    Patch("transforms.arguments:_called", _another),
+    Patch("transforms.arguments:with_arguments_named", _another),
     evidence=_by_old_names,
 )
 

@@ -74,7 +74,7 @@ fault(
     "privatize: begins one element too late",
     kernels.through_scalar,
     PRIVATIZE,
-    Patch("transforms.privatize:variable", lambda f: lambda name: f(name) + 1),
+    Patch("transforms.privatize:simplify", lambda f: lambda index: f(index) + 1),
 )
 
 # }}}

@@ -23,7 +23,7 @@ from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _partial, _staging
-from loopkit.transforms._common import inames_in, then, with_statements
+from loopkit.transforms._common import inames_in, with_statements
 from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -167,12 +167,14 @@ def _buffered(
     order = moved_out(before, users, swept, None, outer_names(box))
     if order.kernel is not before:
         rest = _buffered(order.kernel, given, swept, *asked, fetch_bounding_box, partial)
-        return then(before, order, rest)
+        return Change(rest.kernel, parts=(order, rest))
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))
-    # Cells that no thread has for itself, all of them fill together.
-    space = _staging.choose_space(kernel, temporary_scope, swept, [] if own else [tag])
+    # Cells that no thread has for itself, all of them fill together.  Partial results that
+    # threads may come to have are combined.
+    is_shared = not own and (bool(threads) or not partial)
+    space = _staging.choose_space(kernel, temporary_scope, swept, [tag] if is_shared else [])
     if space is AddressSpace.GLOBAL:
         raise InvalidArgumentError(
             "a buffer is in shared or private memory", instead="temporary_scope='shared'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -183,6 +184,9 @@ def test_nothing_to_cut_or_fuse() -> None:
         together().tag_inames("i: g.0").fission("i", "id:b")
     with pytest.raises(lk.IllegalTransformError, match="no statement matches"):
         knl.fission("i", "id:nothing")
+    for step in (knl.fuse_loops, partial(knl.fission, within="id:a")):
+        with pytest.raises(lk.InvalidArgumentError, match="inames names no iname"):
+            step("")
     with pytest.raises(lk.InvalidArgumentError):
         knl.rename_inames_in_batch(["i", "j"])  # type: ignore[arg-type]
 

@@ -968,7 +968,10 @@ def test_split_inames_in_footprints():
         ("d[0:8:2, :]", {}, "has a step\na range is written lower:upper"),
         ("d[:]", {}, "has 1 index, but 'd' has 2 axes"),
         ("d[:", {}, "a name, or one use of it such as 'd"),
+        ("d[:-1, :]", {}, "begins or ends at -1, and no index counts from behind"),
         ("d[:, :]", {"footprint_subscripts": "i, k"}, "is given twice"),
+        ("d[:, :]", {"fetch_outer_inames": "zz"}, "there is no iname 'zz'"),
+        ("u", {"sweep_inames": "e_inner, k", "fetch_outer_inames": "k"}, "and swept"),
     ],
 )
 def test_ranges_that_span_nothing(used, more, said):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arguments import names_in
@@ -19,12 +20,25 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit.transforms import _staging
-from loopkit.transforms._common import is_parallel
+from loopkit.transforms._common import inames_in, is_parallel
 from loopkit.transforms._free_order import moved_out
 
 Indices = tuple[Expression, ...]
 Given = Sequence[tuple[Expression | slice, ...]]
 """Subscripts as :func:`loopkit._arguments.subscripts` gives them."""
+
+
+def check_outer(
+    kernel: Kernel, swept: Sequence[str], outer: str | Iterable[str] | None, argument: str
+) -> None:
+    """An error for what is given as loops around a copy, and is no iname or one that is swept."""
+    for iname in inames_in(kernel, outer or ()):
+        if iname in swept:
+            raise InvalidArgumentError(
+                f"'{iname}' is among {argument}, and swept: a copy that holds what is used for all "
+                "its values is not filled for each of them",
+                instead=f"leave '{iname}' out of one of the two",
+            )
 
 
 def also_swept(
@@ -162,6 +176,13 @@ def _slice_range(kernel: Kernel, name: str, axis: int, given: slice) -> Range:
     shape = None if name in kernel.rule_by_name else kernel.array(name).shape
     end = given.stop if given.stop is not None else shape[axis] if shape is not None else None
     start = 0 if given.start is None else given.start
+    for at in (start, end):
+        if shape is not None and isinstance(at, (int, np.integer)) and at < 0:
+            raise InvalidArgumentError(
+                f"the range of axis {axis} of '{name}' begins or ends at {at}, and no index counts "
+                "from behind",
+                instead="the last element of n has the index n - 1",
+            )
     try:
         lower, upper = linear(start), None if end is None else linear(end)
     except NotAffineError:

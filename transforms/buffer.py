@@ -167,7 +167,7 @@ def _buffered(
     order = moved_out(before, users, swept, None, outer_names(box))
     if order.kernel is not before:
         rest = _buffered(order.kernel, given, swept, *asked, fetch_bounding_box, partial)
-        return then(before, order, rest)
+        return Change(rest.kernel, parts=(order, rest))
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
 from loopkit import _arguments as kind
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._match import matching, read_names
 from loopkit._transform import transform
@@ -37,12 +37,11 @@ def fuse_loops(
         would read what a later one writes.
     """
     new = kernel
-    names = inames_in(kernel, inames)
+    names = _loops(kernel, inames)
     for iname in names:
-        check_is_loop(kernel, iname)
         new = with_fused_loops(new, iname, chosen_statements(new, [iname], within))
     if new is kernel:
-        shown = " or ".join(f"'{i}'" for i in names) or "no iname"
+        shown = " or ".join(f"'{i}'" for i in names)
         raise IllegalTransformError(
             f"no two loops over {shown} stand in one place",
             instead="loops can be fused inside the same loops and the same launch: "
@@ -69,16 +68,24 @@ def fission(
     :raises IllegalTransformError: where no such loop holds both what matches and what does not,
         or the new order of statements would change a result.
     """
-    names = inames_in(kernel, inames)
-    for iname in names:
-        check_is_loop(kernel, iname)
+    names = _loops(kernel, inames)
     new = kernel.with_(tree=_parted(kernel.tree, frozenset(names), matching(kernel, within)))
     if new.tree == kernel.tree:
-        shown = " or ".join(f"'{i}'" for i in names) or "no iname"
+        shown = " or ".join(f"'{i}'" for i in names)
         raise IllegalTransformError(
             f"no loop over {shown} holds both statements that match '{within}' and others"
         )
     return settled(kernel, Change(new))
+
+
+def _loops(kernel: Kernel, inames: str | Iterable[str]) -> tuple[str, ...]:
+    """The inames of loops that are given, one at least."""
+    names = inames_in(kernel, inames)
+    if not names:
+        raise InvalidArgumentError("inames names no iname")
+    for iname in names:
+        check_is_loop(kernel, iname)
+    return names
 
 
 def _parted(nodes: Tree, inames: frozenset[str], ids: Collection[str]) -> Tree:

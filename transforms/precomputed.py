@@ -17,7 +17,7 @@ from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._common import swept_in
 from loopkit.transforms._computed_ahead import Values, computed_ahead, without_unused
-from loopkit.transforms._spanning import Given
+from loopkit.transforms._spanning import Given, check_outer
 from loopkit.transforms._tagged import uses_of_rule
 
 
@@ -94,6 +94,8 @@ def precompute(
     if name not in kernel.rule_by_name:
         raise UnknownNameError("substitution rule", name, kernel.rule_by_name)
     chosen = uses_of_rule(kernel, given)
+    swept = swept_in(kernel, sweep_inames)
+    check_outer(kernel, swept, precompute_outer_inames, "precompute_outer_inames")
     values = Values(
         base=chosen.name,
         id=compute_insn_id,
@@ -101,7 +103,7 @@ def precompute(
         made_by=f"precompute('{given if chosen.tag else name}')",
         what=f"the precomputation of '{name}'",
         nothing=partial(_nothing_to_replace, kernel, given),
-        swept=swept_in(kernel, sweep_inames),
+        swept=swept,
         spanning=spanning,
         outer=precompute_outer_inames,
         names=precompute_inames,

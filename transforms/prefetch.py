@@ -26,7 +26,14 @@ from loopkit.transforms._common import map_reads, new_name, swept_in, then
 from loopkit.transforms._computed_ahead import Values, computed_ahead
 from loopkit.transforms._rule_arguments import strange_parts
 from loopkit.transforms._rule_uses import expand_rules_that_use, without_rule
-from loopkit.transforms._spanning import Given, Spanned, also_swept, footprint, within_reach
+from loopkit.transforms._spanning import (
+    Given,
+    Spanned,
+    also_swept,
+    check_outer,
+    footprint,
+    within_reach,
+)
 from loopkit.transforms._staging import Indices, Staging, element
 from loopkit.transforms._tagged import Selected, uses_of_array
 
@@ -109,6 +116,7 @@ def add_prefetch(
     before, kernel, var_name = kernel, chosen.kernel, chosen.name
     array = before.array(chosen.of)
     swept = swept_in(kernel, sweep_inames)
+    check_outer(kernel, swept, fetch_outer_inames, "fetch_outer_inames")
     tag = parse_tag(default_tag)
     selected = matching(before, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)

@@ -13,7 +13,9 @@ from faults.planting import Patch, fault
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, Strided
 from loopkit._expression import replace_accesses, substitute
+from loopkit._footprint import Range
 from loopkit._kernel import Domain
+from loopkit._linear import Linear
 from loopkit._tree import rewrite_paths
 
 
@@ -70,11 +72,15 @@ fault(
         lambda f: lambda *a: {n: dataclasses.replace(r, span=r.span - 1) for n, r in f(*a).items()},
     ),
 )
+
 fault(
     "privatize: begins one element too late",
     kernels.through_scalar,
     PRIVATIZE,
-    Patch("transforms.privatize:simplify", lambda f: lambda index: f(index) + 1),
+    Patch(
+        "transforms.privatize:iname_ranges",
+        lambda f: lambda *a: {n: Range(r.lower - Linear({}, 1), r.span) for n, r in f(*a).items()},
+    ),
 )
 
 # }}}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 
 import pymbolic.primitives as prim
 
@@ -20,10 +20,11 @@ from loopkit._match import matching
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, differ
+from loopkit._poly.rows import Rows, rows_of
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _partial, _staging
-from loopkit.transforms._common import swept_in, then, with_statements
+from loopkit.transforms._common import swept_in, with_statements
 from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -109,18 +110,31 @@ def buffer_array(
     :raises IllegalTransformError: where the footprint has no constant size, no place is
         before all users, or another statement would miss what is in the buffer.
     """
-    return _buffered(
-        kernel,
-        var_name,
-        buffer_inames,
-        init_expression,
-        store_expression,
-        within,
-        default_tag,
-        temporary_scope,
-        fetch_bounding_box,
-        partial,
+    given = functools.partial(
+        _buffered,
+        var_name=var_name,
+        buffer_inames=buffer_inames,
+        init_expression=init_expression,
+        store_expression=store_expression,
+        within=within,
+        default_tag=default_tag,
+        temporary_scope=temporary_scope,
+        fetch_bounding_box=fetch_bounding_box,
+        partial=partial,
     )
+    name = uses_of_array(kernel, var_name, writes=True).of
+    rows = rows_of([kernel], name)
+    if rows is None:
+        return given(kernel)
+    return _laid_flat(given(rows[0].of(kernel)), rows[0], kernel)
+
+
+def _laid_flat(change: Change, rows: Rows, before: Kernel) -> Change:
+    """A change of the kernel in rows as one of the kernel ``before``, whose array lies flat."""
+    if not change.parts:
+        return replace(change, kernel=rows.laid_flat(change.kernel, before))
+    parts = tuple(_laid_flat(part, rows, before) for part in change.parts)
+    return Change(parts[-1].kernel, parts=parts)
 
 
 def _buffered(
@@ -288,7 +302,7 @@ def _with_transfer(
 ) -> tuple[Kernel, str]:
     """The kernel with a statement that loads (``"init"``) or stores (``"store"``), and its id."""
     storing, name, box = verb == "store", staging.base, staging.box
-    value = None if storing else partial(element, name)
+    value = None if storing else functools.partial(element, name)
     loops = staging.loops(kernel, place, uses, f"{name}_{verb}", value)
     base = element(name, tuple(loops.cells(box)))
     buffer = element(staging.name, tuple(loops.kept(box)))

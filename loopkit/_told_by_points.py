@@ -24,8 +24,14 @@ MOST = 1 << 16
 _MANY = 6
 """With how many quotients and masks sets slow down."""
 
-_OF_BITS = (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor, prim.BitwiseNot)
-_OPERATIONS = (*_OF_BITS, prim.LeftShift, prim.RightShift, prim.FloorDiv, prim.Remainder)
+POINTS = (
+    "what operations on the bits of several unknowns give is looked at point by point, where the "
+    f"inames have constant bounds and at most {MOST} combinations; fix_parameters makes bounds "
+    "numbers"
+)
+"""What would settle an open question of bits."""
+OF_BITS = (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor, prim.BitwiseNot)
+_OPERATIONS = (*OF_BITS, prim.LeftShift, prim.RightShift, prim.FloorDiv, prim.Remainder)
 _KNOWN = (*_OPERATIONS, prim.Sum, prim.Product, prim.Variable, int)
 """What whole numbers are made of; what is affine without these is no question here."""
 

@@ -318,3 +318,15 @@ def test_two_indices_tell_together_what_neither_does() -> None:
         assumptions="n >= 1",
     ).tag_inames("b: g.0, i: l.0")
     assert knl.prove().ok, knl.prove()
+
+
+def test_what_would_decide_a_question_of_bits_is_told() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[i ^ i >> 1] = x[i]",
+        [lk.GlobalArg("y", shape="2*n"), ...],
+        dtypes={"x, y": "float32"},
+    )
+    with pytest.raises(lk.UndecidedError, match="fix_parameters makes bounds numbers"):
+        knl.tag_inames("i: g.0")
+    assert knl.fix_parameters(n=100).tag_inames("i: g.0").prove().ok

@@ -25,6 +25,8 @@ def with_branches(groups: Sequence[Group], guarded: Guarded) -> list[Group]:
     Before: ``a and c: S``, ``a and not c: T``        After: ``a: [if c: S, if not c: T]``
     Before: ``a and c: S``, ``a and not c and d: T``  After: ``a: [if c: S, if not c: [if d: T]]``
 
+    What ``not (c or d)`` denies is taken apart, ``not c and not d``, and known again here.
+
     ``guarded`` makes the guards inside.
     """
     found: list[Group] = []
@@ -123,9 +125,9 @@ def _alternatives(facts: Sequence[_Facts], start: int) -> Iterator[tuple[Parts, 
         if isinstance(part, prim.LogicalNot):
             yield (part,), conjuncts(part.child)
         else:
-            yield (part,), (prim.LogicalNot(part),)
+            yield (part,), conjuncts(prim.LogicalNot(part))
     for part in facts[start + 1].parts if start + 1 < len(facts) else ():
-        inner = conjuncts(part.child) if isinstance(part, prim.LogicalNot) else ()
+        inner = conjuncts(prim.LogicalNot(part))
         if len(inner) > 1 and all(p in mine for p in inner):
             yield inner, (part,)
 
@@ -160,9 +162,9 @@ def _made(
 ) -> Group:
     """One group for several, with a guard for each branch."""
     found: list[Code] = []
-    for asked, low, high in (
-        (branches.asked, start, branches.other),
-        (branches.opposite, branches.other, branches.end),
+    for asked, opposite, low, high in (
+        (branches.asked, branches.opposite, start, branches.other),
+        (branches.opposite, branches.asked, branches.other, branches.end),
     ):
         known = (*branches.common, *asked)
         inner = [
@@ -170,7 +172,10 @@ def _made(
             for number in range(low, high)
         ]
         code = guarded_all(with_branches(inner, guarded), guarded)
-        found.append(guarded(conjunction(*asked), code))
+        # ``not (a or b)`` beside ``a or b``: one is the else of the other.
+        is_denied = len(asked) > 1 and isinstance(opposite[0], prim.LogicalOr)
+        told = prim.LogicalNot(opposite[0]) if is_denied else conjunction(*asked)
+        found.append(guarded(told, code))
     return conjunction(*branches.common), found
 
 

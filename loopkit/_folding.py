@@ -142,12 +142,13 @@ def tgamma(x: Number) -> float:
 
 def fma(x: Number, y: Number, z: Number) -> float:
     """``x*y + z``, rounded once."""
-    x, y, z = float(x), float(y), float(z)
-    if not all(map(math.isfinite, (x, y, z))):
-        return x * y + z
-    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    a, b, c = (float(value) for value in (x, y, z))
+    plain = a * b + c
+    if not all(map(math.isfinite, (a, b, c))):
+        return plain
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
-        return x * y + z
+        return plain
     try:
         return float(exact)
     except OverflowError:

@@ -93,6 +93,14 @@ def points_of(
     return np.unique(np.concatenate(found), axis=0)
 
 
+def listed(domain: isl.Set, names: Sequence[str], most: int) -> Rows | None:
+    """The values of some names in a set, whatever the others are; None where they are too many."""
+    try:
+        return points_of(_sets.project_onto(domain, names), names, {}, most)
+    except (InvalidArgumentError, TooManyPointsError):
+        return None
+
+
 def _points_of_piece(piece: isl.BasicSet, names: Sequence[str], most: int | None) -> Rows:
     """The points inside of the box around a basic set that satisfy its constraints."""
     forms = [(c.is_equality(), _sets.form_of(c)) for c in piece.get_constraints()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -254,3 +255,78 @@ def test_an_exclusive_or_with_what_is_known_tells_the_rest(place: str, legal: bo
     assert np.array_equal(np.sort(want[want > 0]), x[x > 0])
     for order in ("ascending", "descending"):
         assert np.array_equal(block.executor("host", order=order)(x=x, y=y.copy()), want)
+
+
+PERMUTATIONS: dict[str, Callable[[int], int]] = {
+    "i ^ i >> 1": lambda i: i ^ i >> 1,
+    "i ^ (i & 7) << 3": lambda i: i ^ (i & 7) << 3,
+    "i % 8 ^ i // 8 | i // 8 << 3": lambda i: i % 8 ^ i // 8 | i // 8 << 3,
+    "i & ~7 | 7 - (i & 7)": lambda i: i & ~7 | 7 - (i & 7),
+    "i ^ (i >> 2 & 1)*3": lambda i: i ^ (i >> 2 & 1) * 3,
+    "(i*13 ^ 21) & 63": lambda i: (i * 13 ^ 21) & 63,
+    "(i & 1) | (i & 8) >> 2 | (i & 2) << 1 | (i & 16) >> 1 | (i & 4) << 2 | i & 32": lambda i: (
+        (i & 1) | (i & 8) >> 2 | (i & 2) << 1 | (i & 16) >> 1 | (i & 4) << 2 | i & 32
+    ),
+}
+
+
+@pytest.mark.parametrize("text", PERMUTATIONS)
+def test_permutations_go_to_threads(text: str) -> None:
+    """Gray codes, swizzles, Morton order: no set need know them, of 64 points all are looked at."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 64 }",
+        f"y[{text}] = x[i]",
+        [lk.GlobalArg("y", shape=64), ...],
+        dtypes={"x, y": "float32"},
+    )
+    x = np.arange(64, dtype="f4")
+    due = np.zeros(64, "f4")
+    due[[PERMUTATIONS[text](i) for i in range(64)]] = x
+    for scheduled in (
+        knl.tag_inames("i: l.0"),
+        knl.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0"),
+        knl.split_iname("i", 5, outer_tag="l.0", inner_tag="unr"),
+    ):
+        proof, took = timed(scheduled.prove)
+        assert proof.ok, proof
+        assert took < 1.5
+        for order in ("ascending", "random"):
+            found = scheduled.executor("host", order=order)(x=x, y=np.zeros(64, "f4"))
+            np.testing.assert_array_equal(found, due)
+
+
+@pytest.mark.parametrize("text", ["(i ^ i >> 1) & 62", "i ^ i >> 1 | 1", "(i ^ 3*i) & 63"])
+def test_what_is_no_permutation_does_not(text: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 64 }",
+        f"y[{text}] = x[i]",
+        [lk.GlobalArg("y", shape=64), ...],
+        dtypes={"x, y": "float32"},
+    )
+    with pytest.raises((lk.RaceError, lk.UndecidedError)):
+        knl.tag_inames("i: l.0")
+    assert not knl.tag_inames("i: l.0", unchecked=True).prove().ok
+
+
+def test_two_indices_tell_together_what_neither_does() -> None:
+    """A swizzled row: which row it is says what the exclusive or is with."""
+    knl = lk.make_kernel(
+        "{ [b, i]: 0 <= b < n and 0 <= i < 64 }",
+        "y[b, i // 8, i % 8 ^ i // 8] = x[b, i]",
+        [lk.GlobalArg("y", shape="n, 8, 8"), ...],
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 1",
+    ).tag_inames("b: g.0, i: l.0")
+    assert knl.prove().ok, knl.prove()
+
+
+def test_what_would_decide_a_question_of_bits_is_told() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[i ^ i >> 1] = x[i]",
+        [lk.GlobalArg("y", shape="2*n"), ...],
+        dtypes={"x, y": "float32"},
+    )
+    with pytest.raises(lk.UndecidedError, match="fix_parameters makes bounds numbers"):
+        knl.tag_inames("i: g.0")
+    assert knl.fix_parameters(n=100).tag_inames("i: g.0").prove().ok

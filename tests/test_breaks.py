@@ -320,6 +320,8 @@ def test_nobody_waits_in_a_loop_that_ends() -> None:
     [
         ("break", "this 'break' is in no loop"),
         ("for i\n  break if\nend", "needs a condition"),
+        ("for i\n  break 2 if x[i] > 0\nend", "leaves the innermost 'for'"),
+        ("for i\n  break i\nend", "leaves the innermost 'for'"),
         ("for i while\nend", "expected a condition"),
         ("while x[0] > 0\n  x[0] = 1\nend", "no 'while' without a 'for'"),
         ("for i\n  continue if x[i] > 0\n  x[i] = 1\nend", "there is no 'continue'"),

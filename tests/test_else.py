@@ -232,3 +232,34 @@ def test_an_else_behind_a_condition_that_changes_is_found(monkeypatch: pytest.Mo
     with_else = faulty.prove(text=True)
     assert not with_else.ok
     assert "before 'else'" in str(with_else)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("if x[i] > 1 or x[i] < -1\n y[i] = 1\nelse\n y[i] = 2\nend", 1),
+        ("if not (x[i] > 1 or x[i] < -1)\n y[i] = 1\nelse\n y[i] = 2\nend", 1),
+        (
+            "if x[i] > 1 or z[i] > 6\n y[i] = 1\nelif x[i] > 0 or z[i] > 4\n y[i] = 2\nend",
+            1,
+        ),
+        ("if x[i] > 1 or x[i] < -1\n x[i] = 1\n y[i] = 1\nelse\n y[i] = 2\nend", 0),
+    ],
+)
+def test_either_of_two_conditions_has_an_else(text: str, count: int) -> None:
+    """``not (a or b)`` is taken apart in the kernel, and put together again in the source."""
+    knl = scheduled(text)
+    if count:
+        assert ifs_and_elses(knl)[1] == count
+        assert "else" in str(knl.cuda()) and "!(" not in str(knl.cuda()).split("else")[-1]
+    assert knl.prove().ok, knl.prove()
+    assert knl.prove(text=True).ok
+    rng = np.random.default_rng(2)
+    x = np.resize(np.array([2, 0.5, -0.5, -2, np.nan, 0], "f4"), 37)
+    given = {"x": x, "z": rng.integers(0, 9, 37).astype("f4"), "y": np.zeros(37, "f4")}
+    given = {name: a for name, a in given.items() if f"{name}[" in text}
+    want = knl.executor("reference")(**{name: a.copy() for name, a in given.items()})
+    for order in ("ascending", "random"):
+        found = knl.executor("host", order=order)(**{n: a.copy() for n, a in given.items()})
+        for one, two in zip(np.atleast_2d(found), np.atleast_2d(want), strict=True):
+            np.testing.assert_array_equal(one, two)

@@ -170,3 +170,29 @@ def test_mixed_widths(text: str, dtypes: dict[str, str]) -> None:
         assumptions="n >= 1",
     )
     assert prove(knl).ok, f"{prove(knl)}\n{knl.cuda()}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("i // j", "i % j", "i // (j + 1)*j", "(i + 5) // (m + 1)", "(i + 1) % n"),
+        *("(i - 3) // j", "(i - 3) % j", "i // (i - 1)", "i % (j - 3)", "(i - 9) // (j - 3)"),
+    ],
+)
+def test_whole_numbers_are_divided_by_names(text: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 1 <= j < m }",
+        f"y[i, j - 1] = {text}",
+        assumptions="n >= 1 and m >= 2",
+    )
+    for scheduled in (knl, knl.split_iname("i", 4, outer_tag="g.0", inner_tag="l.0")):
+        proof = scheduled.prove()
+        assert proof.ok, proof
+        found = [scheduled.executor(e)(n=7, m=6) for e in ("host", "reference")]
+        assert (found[0] == found[1]).all()
+    if "i - 3" in text:
+        symbol = "/" if "//" in text else "%"
+        helper = "lk_floordiv" if symbol == "/" else "lk_mod"
+        as_in_c = knl.cuda().replace(f"{helper}(i - 3, j)", f"(i - 3) {symbol} j")
+        assert as_in_c != knl.cuda()
+        assert not prove_source(knl, as_in_c).ok

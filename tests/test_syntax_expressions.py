@@ -363,3 +363,8 @@ def test_is_fast() -> None:
             parse_expression(text)
 
     assert seconds(a_hundred, runs=5, enough=0.01) < 100 * 100e-6
+
+
+@pytest.mark.parametrize("text", ["1_000", "1_000.5", "1_0.2_5", "1_0e3", "2_5.e-2"])
+def test_numbers_have_underscores_where_those_of_python_have_them(text: str) -> None:
+    assert parse_expression(text) == float(text)

@@ -10,6 +10,7 @@ import islpy as isl
 
 from loopkit._cached import cached_property, memoised, once
 from loopkit._places import shared_storage
+from loopkit._points import listed
 from loopkit._poly.touched import Touched, farthest, instances_of, touched
 from loopkit._relations import grouped
 from loopkit._same import key_of
@@ -28,6 +29,10 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
 _MANY = 4
+_MANY_TERMS = 6
+"""With how many terms, quotients mostly, sets slow down."""
+_LISTED = 1 << 16
+"""How many points indices with digits are computed at."""
 Way = tuple[Order, Touch, Touch]
 
 
@@ -229,12 +234,41 @@ class ConflictCheck(Check):
             known = self.data.one_cell(space, first, second)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
             return known
+        if first.cell == second.cell:
+            told, left = self.told(first.cell, first.scope, second.scope)
+            sides = [*zip(left, left, strict=True), *((variable(n), variable(n)) for n in told)]
+        else:
+            sides = [*zip(first.cell, second.cell, strict=True)]
         pairs = [
-            equal(a, b.renamed(space.renaming(1)))
-            for a, b in zip(first.cell, second.cell, strict=True)
-            if a.is_affine and b.is_affine
+            equal(a, b.renamed(space.renaming(1))) for a, b in sides if a.is_affine and b.is_affine
         ]
         return known & space.all_of(pairs)
+
+    def told(
+        self, cell: tuple[Form, ...], first: Scope, second: Scope
+    ) -> tuple[list[str], tuple[Form, ...]]:
+        """Names that indices with digits, or many quotients, tell; and the other indices.
+
+        Where no two points of two scopes have the same values there, to say that the names are
+        equal says the same: sets are slow with digits.
+        """
+        hard = [f for f in cell if f.has_digits or len(f.terms) > _MANY_TERMS]
+        names = frozenset[str]().union(*(form.names for form in hard))
+        mine = tuple(form for form in cell if form.names and form.names <= names)
+        is_known = all(form.is_affine for form in mine) and not names & self.subject.data_names
+        points = None
+        if names and is_known:
+            points = listed(first.set | second.set, sorted(names), _LISTED)
+        if points is None:
+            return [], cell
+        columns = dict(zip(sorted(names), points.T.astype(object), strict=True))
+        try:
+            values = [form.value(columns) for form in mine]
+        except ValueError:  # what has no one value for many points
+            return [], cell
+        if len({*zip(*values, strict=True)}) != len(points):
+            return [], cell
+        return sorted(names), tuple(form for form in cell if form not in mine)
 
     def apart(self, same_block: bool, first: Touch, second: Touch) -> list[Condition]:
         """The ways in which two threads, or blocks, differ; one of each two that mirror."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from loopkit import _intervals
+from loopkit._cached import memoised
 from loopkit._intervals import Interval
 from loopkit.codegen.proof.forms import (
     Atom,
@@ -35,8 +36,12 @@ class Ranges:
     range_of_name: Callable[[str], Interval]
     """Bounds of a name."""
 
+    @memoised
     def range_of(self, form: Form) -> Interval:
-        """Bounds of a form by interval arithmetic, in which remainders are less than divisors."""
+        """Bounds of a form by interval arithmetic, in which remainders are less than divisors.
+
+        They are remembered: a form of many remainders is asked about each of its parts.
+        """
         low, high = _intervals.add(
             *(
                 _intervals.multiply((factor, factor), *map(self._range_of_atom, monomial))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from loopkit._cached import cached_property
 from loopkit._nodes import Expression
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.branches import negation
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.names import Names
@@ -389,9 +390,19 @@ def _let(scope: Scope) -> c.Let:
 
 
 def and_parts(expr: c.CExpression) -> list[c.CExpression]:
-    """The operands of ``a && b && c``, in the order in which C looks at them."""
+    """The operands of ``a && b && c``, in the order in which C looks at them.
+
+    ``!(a || b)`` is ``!a && !b``.
+    """
     if isinstance(expr, c.Binary) and expr.operator == "&&":
         return [*and_parts(expr.left), *and_parts(expr.right)]
+    if isinstance(expr, c.Unary) and expr.operator == "!":
+        match expr.operand:
+            case c.Binary(operator="||") as either:
+                sides = (negation(either.left), negation(either.right))
+                return [part for side in sides for part in and_parts(side)]
+            case c.Unary(operator="!") as twice:
+                return and_parts(twice.operand)
     return [expr]
 
 

@@ -183,8 +183,9 @@ def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
     return None if whole is None else (whole, of_ranges(*ranges))
 
 
-def _by_number(rule: Callable[[Form, int], Form]) -> Callable[[Form, Form], Form | None]:
-    return lambda form, by: rule(form, by.constant) if by.constant else None
+def _divided(word: str, rule: Callable[[Form, int], Form]) -> Callable[[Form, Form], Form]:
+    """A quotient or remainder: by a number as a form, by anything else as a whole."""
+    return lambda form, by: rule(form, by.constant) if by.constant else forms.opaque(word, form, by)
 
 
 _RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = {
@@ -192,8 +193,8 @@ _RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = 
     "neg": (lambda x: x.scaled(-1), _intervals.negate),
     "add": (Form.plus, _intervals.add),
     "mul": (Form.times, _intervals.multiply),
-    "fdiv": (_by_number(forms.floored), _intervals.floor_divide),
-    "mod": (_by_number(forms.remainder), lambda _, by: _intervals.floor_remainder(by)),
+    "fdiv": (_divided("//", forms.floored), _intervals.floor_divide),
+    "mod": (_divided("%", forms.remainder), lambda _, by: _intervals.floor_remainder(by)),
     "shr": (lambda x, by: forms.bitwise(">>", x, by), _intervals.shift_right),
     "shl": (lambda x, by: forms.bitwise("<<", x, by), _intervals.shift_left),
     "and": (lambda x, mask: forms.of_bits("&", x, mask), _intervals.bitwise_and),

@@ -22,6 +22,7 @@ from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, differ, equal_inames, steps
 from loopkit._poly.program_order import all_equal, before
 from loopkit._same import key_of
+from loopkit._told_by_points import told_by_points
 
 
 class Injectivity:
@@ -35,6 +36,7 @@ class Injectivity:
         """The inames that some expressions determine: each alone, or where it leaves one open."""
         left = [e for e in exprs if variable_names(e) <= self.model.integers]
         found = told_by_all(self.model.kernel, left)
+        found |= self._by_points(left, found)
         rest = [e for e in left if not variable_names(e) & self.inames <= found]
         found = found.union(*map(self._by_one, rest))
         while True:
@@ -43,9 +45,21 @@ class Injectivity:
                 open_ = (variable_names(expr) & self.inames) - found
                 if len(open_) == 1 and _is_line(expr, *open_):
                     more |= open_
+            more |= self._by_points(left, found | more)
             if not more:
                 return found
             found |= more
+
+    def _by_points(self, exprs: list[Expression], found: frozenset[str]) -> frozenset[str]:
+        """The inames that are left open, where few enough points are to be looked at."""
+        if all(variable_names(e) & self.inames <= found for e in exprs):
+            return frozenset()
+        known = answers_of(self.model.kernel)
+        question = (told_by_points, tuple(map(key_of, exprs)), found)
+        told: frozenset[str] = once(
+            known, question, told_by_points, self.model.kernel, exprs, found
+        )
+        return told - found
 
     def _by_one(self, expr: Expression) -> frozenset[str]:
         mine = variable_names(expr) & self.inames

@@ -33,6 +33,7 @@ _BRACKETS = re.compile(r"[()\[\]{}]")
 _BLOCK_WORDS = ("for", "if", "elif", "else", "end", "with")
 _HEAD = re.compile(r"(for|if|elif|else|end|with)(?!\w)(?!\s*(?:=(?!=)|:=|[-+*/%]=))")
 _EXIT = re.compile(r"break(?=\s*(?:if\b|\{|\Z))")
+_EXIT_OF = re.compile(r"break\s+(?!if\b)(\w+)\s*(?:if\b.*|\{.*)?\Z")
 _WHILE = re.compile(r"while\b(?!\s*(?:=(?!=)|:=|\[|[-+*/%]=))")
 _CONTINUE = re.compile(r"continue\s*(?:if\b|\{|\Z)")
 # What begins a line like this is never the inside of a bracket that a line before left open.
@@ -307,6 +308,14 @@ class _Reader:
         }
 
     def item(self, line: str) -> RawItem:
+        if (far := _EXIT_OF.match(line)) is not None:
+            self.fail(
+                far.start(1),
+                len(far.group(1)),
+                "'break' leaves the innermost 'for' around it, and no other",
+                "what is to leave a loop further out sets a temporary that tells it: "
+                "'break if done' behind the inner loop",
+            )
         if _WHILE.match(line):
             instead = "a loop has an iname that counts: 'for it while c', and '0 <= it < limit'"
             self.fail(0, len("while"), "there is no 'while' without a 'for'", instead)

@@ -412,3 +412,13 @@ def test_large_references_run_as_code() -> None:
     start = time.perf_counter()
     assert lp.auto_test_vs_ref(knl, None, split, parameters=sizes).executor
     assert time.perf_counter() - start < 30
+
+
+@pytest.mark.host
+def test_sizes_may_be_fixed_at_zero_and_sources_printed_for_types_of_a_call(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert lp.fix_parameters(unit(), n=0).kernel.sizes == ()
+    assert lp.fix_parameters(unit()) == unit() == lp.add_dtypes(unit(), {})
+    _, (y,) = lp.set_options(unit(), write_code=True)(None, x=np.ones(3, np.float32))
+    assert y.dtype == np.float32 and "float *__restrict__ y" in capsys.readouterr().out

@@ -43,6 +43,7 @@ from loopkit._make.given_data import Given, as_offset, read_kernel_data
 from loopkit._make.kernel_functions import KernelFunction, check_dtypes, check_together
 from loopkit._make.launch_conditions import check_launch_conditions
 from loopkit._make.link import Linked, linked, with_due
+from loopkit._make.needless_guards import without_needless_guards
 from loopkit._make.numpy_names import in_own_words
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.own_calls import check_function_names, with_own_calls
@@ -292,7 +293,7 @@ class Maker:
             raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
         typed = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
         kernel = infer_known_types(kernel)
-        kernel = replace(kernel, args=check_initialized(kernel))
+        kernel = without_needless_guards(replace(kernel, args=check_initialized(kernel)))
         declared_shapes = frozenset(uses.accesses) - inferred
         if owes_bounds:
             check_may_settle(kernel, declared_shapes)
@@ -416,8 +417,7 @@ class Maker:
         if self.text.called_inames:
             check_together(written, self.text.called_inames)
         numbers = count(1)
-        names = drafting.taken, drafting.ids
-        splitter = Splitter(inames, self.operations, *names, numbers, temporaries)
+        splitter = Splitter(inames, self.operations, drafting, numbers, temporaries)
         ordered = in_order(drafts, inames, temporaries)
         split = [(d, splitter.split(d) if isinstance(d, Draft) else ()) for d in ordered]
         nest = Nest(inames, numbers)

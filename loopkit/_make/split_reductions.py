@@ -12,7 +12,7 @@ from loopkit._expression import ExpressionMapper, nodes_of
 from loopkit._kernel import Statement
 from loopkit._make.accumulators import accumulator_of
 from loopkit._make.atomic_updates import atomic_update
-from loopkit._make.drafts import Draft, targets_of
+from loopkit._make.drafts import Draft, Drafting, targets_of
 from loopkit._make.enclosing_loops import Inames
 from loopkit._make.free_names import fresh_names
 from loopkit._make.operation import ReductionOperation
@@ -62,19 +62,18 @@ class Splitter:
         self,
         inames: Inames,
         operations: Mapping[str, ReductionOperation],
-        taken: set[str],
-        ids: set[str],
+        drafting: Drafting,
         numbers: Iterator[int],
         temporaries: Collection[str],
     ) -> None:
         self.inames = inames
         self.operations = operations
-        self.ids = ids
+        self.ids = drafting.ids
         self.numbers = numbers
         self.temporaries = frozenset(temporaries)
         self.accumulators: list[TemporaryVariable] = []
-        self._names = fresh_names("acc", taken)
-        self._results_names = fresh_names("results", taken)
+        self._names = fresh_names("acc", drafting.taken)
+        self._results_names = fresh_names("results", drafting.taken)
         self._parts: list[Part] = []
 
     def split(self, draft: Draft) -> Sequence[Part]:
@@ -187,7 +186,7 @@ class Splitter:
         operand = self._replaced(reduction.operand, draft, inner, inner_loops, conditions)
         id_ = next(fresh_names(f"{draft.id}_update", self.ids))
         update = held.update(start, id_, operand, reduction.inames)
-        # What a branch computes that is not taken, nobody reads; it may touch what is not there.
+        # What a branch computes that is not taken may touch what is not there.
         known = {key_of(p) for p in update.predicates}
         where = dict.fromkeys(c for c in conditions if key_of(c) not in known)
         where = [c for c in where if self._is_plain(c)]

@@ -206,7 +206,10 @@ def wrapped(
         if re.fullmatch(r"\w+", str(named.get("insn_id_filter", ""))):
             named["insn_id_filter"] = f"id:{named['insn_id_filter']}"
         if units and function.__name__ == "add_prefetch":
+            said = [v for v in args if not isinstance(v, TranslationUnit)]
             named |= _fetched(units[0].kernel, (*args, *kwargs.values()), named)
+            if _sweeps_nothing(said, named):
+                named.setdefault("default_tag", None)
         said = (v for v in (*args, *kwargs.values()) if not isinstance(v, TranslationUnit))
         says = any(v is not None and v != {} for v in said)
         if units and function.__name__ in MAY_SAY_NOTHING and not says:
@@ -220,6 +223,13 @@ def wrapped(
         return TranslationUnit(result, units[0].options if units else ())
 
     return of_units
+
+
+def _sweeps_nothing(positional: list[Any], named: Mapping[str, Any]) -> bool:
+    """Whether a prefetch is of one element, which is its thread's own."""
+    ranges = named.get("footprint_subscripts") or "[" in str(positional[:1])[1:-1]
+    sweep = positional[1] if len(positional) > 1 else named.get("sweep_inames")
+    return not (sweep or ranges or len(positional) > 3)
 
 
 def _fetched(kernel: Kernel, given: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, str]:

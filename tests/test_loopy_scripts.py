@@ -412,3 +412,36 @@ def test_large_references_run_as_code() -> None:
     start = time.perf_counter()
     assert lp.auto_test_vs_ref(knl, None, split, parameters=sizes).executor
     assert time.perf_counter() - start < 30
+
+
+@pytest.mark.host
+def test_sizes_may_be_fixed_at_zero_and_sources_printed_for_types_of_a_call(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert lp.fix_parameters(unit(), n=0).kernel.sizes == ()
+    assert lp.fix_parameters(unit()) == unit() == lp.add_dtypes(unit(), {})
+    _, (y,) = lp.set_options(unit(), write_code=True)(None, x=np.ones(3, np.float32))
+    assert y.dtype == np.float32 and "float *__restrict__ y" in capsys.readouterr().out
+
+
+@pytest.mark.host
+def test_a_prefetch_of_one_element_is_its_threads_own() -> None:
+    data = [lp.GlobalArg("a", np.float32, shape=(100,)), ...]
+    knl = lp.make_kernel("{ [i]: 0 <= i < 100 }", "z[i] = a[i] + a[i]**2", data)
+    knl = lp.split_iname(knl, "i", 16, inner_tag="l.0")
+    for fetched in (
+        lp.add_prefetch(knl, "a", []),
+        knl.add_prefetch("a"),
+        lp.add_prefetch(knl, "a"),
+    ):
+        copy = fetched.temporary_variables["a_fetch"]
+        assert copy.address_space != lp.AddressSpace.LOCAL and copy.shape == ()
+    a = np.arange(100, dtype=np.float32)
+    _, (z,) = fetched(None, a=a)
+    np.testing.assert_allclose(z, a + a**2)
+
+
+def test_the_order_of_einsums_may_be_left_open() -> None:
+    assert lp.make_einsum("ij,j->i", "a, x", default_order=lp.auto) == lp.make_einsum(
+        "ij,j->i", "a, x"
+    )

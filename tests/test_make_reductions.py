@@ -157,7 +157,7 @@ def test_reducing_over_what_one_is_inside_of() -> None:
     with pytest.raises(ParseError, match="'sum' cannot reduce over 'k'"):
         make_kernel(DOMAIN, "c[k] = sum(k, a[k])")
     with pytest.raises(InvalidArgumentError) as caught:
-        make_kernel(DOMAIN, "<> t = a[k]\nc = sum(k, t)", dtypes={"a": "float32"})
+        make_kernel(DOMAIN, "<> t = a[k]\nc = t + sum(k, t)", dtypes={"a": "float32"})
     assert "reduces over 'k', but reads 't'" in str(caught.value)
 
 

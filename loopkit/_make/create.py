@@ -43,11 +43,13 @@ from loopkit._make.given_data import Given, as_offset, read_kernel_data
 from loopkit._make.kernel_functions import KernelFunction, check_dtypes, check_together
 from loopkit._make.launch_conditions import check_launch_conditions
 from loopkit._make.link import Linked, linked, with_due
+from loopkit._make.needless_guards import without_needless_guards
 from loopkit._make.numpy_names import in_own_words
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.own_calls import check_function_names, with_own_calls
 from loopkit._make.reduction_operations import operations_of
 from loopkit._make.shapes import Shapes
+from loopkit._make.shared_loops import with_parts
 from loopkit._make.split_reductions import Splitter
 from loopkit._make.statement_order import in_order
 from loopkit._make.tagged_uses import check_tagged_uses, with_names_first
@@ -292,7 +294,8 @@ class Maker:
             raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
         typed = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
         kernel = infer_known_types(kernel)
-        kernel = replace(kernel, args=check_initialized(kernel, self.text.results))
+        initialized = check_initialized(kernel, self.text.results)
+        kernel = without_needless_guards(replace(kernel, args=initialized))
         declared_shapes = frozenset(uses.accesses) - inferred
         if owes_bounds:
             check_may_settle(kernel, declared_shapes)
@@ -416,23 +419,23 @@ class Maker:
         if self.text.called_inames:
             check_together(written, self.text.called_inames)
         numbers = count(1)
-        splitter = Splitter(inames, self.operations, drafting.taken, drafting.ids, numbers)
+        splitter = Splitter(inames, self.operations, drafting, numbers, temporaries)
         ordered = in_order(drafts, inames, temporaries)
         split = [(d, splitter.split(d) if isinstance(d, Draft) else ()) for d in ordered]
         nest = Nest(inames, numbers)
         entries: list[Entry] = []
+        made = {s.id: s for _, parts in split for s, _ in parts}
         for draft, parts in split:
             if isinstance(draft, Nop):
                 draft.inames = inames.closure(draft.given_inames)
                 end = LaunchBarrier(draft.id, frozenset(draft.item.tags))
                 entries.append((end, nest.path(draft)))
                 continue
-            path = nest.path(draft)
-            entries += [(statement.id, (*path, *loops)) for statement, loops in parts]
+            entries = with_parts(entries, made, draft, nest.path(draft), parts)
         paths = {leaf: path for leaf, path in entries if isinstance(leaf, str)}
         check_sources(sources, paths)
         temporaries.update((a.name, a) for a in splitter.accumulators)
-        return tuple(statement for _, parts in split for statement, _ in parts), build(entries)
+        return tuple(made[leaf] for leaf in paths), build(entries)
 
     def _position_of(self, name: str) -> SourcePosition | None:
         for item in self.items:

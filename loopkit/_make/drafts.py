@@ -47,12 +47,25 @@ class _Placed:
 
 
 @dataclass(eq=False)
+class Held:
+    """A temporary that reductions of a draft read, with values only in loops over ``inames``.
+
+    ``writers`` give it these.
+    """
+
+    name: str
+    inames: frozenset[str]
+    writers: tuple[Draft, ...]
+
+
+@dataclass(eq=False)
 class Draft(_Placed):
     """One instruction on its way to a statement; ``item`` says all that stays as it was written.
 
     ``inames`` grows until it holds all loops around the statement, ``resolved`` are the ids that
     ``dep`` patterns name, ``reductions`` are all that its expressions hold, outer ones first, and
     ``whole`` is the one that its right side is, or that the rule holds which is used there.
+    ``held`` are temporaries that only reductions read, over loops in which they have their values.
     """
 
     id: str
@@ -66,6 +79,7 @@ class Draft(_Placed):
     resolved: frozenset[str] = frozenset()
     reductions: tuple[Reduction, ...] = ()
     whole: Reduction | None = None
+    held: tuple[Held, ...] = ()
 
     @cached_property
     def targets(self) -> tuple[Expression, ...]:

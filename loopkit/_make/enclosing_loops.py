@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from loopkit._cached import once
-from loopkit._errors import InvalidArgumentError, ParseError
+from loopkit._errors import ParseError
 from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._make.domain_factors import Domains
-from loopkit._make.drafts import Draft, Nop
+from loopkit._make.drafts import Draft, Held, Nop
+from loopkit._make.shared_loops import fail_at_held, read_outside
 from loopkit._nodes import Expression
 from loopkit._relations import grouped, reachable
 from loopkit._tree import Path
@@ -105,19 +106,30 @@ def find_inames(
         ]
         return frozenset.intersection(*lives) if lives else frozenset()
 
+    def held(draft: Draft, name: str) -> frozenset[str]:
+        """The inames among these over which all reductions run that read it."""
+        parts = (draft.rhs, *draft.predicates, *_indices(draft))
+        return frozenset(
+            i
+            for i in home(name) & draft.reduced
+            if name not in read_outside(draft, parts, i, inames.loaded)
+        )
+
     waiting = dict.fromkeys(drafts)
     while waiting:
         draft = next(iter(waiting))
         del waiting[draft]
         if draft.item.inames_is_final:
             continue
-        more = frozenset().union(*map(home, reads[draft]))
+        more = frozenset().union(*(home(n) - held(draft, n) for n in reads[draft]))
         if more <= draft.inames:
             continue
         draft.inames = inames.closure(draft.inames | more)
         for name in sorted(draft.written):
             waiting.update((r, None) for r in readers.get(name, ()) if r is not draft)
     for draft in drafts:
+        by_name = {name: held(draft, name) for name in reads[draft]} if draft.reduced else {}
+        draft.held = tuple(Held(n, its, sources[n]) for n, its in by_name.items() if its)
         clash = draft.reduced & draft.inames
         if clash:
             iname = min(clash)
@@ -173,13 +185,7 @@ def _indices(draft: Draft, written: str | None = None) -> tuple[Expression, ...]
 def _fail_at_clash(draft: Draft, iname: str, read: Sequence[str]) -> None:
     """Report a reduction over ``iname``, where the temporaries ``read`` have their values."""
     for name in read:
-        raise InvalidArgumentError(
-            f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
-            f"its value only inside the loop over '{iname}'",
-            asked=draft.item.position.caret(),
-            instead=f"write what '{name}' stands for inside the reduction, as a substitution "
-            f"rule if need be, or store it per '{iname}': {name}[{iname}] = ...",
-        )
+        fail_at_held(draft, Held(name, frozenset([iname]), ()))
     raise ParseError(
         f"statement '{draft.id}' reduces over '{iname}' but is inside '{iname}' already",
         position=draft.item.position,

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
-from loopkit._expression import ExpressionMapper
+from loopkit._expression import ExpressionMapper, nodes_of
 from loopkit._kernel import Statement
 from loopkit._make.accumulators import accumulator_of
 from loopkit._make.atomic_updates import atomic_update
-from loopkit._make.drafts import Draft, targets_of
+from loopkit._make.drafts import Draft, Drafting, targets_of
 from loopkit._make.enclosing_loops import Inames
 from loopkit._make.free_names import fresh_names
 from loopkit._make.operation import ReductionOperation
 from loopkit._nodes import Component, Expression, Record, Reduction, segments_of
 from loopkit._rules import reductions_in
+from loopkit._same import key_of
 from loopkit._tree import Path
+
+Conditions = tuple[Expression, ...]
 
 
 class _Replacer(ExpressionMapper):
-    """Replaces outermost reductions by what ``replace`` makes of them."""
+    """Replaces outermost reductions by what ``replace`` makes of them.
 
-    def __init__(self, replace: Callable[[Reduction], Expression]) -> None:
+    It is told the conditions under which choices around them have their value.
+    """
+
+    def __init__(self, replace: Callable[[Reduction, Conditions], Expression]) -> None:
         super().__init__()
         self.replace = replace
+        self.conditions: Conditions = ()
 
     def map_reduction(self, expr: Reduction) -> Expression:
-        return self.replace(expr)
+        return self.replace(expr, self.conditions)
+
+    def map_if(self, expr: prim.If) -> Expression:
+        condition = self.rec(expr.condition)
+        then = self._under(condition, expr.then)
+        return prim.If(condition, then, self._under(prim.LogicalNot(condition), expr.else_))
+
+    def _under(self, condition: Expression, branch: Expression) -> Expression:
+        around = self.conditions
+        self.conditions = (*around, condition)
+        made = self.rec(branch)
+        self.conditions = around
+        return made
 
 
 Part = tuple[Statement, Path]
@@ -43,17 +62,18 @@ class Splitter:
         self,
         inames: Inames,
         operations: Mapping[str, ReductionOperation],
-        taken: set[str],
-        ids: set[str],
+        drafting: Drafting,
         numbers: Iterator[int],
+        temporaries: Collection[str],
     ) -> None:
         self.inames = inames
         self.operations = operations
-        self.ids = ids
+        self.ids = drafting.ids
         self.numbers = numbers
+        self.temporaries = frozenset(temporaries)
         self.accumulators: list[TemporaryVariable] = []
-        self._names = fresh_names("acc", taken)
-        self._results_names = fresh_names("results", taken)
+        self._names = fresh_names("acc", drafting.taken)
+        self._results_names = fresh_names("results", drafting.taken)
         self._parts: list[Part] = []
 
     def split(self, draft: Draft) -> Sequence[Part]:
@@ -134,10 +154,11 @@ class Splitter:
         draft: Draft,
         inames: frozenset[str],
         loops: Path,
+        conditions: Conditions = (),
     ) -> Expression:
         if not reductions_in(expr):
             return expr
-        return _Replacer(lambda r: self._reduce(r, draft, inames, loops))(expr)
+        return _Replacer(lambda r, c: self._reduce(r, draft, inames, loops, conditions + c))(expr)
 
     def _reduce(
         self,
@@ -145,6 +166,7 @@ class Splitter:
         draft: Draft,
         inames: frozenset[str],
         loops: Path,
+        conditions: Conditions,
     ) -> Expression:
         held = accumulator_of(reduction, self.operations, next(self._names), reduction.dtype)
         self.accumulators.append(held.temporary)
@@ -161,7 +183,22 @@ class Splitter:
         nested = self.inames.nested(frozenset(reduction.inames), reduction.inames)
         inner_loops = (*loops, *((iname, next(self.numbers)) for iname in nested))
         inner = inames | frozenset(reduction.inames)
-        operand = self._replaced(reduction.operand, draft, inner, inner_loops)
+        operand = self._replaced(reduction.operand, draft, inner, inner_loops, conditions)
         id_ = next(fresh_names(f"{draft.id}_update", self.ids))
-        self._parts.append((held.update(start, id_, operand, reduction.inames), inner_loops))
+        update = held.update(start, id_, operand, reduction.inames)
+        # What a branch computes that is not taken may touch what is not there.
+        known = {key_of(p) for p in update.predicates}
+        where = dict.fromkeys(c for c in conditions if key_of(c) not in known)
+        where = [c for c in where if self._is_plain(c)]
+        update = replace(update, predicates=(*update.predicates, *where))
+        self._parts.append((update, inner_loops))
         return held.value
+
+    def _is_plain(self, condition: Expression) -> bool:
+        """Whether a condition is about inames and what is passed as a number, alone."""
+        nodes = list(nodes_of(condition))
+        return not any(
+            isinstance(node, (prim.Subscript, prim.Call))
+            or (isinstance(node, prim.Variable) and node.name in self.temporaries)
+            for node in nodes
+        )

@@ -10,11 +10,13 @@ from typing import Any
 
 from loopkit._arrays import Argument, TemporaryVariable
 from loopkit._errors import InvalidArgumentError, NothingToDoError, UnknownNameError
+from loopkit._executors import types_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, parse_match
 from loopkit._spelling import shown
 from loopkit.loopy._looks import Looks
+from loopkit.transforms import add_dtypes
 
 OPTIONS: Mapping[str, str] = {
     "return_dict": "results come back in a dictionary",
@@ -89,10 +91,11 @@ class TranslationUnit(Looks):
         by name with the option ``return_dict``.
         """
         chosen = dict(self.options)
-        if chosen.get("write_code") or chosen.get("write_cl"):
-            print(self.kernel.cuda())
         names = self.kernel.arg_by_name
         given = {n: v for n, v in kwargs.items() if n in names or n not in CALL_OPTIONS}
+        if chosen.get("write_code") or chosen.get("write_cl"):
+            types = types_of(self.kernel, given)
+            print((add_dtypes(self.kernel, types) if types else self.kernel).cuda())
         positional = args if args and hasattr(args[0], "shape") else args[1:]
         result = self.kernel(*positional, **given)
         outputs = [a.name for a in self.kernel.args if a.name in self.kernel.writers]
@@ -203,8 +206,12 @@ def wrapped(
         if re.fullmatch(r"\w+", str(named.get("insn_id_filter", ""))):
             named["insn_id_filter"] = f"id:{named['insn_id_filter']}"
         if units and function.__name__ == "add_prefetch":
+            said = [v for v in args if not isinstance(v, TranslationUnit)]
             named |= _fetched(units[0].kernel, (*args, *kwargs.values()), named)
-        says = [v for v in (*args, *kwargs.values()) if v and not isinstance(v, TranslationUnit)]
+            if _sweeps_nothing(said, named):
+                named.setdefault("default_tag", None)
+        said = (v for v in (*args, *kwargs.values()) if not isinstance(v, TranslationUnit))
+        says = any(v is not None and v != {} for v in said)
         if units and function.__name__ in MAY_SAY_NOTHING and not says:
             return units[0]
         try:
@@ -216,6 +223,13 @@ def wrapped(
         return TranslationUnit(result, units[0].options if units else ())
 
     return of_units
+
+
+def _sweeps_nothing(positional: list[Any], named: Mapping[str, Any]) -> bool:
+    """Whether a prefetch is of one element, which is its thread's own."""
+    ranges = named.get("footprint_subscripts") or "[" in str(positional[:1])[1:-1]
+    sweep = positional[1] if len(positional) > 1 else named.get("sweep_inames")
+    return not (sweep or ranges or len(positional) > 3)
 
 
 def _fetched(kernel: Kernel, given: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,178 @@
+"""Reductions over loops that stand in the text already, with what they sum in their bodies.
+
+``sum(j, p)``, where ``p`` is a temporary that has its value inside of the loop over ``j``, has
+the terms that the iterations of that very loop give to ``p``.  So the accumulator starts in front
+of the loop, and is updated where its body ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NoReturn
+
+from loopkit._errors import InvalidArgumentError
+from loopkit._expression import ExpressionMapper, variable_names
+from loopkit._kernel import Statement
+from loopkit._make.drafts import Draft, Held
+from loopkit._nodes import Expression, Reduction
+from loopkit._same import key_of
+from loopkit._tree import Entry, Path
+
+Part = tuple[Statement, Path]
+"""A statement with the reduction loops around it, inside the loops of its user."""
+
+
+class _Outside(ExpressionMapper):
+    """Takes the reductions over an iname away, and gathers what the bounds of others read."""
+
+    def __init__(self, iname: str, loaded: Callable[[frozenset[str]], frozenset[str]]) -> None:
+        super().__init__()
+        self.iname = iname
+        self.loaded = loaded
+        self.found: frozenset[str] = frozenset()
+
+    def map_reduction(self, expr: Reduction) -> Expression:
+        if self.iname in expr.inames:
+            return 0
+        self.found |= self.loaded(frozenset(expr.inames))
+        return super().map_reduction(expr)
+
+
+def read_outside(
+    draft: Draft,
+    parts: Iterable[Expression],
+    iname: str,
+    loaded: Callable[[frozenset[str]], frozenset[str]],
+) -> frozenset[str]:
+    """The names that the expressions of a draft read outside of reductions over an iname.
+
+    What rules read that are used there counts, too; ``loaded`` says what bounds of inames read.
+    """
+    parts = tuple(parts)
+    mapper = _Outside(iname, loaded)
+    found = frozenset().union(*(variable_names(mapper(part)) for part in parts))
+    of_rules = draft.names.difference(*map(variable_names, parts))
+    return found | of_rules | mapper.found | loaded(draft.inames)
+
+
+def _loops_of(held: Held, draft: Draft, path: Path, paths: Mapping[str, Path]) -> Path | None:
+    """The loops, right inside of ``path``, that a temporary has its values in.
+
+    None where there are none, where they are several, or where not each iteration gives it one.
+    """
+    found: Path | None = None
+    for writer in held.writers:
+        around = paths.get(writer.id, ())
+        loops = around[len(path) : len(path) + len(held.inames)]
+        if around[: len(path)] != path or _inames(loops) != held.inames:
+            return None
+        if found not in (None, loops):
+            return None
+        found = loops
+    own = set(map(key_of, draft.predicates))
+    always = any(own.issuperset(map(key_of, w.predicates)) for w in held.writers)
+    return found if always else None
+
+
+def with_parts(
+    entries: Sequence[Entry],
+    statements: Mapping[str, Statement],
+    draft: Draft,
+    path: Path,
+    parts: Sequence[Part],
+) -> list[Entry]:
+    """All entries, with those of the ``parts`` of a draft that stands inside of ``path``.
+
+    Raises :class:`InvalidArgumentError` where a part belongs into a loop that stands among the
+    ``entries``, and cannot come there: nothing between there and here may change what it reads.
+    """
+    if not draft.held:
+        return [*entries, *((s.id, (*path, *inner)) for s, inner in parts)]
+    paths = {leaf: at for leaf, at in entries if isinstance(leaf, str)}
+    within: dict[str, Path] = {}
+    groups: dict[frozenset[str], Path] = {}
+    for held in draft.held:
+        loops = _loops_of(held, draft, path, paths)
+        if loops is None or groups.setdefault(held.inames, (*path, *loops)) != (*path, *loops):
+            fail_at_held(draft, held)
+        within[held.name] = (*path, *loops)
+    first = min(_first_inside(entries, place[: len(path) + 1]) for place in within.values())
+    places = _places(parts, groups)
+    if None in places.values() or _is_changed(entries[first:], statements, parts, places, within):
+        fail_at_held(draft, draft.held[0])
+    result = list(entries)
+    for statement, inner in parts:
+        place = places.get(statement.written)
+        if place is None:
+            continue
+        if _inames(inner).isdisjoint(_inames(place[len(path) :])):  # it starts the accumulator
+            at = _first_inside(result, place[: len(path) + 1])
+            result.insert(at, (statement.id, (*path, *inner)))
+        else:
+            own = tuple(loop for loop in inner if loop[0] not in _inames(place))
+            at = _last_inside(result, place) + 1
+            result.insert(at, (statement.id, (*place, *own)))
+    rest = [(s.id, (*path, *inner)) for s, inner in parts if s.written not in places]
+    return [*result, *rest]
+
+
+def _places(parts: Sequence[Part], groups: Mapping[frozenset[str], Path]) -> dict[str, Path | None]:
+    """The loops of the text in which accumulators are updated, None for those that are not there.
+
+    ``groups`` are such loops by their inames; accumulators updated elsewhere are left out.
+    """
+    shared = frozenset().union(*groups)
+    found: dict[str, Path | None] = {}
+    for statement, inner in parts:
+        if group := _inames(inner) & shared:
+            place = groups.get(group)
+            found[statement.written] = (
+                place if found.get(statement.written, place) == place else None
+            )
+    return found
+
+
+def _is_changed(
+    entries: Iterable[Entry],
+    statements: Mapping[str, Statement],
+    parts: Sequence[Part],
+    places: Collection[str],
+    within: Mapping[str, Path],
+) -> bool:
+    """Whether anything that updates read is written elsewhere than where it has its values.
+
+    The end of a launch is a change of everything.
+    """
+    read = frozenset().union(*(s.names for s, _ in parts if s.written in places))
+    for leaf, at in entries:
+        if not isinstance(leaf, str):
+            return True
+        name = statements[leaf].written
+        if name in read and (name not in within or at[: len(within[name])] != within[name]):
+            return True
+    return False
+
+
+def _inames(path: Path) -> frozenset[str]:
+    return frozenset(iname for iname, _ in path)
+
+
+def _first_inside(entries: Sequence[Entry], path: Path) -> int:
+    return next(n for n, (_, at) in enumerate(entries) if at[: len(path)] == path)
+
+
+def _last_inside(entries: Sequence[Entry], path: Path) -> int:
+    return next(n for n in reversed(range(len(entries))) if entries[n][1][: len(path)] == path)
+
+
+def fail_at_held(draft: Draft, held: Held) -> NoReturn:
+    """Report a reduction over an iname, where a temporary has its value that it reads."""
+    name, iname = held.name, min(held.inames)
+    raise InvalidArgumentError(
+        f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
+        f"its value only inside the loop over '{iname}'",
+        asked=draft.item.position.caret(),
+        instead=f"end that loop in front of this statement, with nothing between that changes what "
+        f"it reads, write what '{name}' stands for inside the reduction, as a substitution rule if "
+        f"need be, or store it per '{iname}': {name}[{iname}] = ...",
+    )

@@ -17,6 +17,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._cached import memoised
 from loopkit._expression import Access, access_of, is_constant
 from loopkit._hidden import READER, WRITER, copied, label_of
 from loopkit._kernel import Kernel, Statement
@@ -41,8 +42,14 @@ def same_sums(one: Kernel, two: Kernel) -> bool:
     This compares the texts: what a schedule does otherwise is not asked.
     Raises :class:`Undecided` where a cell is not such a sum.
     """
-    mine, its = (_Follower(as_updates(kernel)).terms() for kernel in (one, two))
+    mine, its = terms_of(one), terms_of(two)
     return mine.keys() == its.keys() and all(mine[k].is_equal(its[k]) for k in mine)
+
+
+@memoised
+def terms_of(kernel: Kernel) -> Terms:
+    """The terms of all that a kernel leaves in its arguments (memoised)."""
+    return _Follower(as_updates(kernel)).terms()
 
 
 class _Follower(TermReader):

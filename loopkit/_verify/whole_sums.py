@@ -141,6 +141,9 @@ class WholeTerms(TermReader):
     def operands(self, part: _Part, rest: _Product) -> list[_Product]:
         """A product with a factor that is a sum, or a product itself."""
         children = part.expr.children
+        if len(children) > 2:
+            # From the left: what comes first may have fewer bits than the whole.
+            children = (type(part.expr)(children[:-1]), children[-1])
         if isinstance(part.expr, prim.Product):
             return [self.with_parts(part, children, rest)]
         found = [self.with_parts(part, [children[0]], rest)]

@@ -254,7 +254,9 @@ class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
         )
 
 
-class _Substituter(ExpressionMapper):
+class Substituter(ExpressionMapper):
+    """Puts values in the places of names."""
+
     def __init__(self, values: Mapping[str, Expression]) -> None:
         super().__init__()
         self.values = values
@@ -277,7 +279,7 @@ def substitute(expr: Expression, values: Mapping[str, Expression]) -> Expression
     """``expr`` with every variable named in ``values`` replaced, and sums folded."""
     if is_constant(expr) or not (variable_names(expr) & values.keys()):
         return expr
-    return _Substituter(values)(expr)
+    return Substituter(values)(expr)
 
 
 def unlabelled(expr: Expression) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ PAIRS = [
     ("z[i] - (x[i] + x[i])", "z[i] + (-2*x[i])"),
     ("z[i] - (x[i] << 1)", "z[i] + x[i]*(-2)"),
     ("-1*x[i]*z[i]", "-(x[i]*z[i])"),
+    ("x[i]*x[i]*z[i]", "x[i]*z[i]*x[i]"),
+    ("x[i] + x[i] + z[i]", "x[i] + z[i] + x[i]"),
 ]
 
 
@@ -116,3 +119,38 @@ def test_a_zero_without_a_sign(zero: str) -> None:
 def test_a_proof_is_true_if_it_is_one() -> None:
     proof = make("y[i] = 2*x[i]", "int8", "int8").prove()
     assert proof and proof.ok
+
+
+NUMBERS: dict[str, tuple[str, Callable[[lk.Kernel], lk.Kernel]]] = {
+    "a size": ("z[i + 1] + s*x[i + 1]", lambda k: k.fix_parameters(s=-1)),
+    "an iname": ("z[i + 1] + i*x[i + 1]", lambda k: k.unroll("i")),
+    "an iname that is turned round": (
+        "z[i + 1] + i*x[i + 1]",
+        lambda k: k.map_domain("{ [i] -> [j]: j = -i }"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_minus_one_in_the_place_of_a_name(case: str) -> None:
+    text, step = NUMBERS[case]
+    data = [lk.GlobalArg("x", "int8", shape="2"), lk.GlobalArg("y, z", "int64", shape="2")]
+    sizes = [lk.ValueArg("s", "int32")] if "s*" in text else []
+    kernel = lk.make_kernel("{ [i]: -1 <= i <= 0 }", f"y[i + 1] = {text}", [*data, *sizes])
+    after = step(kernel)
+    given = {"x": np.array([-128, 127], "int8"), "z": np.arange(2)}
+    fixed = {"s": -1} if sizes else {}
+    expected = kernel.executor("reference")(**given, **fixed)
+    assert expected[0] == -128
+    for executor in ("reference", "host"):
+        np.testing.assert_array_equal(after.executor(executor)(**given), expected)
+    assert after.prove().ok
+
+
+def test_a_zero_that_is_turned_round() -> None:
+    kernel = lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = z[i] + i", dtypes={"z, y": "float32"})
+    after = kernel.map_domain("{ [i] -> [j]: j = -i }")
+    given = {"z": np.array([-0.0, 1], "float32")}
+    for executor in ("reference", "host"):
+        assert not np.signbit(after.executor(executor)(**given)[0])
+    assert after.prove().ok

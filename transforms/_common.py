@@ -15,6 +15,7 @@ from loopkit._arguments import names_in
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._change import Change, InstanceMap
 from loopkit._check.instance_maps import lineage_of
+from loopkit._check.value_types import ValueTypes
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -25,6 +26,7 @@ from loopkit._errors import (
 from loopkit._expression import index_tuple, substitute, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
 from loopkit._rules import expand_in
 from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_name
@@ -201,14 +203,14 @@ def rewrite_statements(
     chosen, fresh = set(ids), frozenset(new_inames)
     rules = rewritten_rules(kernel, chosen, values)
     renamed = {old: new.name for old, new in rules.items() if old != new.name}
-    statements = []
+    types, statements = ValueTypes(Model(kernel)), []
     for statement in kernel.statements:
         gone = statement.inames & values.keys()
         if statement.id not in chosen or not gone:
             statements.append(statement)
             continue
         used = frozenset().union(*(variable_names(values[name]) for name in gone))
-        changed = statement.map_expressions(lambda e: substitute(e, values))
+        changed = statement.map_expressions(lambda e: types.substituted(e, values))
         if renamed:
             changed = changed.map_expressions(lambda e: rename_functions(e, renamed))
         inames = (statement.inames - gone) | (used & fresh)

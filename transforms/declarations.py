@@ -14,11 +14,13 @@ from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, Strided, ValueArg, is_computed
 from loopkit._assertions.values import map_bounds
 from loopkit._change import Change
+from loopkit._check.value_types import ValueTypes
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
 from loopkit._make import check_types, infer_known_types, infer_types
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
 from loopkit._promotion import as_dtype, dtype_name
 from loopkit._sets import at_values
 from loopkit._simplify import simplify, simplify_indices
@@ -136,10 +138,11 @@ def fix_parameters(
         Domain(d.inames, at_values(d.set, values)) if d.parameters & values.keys() else d
         for d in kernel.domains
     )
+    types = ValueTypes(Model(given))
     new = kernel.with_(
         domains=domains,
         statements=tuple(
-            s.map_expressions(lambda e: substitute(e, values)) for s in kernel.statements
+            s.map_expressions(lambda e: types.substituted(e, values)) for s in kernel.statements
         ),
         args=tuple(a if isinstance(a, ValueArg) else _fixed_data(a, values) for a in args),
         temporaries=tuple(_fixed_data(t, values) for t in kernel.temporaries),

@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.cells import data_of, surely_equal
+from loopkit._check.value_types import ValueTypes
 from loopkit._expression import (
     Access,
     access_of,
@@ -98,6 +99,11 @@ class StatementComparison:
     widened: Mapping[str, int] = field(default_factory=dict)
     changes: Differences = field(default_factory=Differences)
 
+    @property
+    def types(self) -> ValueTypes:
+        """The types of what the statements read."""
+        return ValueTypes(self.new)
+
     def statements(self, old: Statement, new: Statement) -> None:
         """Compare two statements; what they write, and when, must be the same."""
         if old is new and not self.values:
@@ -116,10 +122,10 @@ class StatementComparison:
             if not self.same_index(substitute(a, self.values), b):
                 self.changes.more = True
         for a, b in zip(old.predicates, new.predicates, strict=True):
-            if not self.node(substitute(a, self.values), b):
+            if not self.node(self.types.substituted(a, self.values), b):
                 # Which instances run would have to be asked anew.
                 self.changes.more = True
-        self.node(substitute(old.rhs, self.values), new.rhs)
+        self.node(self.types.substituted(old.rhs, self.values), new.rhs)
 
     def node(self, old: Expression, new: Expression) -> bool:
         """Compare two nodes, of which the old one speaks of new inames already."""

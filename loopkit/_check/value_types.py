@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -10,9 +10,10 @@ import pymbolic.primitives as prim
 from loopkit._arrays import DType
 from loopkit._cached import cached_property
 from loopkit._errors import TypeInferenceError
-from loopkit._nodes import Expression
+from loopkit._expression import Substituter, substitute
+from loopkit._nodes import Expression, subtrahend
 from loopkit._poly.model import Model
-from loopkit._promotion import INTEGER, INTEGERS, RunTime, Typed
+from loopkit._promotion import BOOL, COMPLEXES, FLOATS, INTEGER, INTEGERS, RunTime, Typed
 from loopkit._types import Kind, dtype_of, known_types
 
 
@@ -39,6 +40,16 @@ class ValueTypes:
         except (KeyError, TypeInferenceError):
             return None
 
+    def substituted(self, expr: Expression, values: Mapping[str, Expression]) -> Expression:
+        """``expr`` with numbers of inames and sizes for names, each term still added as it was.
+
+        Where ``i`` is -1, ``z + i*x`` is ``z + 1*(-x)`` if ``z - x`` would be something else.
+        """
+        now = substitute(expr, values)
+        if now is expr or not any(v == -1 or subtrahend(v) is not None for v in values.values()):
+            return now
+        return _Terms(self, values)(expr)
+
     def is_negated(self, terms: Sequence[Expression]) -> bool:
         """Whether subtracting the last of some terms, ``-1*x``, is adding ``-x``.
 
@@ -53,7 +64,7 @@ class ValueTypes:
         if kind is None:
             return True  # it is asked again when there are types
         if isinstance(kind, np.dtype):
-            return kind == whole
+            return _is_as_wide(kind, whole)
         is_number = type(factor) is float or (type(factor) is int and factor != 0)
         return is_number or (kind == INTEGER and whole in INTEGERS)
 
@@ -67,3 +78,44 @@ class ValueTypes:
         if isinstance(there, RunTime):
             return f"'{array}' holds {here}, and what is kept there is a number without a type"
         return f"'{array}' holds {here}, and what is kept there is {there}"
+
+
+class _Terms(Substituter):
+    """Puts numbers in the places of names, and subtracts nothing that was added."""
+
+    def __init__(self, types: ValueTypes, values: Mapping[str, Expression]) -> None:
+        super().__init__(values)
+        self.types = types
+
+    def map_subscript(self, expr: prim.Subscript) -> Expression:
+        return substitute(expr, self.values)  # of whole numbers -j may be subtracted
+
+    def map_sum(self, expr: prim.Sum) -> Expression:
+        done: list[Expression] = []
+        for place in expr.children:
+            term = self.rec(place)
+            is_new = subtrahend(term) is not None and subtrahend(place) is None
+            if is_new and done and not self.is_negated(expr.children[: len(done) + 1]):
+                term = prim.Product((1, term))
+            done.append(term)
+        return prim.Sum(tuple(done))
+
+    def is_negated(self, places: Sequence[Expression]) -> bool:
+        """Whether a negative value in the place of the last term may as well be subtracted."""
+        whole, kind = self.of(prim.Sum(tuple(places))), self.of(places[-1])
+        if isinstance(whole, np.dtype) and isinstance(kind, np.dtype):
+            return _is_as_wide(kind, whole)
+        return kind != INTEGER or whole not in FLOATS | COMPLEXES  # -0.0 - 0 is not 0 + -0.0
+
+    def of(self, expr: Expression) -> Kind | None:
+        """The type of an expression, in which an unknown name is an iname's or a size's."""
+        known = self.types.known
+        try:
+            return dtype_of(expr, lambda name: known.get(name, INTEGER))
+        except TypeInferenceError:
+            return None
+
+
+def _is_as_wide(kind: DType, whole: DType) -> bool:
+    """Whether what is negated in one type is as when it is negated in that of a sum."""
+    return kind == whole or (kind not in INTEGERS and kind != BOOL)

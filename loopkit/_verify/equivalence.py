@@ -108,7 +108,10 @@ class _Comparison:
         if not all(map(self.keeps_storage, (self.before, self.after))):
             return False
         simple = [*map(_simple, (self.before, self.after))]
-        if self.proven_as_step() or self.proven_as_sums() or self.proven_equal(simple):
+        has_sums = any(s.operation == "sum" for k in simple for s in k.statements)
+        if self.proven_as_step() or (has_sums and self.proven_as_sums()):
+            return True
+        if self.proven_equal(simple) or (not has_sums and self.proven_as_sums()):
             return True
         if self.exhausted or self.difference is not None:
             return False

@@ -25,10 +25,11 @@ from loopkit._expression import (
 )
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression, subtrahend
+from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, equal
 from loopkit._verify.solver import Solver
+from loopkit._verify.terms import summed
 
 _LONG = 200
 """Of how many parts a value may consist that takes the place of a name."""
@@ -65,13 +66,7 @@ class _Forwarder(ExpressionMapper):
             self.now[statement.id] = replace(statement, rhs=rhs)
 
     def map_sum(self, expr: Any) -> Expression:
-        terms: list[Expression] = []
-        for child in expr.children:
-            now = self.operand(child)
-            is_new = subtrahend(now) is not None and subtrahend(child) is None
-            is_kept = is_new and terms and not self.types.is_negated((*terms, now))
-            terms.append(child if is_kept else now)
-        return prim.Sum(tuple(terms))
+        return summed(self.types, expr.children, [self.operand(child) for child in expr.children])
 
     def map_product(self, expr: Any) -> Expression:
         return prim.Product(tuple(map(self.operand, expr.children)))

@@ -31,6 +31,7 @@ from loopkit._nodes import Expression, subtrahend
 from loopkit._promotion import FLOATS, INTEGERS
 from loopkit._same import key_of, same
 from loopkit._simplify import simplify
+from loopkit._verify.terms import summed
 
 _Factors = tuple[Expression, ...]
 _Term = tuple[int, _Factors]
@@ -95,16 +96,13 @@ class Multiples(ExpressionMapper):
     def whole_sum(self, expr: prim.Sum) -> prim.Sum:
         """A sum of terms in each of which like terms are collected."""
         terms = [self.rec(expr.children[0])]
-        for child in expr.children[1:]:
+        for number, child in enumerate(expr.children[1:], 2):
             subtracted = subtrahend(child)
-            if subtracted is not None and not self.types.is_negated((*terms, child)):
+            if subtracted is None or self.types.is_negated(expr.children[:number]):
+                terms.append(self.rec(child))
+            else:
                 terms.append(prim.Product((-1, self.rec(subtracted))))
-                continue
-            now = self.rec(child)
-            is_new = subtrahend(now) is not None and subtracted is None
-            is_kept = is_new and not self.types.is_negated((*terms, now))
-            terms.append(child if is_kept else now)
-        return prim.Sum(tuple(terms))
+        return summed(self.types, expr.children, terms)
 
     def map_product(self, expr: Any) -> Expression:
         kind = self.types.of(expr)

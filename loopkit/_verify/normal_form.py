@@ -33,8 +33,14 @@ from loopkit._verify.canonicalize import (
     without_dead_statements,
 )
 from loopkit._verify.forwarded import with_forwarded
+from loopkit._verify.gated import with_values
 from loopkit._verify.multiples import Multiples
-from loopkit._verify.overwritten import in_one_order, with_opposites, without_overwritten
+from loopkit._verify.overwritten import (
+    in_one_order,
+    with_opposites,
+    with_sorted_conditions,
+    without_overwritten,
+)
 
 
 def normal_form(kernel: Kernel, *, is_sequential: bool) -> Kernel:
@@ -42,8 +48,10 @@ def normal_form(kernel: Kernel, *, is_sequential: bool) -> Kernel:
 
     Where threads run, that holds if they do not race.
     """
-    kernel = _with_multiples(with_binary_operations(with_forwarded(kernel)))
+    kernel = with_values(with_forwarded(kernel), is_sequential=is_sequential)
+    kernel = _with_multiples(with_binary_operations(kernel))
     kernel = in_one_order(with_opposites(without_overwritten(_with_branches(kernel))))
+    kernel = with_sorted_conditions(kernel)
     if not shared_storage(kernel):
         kernel = without_dead_statements(_without_dead_stores(kernel) if is_sequential else kernel)
     return kernel

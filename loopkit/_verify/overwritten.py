@@ -15,14 +15,14 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import ExpressionMapper, is_constant, variable_names
+from loopkit._expression import ExpressionMapper, is_constant, to_text, variable_names
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import shared_storage
 from loopkit._poly.model import Model
 from loopkit._promotion import INTEGER, INTEGERS
-from loopkit._same import same
+from loopkit._same import same, unique
 from loopkit._tree import Path, build, entries_of
 
 
@@ -34,7 +34,7 @@ def without_overwritten(kernel: Kernel) -> Kernel:
     mapper = _Opposites(ValueTypes(Model(kernel)))
     found: dict[str, Statement] = {}
     # The last ones first: of three stores the second is known when the first one is looked at.
-    for run in _runs(kernel):
+    for run in runs_of(kernel):
         for at in reversed(range(len(run))):
             statement = by_id[run[at]]
             behind = [found.get(name, by_id[name]) for name in run[at + 1 :]]
@@ -42,7 +42,7 @@ def without_overwritten(kernel: Kernel) -> Kernel:
     return kernel.with_(statements=tuple(found.get(s.id, s) for s in kernel.statements))
 
 
-def _runs(kernel: Kernel) -> list[list[str]]:
+def runs_of(kernel: Kernel) -> list[list[str]]:
     """Statements that follow one another in one loop, with nothing else between them."""
     runs: list[list[str]] = []
     last: Path | None = None
@@ -160,6 +160,29 @@ def with_opposites(kernel: Kernel) -> Kernel:
             for p in statement.predicates
         )
         return replace(statement, rhs=rhs, predicates=predicates)
+
+    return kernel.with_(statements=tuple(map(changed, kernel.statements)))
+
+
+def with_sorted_conditions(kernel: Kernel) -> Kernel:
+    """A kernel that asks what data decide in one order, and once.
+
+    Where conditions ask for temporaries, whose names say nothing, they stay in theirs.
+    """
+    model = Model(kernel)
+    arguments = kernel.arg_by_name
+
+    def place(condition: Expression) -> tuple[list[str], str]:
+        names = variable_names(condition) & model.data
+        return sorted(names), to_text(condition)
+
+    def changed(statement: Statement) -> Statement:
+        found = unique(statement.predicates)
+        data = [p for p in found if model.condition(p) is None]
+        if all(name in arguments for p in data for name in variable_names(p) & model.data):
+            data.sort(key=place)
+        known = [p for p in found if model.condition(p) is not None]
+        return replace(statement, predicates=(*known, *data))
 
     return kernel.with_(statements=tuple(map(changed, kernel.statements)))
 

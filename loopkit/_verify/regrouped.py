@@ -13,30 +13,26 @@ nothing is said.
 
 from __future__ import annotations
 
-from typing import Any
-
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.value_types import ValueTypes
-from loopkit._expression import Access, ExpressionMapper, access_of, is_constant, variable_names
-from loopkit._hidden import READER, WRITER, copied, hidden, label_of
+from loopkit._cached import memoised
+from loopkit._expression import Access, access_of, is_constant
+from loopkit._hidden import READER, WRITER, copied, label_of
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression, subtrahend
+from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
-from loopkit._poly.model import Model
-from loopkit._poly.pairs import Undecided, equal
-from loopkit._same import Key, key_of
+from loopkit._poly.pairs import Undecided
+from loopkit._promotion import INTEGERS
+from loopkit._same import key_of
 from loopkit._verify.search_state import renamed
+from loopkit._verify.term_sets import Form, Slots, TermReader, Terms, as_term
+from loopkit._verify.whole_sums import WholeTerms, as_updates
 
 _DEPTH = 24
 
-Terms = dict[tuple[str, Key | None], isl.Set]
-"""For each output and form of a term the cells that have it, and what it reads: ``{ cell··axis,
-slot··number, sizes }``. With None in the place of a form the cells that are written."""
-
-_ZERO = key_of(0)
+_ZERO: Form = key_of(0)
 """In the place of a form: the cells in which a sum starts from zero, however often."""
 
 
@@ -46,43 +42,42 @@ def same_sums(one: Kernel, two: Kernel) -> bool:
     This compares the texts: what a schedule does otherwise is not asked.
     Raises :class:`Undecided` where a cell is not such a sum.
     """
-    if not any(s.operation == "sum" for k in (one, two) for s in k.statements):
-        return False
-    mine, its = _Follower(one).terms(), _Follower(two).terms()
+    mine, its = terms_of(one), terms_of(two)
     return mine.keys() == its.keys() and all(mine[k].is_equal(its[k]) for k in mine)
 
 
-class _Follower:
+@memoised
+def terms_of(kernel: Kernel) -> Terms:
+    """The terms of all that a kernel leaves in its arguments (memoised)."""
+    return _Follower(as_updates(kernel)).terms()
+
+
+class _Follower(TermReader):
     """Finds the terms of all that a kernel leaves in its arguments."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self.flow = dataflow_of(kernel)
-        self.model = self.flow.model
-        self.types = ValueTypes(self.model)
+        super().__init__(dataflow_of(kernel))
         self.found: Terms = {}
-        self.output = ""
 
     def terms(self) -> Terms:
         """The terms of all outputs."""
         kernel = self.model.kernel
         for self.output in sorted(kernel.writers.keys() & kernel.arg_by_name.keys()):
+            kind = self.types.array(self.output)
+            whole = WholeTerms(self.flow, self.output, kind) if kind in INTEGERS else None
             for writer in self.writers(self.output):
                 if writer.operation is not None:
                     raise Undecided(f"'{writer.id}' adds to what '{self.output}' held before")
                 where = renamed(self.flow.at_end(writer.id)[0], {READER: copied(0)})
                 where = self.bound(where, "cell", writer.write[1], copied(0))
                 self.keep(None, where)
-                self.follow(writer.rhs, writer, 0, where)
+                if whole is None:
+                    self.follow(writer.rhs, writer, 0, where)
+                else:
+                    whole.follow(writer, where)
+            if whole is not None:
+                self.found |= whole.terms()
         return {key: where for key, where in self.found.items() if not where.is_empty()}
-
-    def writers(self, name: str) -> tuple[Statement, ...]:
-        """The statements that write an array: those of which all is known."""
-        found = self.model.writers(name)
-        for writer in found:
-            is_known = writer.operation in (None, "sum") and not writer.is_atomic
-            if not (is_known and self.model.is_exact(writer)):
-                raise Undecided(f"'{writer.id}' is more than a sum, or data decide about it")
-        return found
 
     def follow(self, expr: Expression, reader: Statement, depth: int, where: isl.Set) -> None:
         """Keep the terms of an expression.
@@ -111,7 +106,7 @@ class _Follower:
         """What a reduction's result and others are added of, from the left; else the whole."""
         if not isinstance(expr, prim.Sum):
             return (expr,)
-        children = (expr.children[0], *map(_as_term, expr.children[1:]))
+        children = (expr.children[0], *map(as_term, expr.children[1:]))
         first = next((n for n, child in enumerate(children) if self.is_total(child)), None)
         if first is None:
             return (expr,)
@@ -163,73 +158,17 @@ class _Follower:
 
     def term(self, expr: Expression, depth: int, where: isl.Set) -> None:
         """Keep one term, with the cells that it reads."""
-        slots = _Slots(self.model)
+        slots = Slots(self.model)
         form = slots(expr)
         where = self.bound(where, "slot", slots.indices, copied(depth))
         self.keep(key_of(form), where)
 
-    def bound(
-        self, where: isl.Set, word: str, indices: tuple[Expression, ...], label: str
-    ) -> isl.Set:
-        """``where`` with names for the values of some indices."""
-        self.check_affine(indices)
-        for number, index in enumerate(indices):
-            name = prim.Variable(hidden(word, number))
-            where = where & equal(name, self.model.named(index, label))
-        return where
-
-    def check_affine(self, indices: tuple[Expression, ...]) -> None:
-        """Raise :class:`Undecided` where data decide which cell some indices are of."""
-        for index in indices:
-            if not _sets.is_affine(index) or not variable_names(index) <= self.model.integers:
-                raise Undecided("data decide which cell is read")
-
-    def keep(self, form: Key | None, where: isl.Set) -> None:
+    def keep(self, form: Form, where: isl.Set) -> None:
         """Add to what is found; raises :class:`Undecided` where something may stand twice."""
-        for name in _sets.names_of(where):
-            if label_of(name):
-                position = where.find_dim_by_name(isl.dim_type.param, name)
-                last = where.dim(isl.dim_type.set)
-                where = where.move_dims(isl.dim_type.set, last, isl.dim_type.param, position, 1)
-        if not where.is_singleton():
-            raise Undecided(f"a term of '{self.output}' stands more than once")
-        where = where.params()
+        where = self.once(where)
         known = self.found.get((self.output, form))
         if known is not None:
             if not (known & where).is_empty():
                 raise Undecided(f"a term of '{self.output}' stands more than once")
             where = known | where
         self.found[self.output, form] = where
-
-
-def _as_term(expr: Expression) -> Expression:
-    """A term that is not the first one: what is subtracted is computed before."""
-    subtracted = subtrahend(expr)
-    return expr if subtracted is None else prim.Product((-1, subtracted))
-
-
-class _Slots(ExpressionMapper):
-    """The form of a term: numbered names stand for its subscripts, which are kept."""
-
-    def __init__(self, model: Model) -> None:
-        super().__init__()
-        self.model = model
-        self.indices: tuple[Expression, ...] = ()
-
-    def map_subscript(self, expr: Any) -> Expression:
-        access = access_of(expr, self.model.data)
-        assert access is not None
-        self.check_read(access[0])
-        numbers = range(len(self.indices), len(self.indices) + len(access[1]))
-        self.indices += access[1]
-        slots = tuple(prim.Variable(hidden("slot", number)) for number in numbers)
-        return prim.Subscript(prim.Variable(access[0]), slots)
-
-    def map_variable(self, expr: Any) -> Expression:
-        self.check_read(expr.name)
-        return expr
-
-    def check_read(self, name: str) -> None:
-        """Raise :class:`Undecided` for what is no argument that keeps its value."""
-        if name not in self.model.kernel.arg_by_name or name in self.model.written:
-            raise Undecided(f"a term reads '{name}', which is no argument, or is written")

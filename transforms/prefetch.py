@@ -74,8 +74,9 @@ def add_prefetch(
 
     The fetch stands inside the loops that the footprint depends on, and no
     deeper; such as stand inside of swept loops move out of these.  A swept iname that has been
-    split since stands for its parts.  ``fetch_outer_inames`` puts it inside further loops, and no others: of these, such as
-    stand inside of swept ones move out first; other loops that the footprint depends on are swept.
+    split since stands for its parts.  ``fetch_outer_inames`` puts it inside further loops, and no
+    others: of these, such as stand inside of swept ones move out first; other loops that the
+    footprint depends on are swept.
 
     ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
     of the block, neighbouring threads along the array's fastest axis, once it is known

@@ -25,10 +25,13 @@ KEPT = 400_000
 """Anything that is kept for later: a kernel's domains, the sources of a read, ..."""
 
 STEP = 400_000
-"""Proving one step.  Those of the gallery need up to some ten thousand."""
+"""Proving one step of up to ``STATEMENTS``.  Those of the gallery need up to some ten thousand."""
 
 PART_OF_STEP = 300_000
 """Proving those statements of one step that read what it reorders, before all of them are."""
+
+STATEMENTS = 16
+"""More statements are more questions: the proof of a step with more of them may spend more."""
 
 CHANGE = 1_000_000
 """Making the kernel of one step, before anything is proven of it."""
@@ -321,6 +324,11 @@ def _spent(most: int) -> int:
 
 
 _ONE = isl.Val(1)
+
+
+def for_statements(operations: int, count: int) -> int:
+    """What work may spend that asks the same of each of so many statements."""
+    return operations * max(count, STATEMENTS) // STATEMENTS
 
 
 def is_spent() -> bool:

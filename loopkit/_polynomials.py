@@ -31,6 +31,9 @@ def _atom(expr: Expression) -> Expression:
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
         parts = [_expression(polynomial(e)) for e in (expr.numerator, expr.denominator)]
         return type(expr)(*parts)
+    if isinstance(expr, (prim.Min, prim.Max)):
+        children = {_expression(polynomial(child)) for child in expr.children}
+        return type(expr)(tuple(sorted(children, key=repr)))
     raise NoPolynomialError
 
 

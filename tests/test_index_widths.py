@@ -299,3 +299,24 @@ def test_data_are_as_large_as_their_type_lets_them(
     knl = lk.make_kernel("{ [i]: 0 <= i < n }", f"y[i] = x[{subscript}]", [*arrays, ...])
     assert printed in knl.cuda()
     assert prove(knl).ok, str(prove(knl))
+
+
+@pytest.mark.parametrize("narrow", ["uint8", "uint16"])
+def test_narrow_data_that_meets_wider_unsigned_data_in_a_subscript(narrow: str) -> None:
+    """C widens it to an int on the way, which is not negative: a table-driven checksum."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        """
+        for i
+            <uint32> c = 0xFFFFFFFF {id=start}
+            for j
+                c = table[(c ^ d[i, j]) & 0xFF] ^ (c >> 8)
+            end
+            y[i] = c ^ 0xFFFFFFFF
+        end
+        """,
+        [lk.GlobalArg("table", "uint32", shape=256), ...],
+        dtypes={"d": narrow, "y": "uint32"},
+        assumptions="n, m >= 1",
+    )
+    assert knl.split_iname("i", 128, outer_tag="g.0", inner_tag="l.0").prove().ok

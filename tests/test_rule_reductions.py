@@ -374,14 +374,31 @@ def test_uses_with_other_arguments(text, message, rule):
         rows(text, rule)
 
 
-def test_no_threads_yet():
-    with pytest.raises(lk.IllegalTransformError, match="there are no threads yet"):
-        rows().split_iname("i", 8).precompute("f", "i_inner")
+@pytest.mark.host
+@pytest.mark.parametrize("late", [False, True])
+def test_threads_may_come_later(late):
+    """A sum and what reads it are dealt out to threads together, whatever else is staged."""
+    knl = rows().split_iname("i", 8)
+    tags = "i_outer: g.0, i_inner: l.0"
+    knl = knl if late else knl.tag_inames(tags)
+    knl = knl.precompute("f", "i_inner")
+    knl = knl.split_iname("k", 4) if late else knl
+    knl = knl.tag_inames(tags) if late else knl
+    assert knl.temporary_by_name["f_s"].address_space is not lk.AddressSpace.PRIVATE
+    assert knl.prove().ok
+    assert lk.auto_test_vs_ref(rows(), knl, parameters={"n": 21, "m": 7}, executor_name="host")
+
+
+@pytest.mark.host
+def test_copies_stand_in_front_of_what_waits_for_threads():
+    knl = rows().fix_parameters(m=7).split_iname("i", 8, outer_tag="g.0").precompute("f", "i_inner")
+    knl = knl.add_prefetch("b", "k").tag_inames("i_inner: l.0")
+    assert knl.prove().ok
 
 
 def test_what_cannot_be_dealt_out_is_neither_run_nor_proven(monkeypatch):
     """Statements that share a loop which waits for threads do not get a loop each."""
-    monkeypatch.setattr("loopkit.transforms._rule_results.LocalAuto", type("Never", (), {}))
+    monkeypatch.setattr("loopkit._deal_out._is_box", lambda *_: False)
     knl = rows().split_iname("i", 8).precompute("f", "i_inner")
     with pytest.raises(lk.IllegalTransformError, match="'acc_2' keeps one value"):
         knl.cuda()

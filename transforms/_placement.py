@@ -69,7 +69,8 @@ def find_place(
     for name in sorted(needed):
         if name not in path_inames(free) and name not in parallel:
             raise _out_of_reach(kernel, what, name, users, shared, swept, space)
-    holding = {key for writer in writers for key in paths[writer.id]}
+    written_by = {writer.id for writer in writers}
+    holding = {key for id_ in written_by for key in paths[id_]}
     depth = 0
     for number, key in enumerate(free, 1):
         wanted = key[0] in outer if outer is not None else key[0] in needed
@@ -79,7 +80,29 @@ def find_place(
     if outer is not None:
         _check_outer(what, place, needed, outer, parallel)
     first, last = span(entries, {u.id for u in users}, place)
+    first = _in_front_of_sharing(kernel, entries, first, len(place), written_by)
     return Place(place, first, last, parallel)
+
+
+def _in_front_of_sharing(
+    kernel: Kernel, entries: Sequence[Entry], first: int, depth: int, writers: Collection[str]
+) -> int:
+    """The entry in front of those that wait for threads together with entry ``first``.
+
+    A sum and what reads it are dealt out to threads as one, while nothing stands between them.
+    None of the statements passed is one of ``writers``, or outside of the loops at ``depth``.
+    """
+    path = entries[first][1][:depth]
+    while first > 0:
+        (leaf, around), own = entries[first - 1], entries[first][0]
+        if not isinstance(leaf, str) or not isinstance(own, str) or leaf in writers:
+            break
+        both = kernel.statement_by_id[leaf].inames & kernel.statement_by_id[own].inames
+        waits = any(isinstance(kernel.iname_tags.get(iname), LocalAuto) for iname in both)
+        if not waits or around[:depth] != path:
+            break
+        first -= 1
+    return first
 
 
 def coordinates(

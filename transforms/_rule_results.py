@@ -26,7 +26,6 @@ from loopkit._make.reduction_operations import operations_of
 from loopkit._match import rules_of
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import reduced_inames, results_of, with_results
-from loopkit._tags import LocalAuto
 from loopkit._tree import Path, build, entries_of
 from loopkit.transforms._loop_nests import ancestors_of, fresh_number, ordered_domains
 from loopkit.transforms._rule_arguments import Uses
@@ -209,12 +208,6 @@ def with_loops(
     ``held`` says what they accumulate in; no accumulator has a name that is ``taken``.
     """
     statement = kernel.statement_by_id[id_]
-    for iname in sorted(statement.inames):
-        if isinstance(kernel.iname_tags.get(iname), LocalAuto):
-            raise IllegalTransformError(
-                f"'{id_}' holds reductions, and there are no threads yet to share them",
-                instead="tag threads first, or default_tag=None",
-            )
     kernel, names = _with_inames(kernel, reduced_inames(statement.rhs))
     making = _Making(kernel, statement, names, {*taken})
     whole = replace(statement, rhs=making.replaced(statement.rhs, held, ()))

@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit._arguments import names_in
 from loopkit._change import Change
 from loopkit._check.instance_maps import lineage_of
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError, counted
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use, iname_ranges, is_inside, outer_names
 from loopkit._frozen import dataclass
@@ -161,7 +161,16 @@ def in_inames(kernel: Kernel, found: Sequence[Use], subscripts: Given | None) ->
         )
         return slice(start, stop)
 
-    return [tuple(map(now, indices)) for indices in subscripts]
+    result = [tuple(map(now, indices)) for indices in subscripts]
+    running = kernel.home_domain.keys() | kernel.integers
+    known = running | kernel.arg_by_name.keys() | kernel.temporary_by_name.keys()
+    known |= kernel.rule_by_name.keys()
+    for index in (index for indices in result for index in indices):
+        ends = (index.start, index.stop) if isinstance(index, slice) else (index,)
+        for name in sorted(frozenset().union(*(variable_names(e) for e in ends if e is not None))):
+            if name not in known:
+                raise UnknownNameError("iname or size", name, running)
+    return result
 
 
 def _split_inames(kernel: Kernel, statement: Statement) -> dict[str, Expression]:

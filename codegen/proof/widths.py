@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import islpy as isl
+import numpy as np
 
 from loopkit import _intervals, _sets
 from loopkit._intervals import Interval
@@ -132,10 +133,16 @@ class WidthCheck(Check):
         if (
             into not in _UNSIGNED
             or kind in _UNSIGNED
+            or self._is_narrow_data(expr)
             or (site.is_guard and self.names.reads_memory(site.expr))
         ):
             return
         self.fits(self.form(expr, site.scope), into, site, "conversion to unsigned")
+
+    def _is_narrow_data(self, expr: c.CExpression) -> bool:
+        """Whether something of an unsigned type is widened as it is, and nothing computed of it."""
+        is_computed = isinstance(expr, (c.Binary, c.Unary, c.Call, c.Choice))
+        return not is_computed and np.dtype(self.names.type_of(expr)).kind in "bu"
 
     def operands(
         self, expr: c.CExpression, kind: DType, site: Site, keeps_bits: bool

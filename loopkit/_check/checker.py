@@ -114,7 +114,9 @@ def examine(
     if broken:
         raise IllegalTransformError(broken, witness=moved_cell(before, change.kernel))
     with_combinations(change.kernel)  # there is a place for each
-    allowed = _budget.STEP if budget is None else budget
+    allowed = budget
+    if allowed is None:
+        allowed = _budget.for_statements(_budget.STEP, len(change.kernel.statements))
     without = "unchecked=True skips the proof, and shows in the history"
     try:
         if change.claim is not None:
@@ -170,7 +172,8 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
         mine = Aim.DECIDE if aim is Aim.DECIDE else Aim.TRY
         part = partial(whole.check_obligations, lineage, change.kernel, obligations, mine)
         with suppress(Undecided, SpentError):
-            found = within(_budget.PART_OF_STEP, part)
+            count = len(change.kernel.statements)
+            found = within(_budget.for_statements(_budget.PART_OF_STEP, count), part)
             is_decided = mine is aim and any(v.exact for v in found)
             if is_decided or not found:
                 return lineage, found

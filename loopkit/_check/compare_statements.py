@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
+from functools import reduce
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -14,6 +17,7 @@ from loopkit._check.value_types import ValueTypes
 from loopkit._expression import (
     Access,
     access_of,
+    evaluate,
     is_constant,
     is_no_access,
     nodes_of,
@@ -69,6 +73,25 @@ def is_integer(expr: Expression, integers: frozenset[str]) -> bool:
     return all(map(is_number, variable_names(expr) - integers)) and not any(
         is_constant(node) and not isinstance(node, int) for node in nodes_of(expr)
     )
+
+
+def differ_somewhere(one: Expression, other: Expression, where: isl.Set) -> bool:
+    """Whether two integer expressions have different values in one of the cases looked at.
+
+    These are the first of ``where``, and the first in which no name is 0 or 1, if there is one.
+    """
+    names = variable_names(one) | variable_names(other)
+    if not names <= {*_sets.names_of(where)}:
+        return True
+    large = (_sets.condition_set(prim.Comparison(prim.Variable(n), ">=", 2)) for n in sorted(names))
+    for cases in (where, reduce(isl.Set.intersect, large, where)):
+        if cases.is_empty():
+            continue
+        values = _sets.sample(cases)
+        with suppress(ZeroDivisionError):
+            if evaluate(one, values) != evaluate(other, values):
+                return True
+    return False
 
 
 @dataclass

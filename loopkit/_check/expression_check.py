@@ -16,21 +16,35 @@ import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
 from loopkit._check import chosen_cells, made_anew
-from loopkit._check.compare_statements import Untouched, couples, is_integer, with_rests
+from loopkit._check.compare_statements import (
+    Untouched,
+    couples,
+    differ_somewhere,
+    is_integer,
+    with_rests,
+)
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
-from loopkit._check.like_values import Likeness, likeness, times_of
+from loopkit._check.like_values import Likeness, claim, likeness, times_of
 from loopkit._check.read_check import ReadCheck
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
-from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
+from loopkit._expression import (
+    Access,
+    access_of,
+    is_constant,
+    substitute,
+    to_text,
+    unlabelled,
+    variable_names,
+)
 from loopkit._guarded import where_all_hold
-from loopkit._hidden import READER, WRITER, hidden, inlined, instance, is_number, variable
+from loopkit._hidden import READER, WRITER, inlined, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast, subtrahend
 from loopkit._poly.dataflow import Sources
-from loopkit._poly.pairs import Undecided, equal, without
+from loopkit._poly.pairs import FLAT, Undecided, without
 from loopkit._polynomials import are_one_polynomial
 from loopkit._same import key_of, same
 
@@ -209,6 +223,19 @@ class ExpressionCheck:
             its = self.new.named(new, event.time.label)
             if self.same_integers(mine, its, event):
                 return
+            before = len(self.check.found)
+            with self.check.supposing():
+                self.same_structure(old, new, event)
+            # Whole numbers may be one number in two forms.
+            if len(self.check.found) > before and not differ_somewhere(mine, its, event.where):
+                del self.check.found[before:]
+                shown = (to_text(unlabelled(e)) for e in (mine, its))
+                raise Undecided("whether '{}' is '{}' is beyond sets".format(*shown), FLAT)
+            return
+        self.same_structure(old, new, event)
+
+    def same_structure(self, old: Expression, new: Expression, event: ReadEvent) -> None:
+        """Compare two expressions part by part."""
         if type(old) is not type(new) or is_constant(old):
             self.different(event)
             return
@@ -330,37 +357,16 @@ class ExpressionCheck:
         cell = mine if isinstance(old, Untouched) else None
         made = [c for k, c in self.claims if k == key] if event.depth else []
         if made:
-            claim = self.claim(event, cell)
-            if any(claim.is_subset(c()) for c in made):
+            claimed = claim(event, cell, self.new)
+            if any(claimed.is_subset(c()) for c in made):
                 self.claimed += 1
                 return
         # Most claims are never looked at.
-        self.claims.append((key, cache(partial(self.claim, event, cell))))
+        self.claims.append((key, cache(partial(claim, event, cell, self.new))))
         try:
             self.hop(old, mine, its, event)
         finally:
             self.claims.pop()
-
-    def claim(self, event: ReadEvent, cell: Access | None) -> isl.Set:
-        """Which instance of the text is claimed to be seen by which instance of the schedule.
-
-        ``{ value··iname of the text, cell··axis, time··iname of the schedule, sizes }``, the
-        projection of ``event.where``.
-        """
-        where = event.where
-        kept = list(self.new.kernel.sizes)
-        for iname, value in event.values.items():
-            kept.append(hidden("value", iname))
-            where = where & equal(prim.Variable(kept[-1]), value)
-        kept += filter(is_number, _sets.names_of(where))
-        for axis, index in enumerate(cell[1] if cell else ()):
-            kept.append(hidden("cell", axis))
-            where = where & equal(prim.Variable(kept[-1]), index)
-        times: dict[str, str] = {}
-        if event.time.statement is not None:
-            inames = self.new.statement[event.time.statement].inames
-            times = {instance(i, event.time.label): hidden("time", i) for i in inames}
-        return _sets.rename(_sets.project_onto(where, [*kept, *times]), times)
 
     def hop(self, old: Expression, mine: Access | None, its: Access, event: ReadEvent) -> None:
         """The schedule reads a copy: compare with what the copying statement read."""

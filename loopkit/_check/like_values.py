@@ -15,9 +15,9 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.compare_statements import is_integer
 from loopkit._check.schedule_check import ReadEvent
-from loopkit._expression import is_constant
+from loopkit._expression import Access, is_constant
 from loopkit._frozen import dataclass
-from loopkit._hidden import hidden, instance
+from loopkit._hidden import hidden, instance, is_number
 from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
@@ -109,3 +109,25 @@ def times_of(event: ReadEvent, model: Model) -> dict[str, str]:
     assert event.time.statement is not None
     inames = model.statement[event.time.statement].inames
     return {instance(i, event.time.label): hidden("time", i) for i in inames}
+
+
+def claim(event: ReadEvent, cell: Access | None, model: Model) -> isl.Set:
+    """Which instance of the text is claimed to be seen by which instance of the schedule.
+
+    ``{ value··iname of the text, cell··axis, time··iname of the schedule, sizes }``, the
+    projection of ``event.where``.
+    """
+    where = event.where
+    kept = list(model.kernel.sizes)
+    for iname, value in event.values.items():
+        kept.append(hidden("value", iname))
+        where = where & equal(prim.Variable(kept[-1]), value)
+    kept += filter(is_number, _sets.names_of(where))
+    for axis, index in enumerate(cell[1] if cell else ()):
+        kept.append(hidden("cell", axis))
+        where = where & equal(prim.Variable(kept[-1]), index)
+    times: dict[str, str] = {}
+    if event.time.statement is not None:
+        inames = model.statement[event.time.statement].inames
+        times = {instance(i, event.time.label): hidden("time", i) for i in inames}
+    return _sets.rename(_sets.project_onto(where, [*kept, *times]), times)

@@ -126,7 +126,10 @@ class ParallelAxes:
             )
             value = prim.Sum((prim.Variable(iname), -self.lower(iname)))
             result = result | _sets.project_out(reach & between(name, 0, value), [iname])
-        return result
+        # Where a loop is never empty, its index 0 is one of its own: several such axes would
+        # else double the pieces of all that is asked.
+        assumed = self.kernel.assumptions.set
+        return (result & assumed).coalesce().gist(assumed)
 
     def is_global(self, name: str) -> bool:
         """Whether all blocks see the same array."""
@@ -149,7 +152,36 @@ class ParallelAxes:
             for a in self.axes
             if a not in combined and (a[0] != "ilp" or self._is_copied(name, str(a[1])))
         )
-        return (*self._launches(name), *copies)
+        return (*self._launches(name), *(a for a in copies if self._is_looked_at(name, a)))
+
+    def _is_looked_at(self, name: str, axis: Axis) -> bool:
+        """Whether anything on an axis that waits for its threads needs a private array.
+
+        All else runs on index 0 there, and is told from nothing by it.
+        """
+        return axis[0] != "l" or isinstance(axis[1], int) or name in self._needed_on(axis)
+
+    @memoised
+    def _needed_on(self, axis: Axis) -> frozenset[str]:
+        """What statements with a coordinate on an axis use, and what that is computed from."""
+        inames = frozenset(self.inames_on[axis])
+        found = frozenset[str]()
+        while True:
+            more = frozenset(
+                name
+                for s in self.kernel.statements
+                if s.inames & inames or s.written in found
+                for name in (*s.names, *self._bounds_of(s.inames))
+                if name in self.kernel.temporary_by_name
+            )
+            if more <= found:
+                return found
+            found |= more
+
+    def _bounds_of(self, inames: frozenset[str]) -> frozenset[str]:
+        """What bounds the domains of some inames."""
+        homes = {self.kernel.home_domain[i] for i in inames}
+        return frozenset().union(*(self.kernel.domains[home].parameters for home in homes))
 
     @memoised
     def combined_axes(self, name: str) -> frozenset[Axis]:

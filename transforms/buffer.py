@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from functools import partial as partial_
+from typing import Any
 
 import pymbolic.primitives as prim
 
@@ -20,6 +22,7 @@ from loopkit._match import matching
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, differ
+from loopkit._poly.rows import rows_of
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _partial, _staging
@@ -105,6 +108,38 @@ def buffer_array(
     :raises IllegalTransformError: where the footprint has no constant size, no place is
         before all users, or another statement would miss what is in the buffer.
     """
+    given = partial_(
+        _buffered,
+        var_name=var_name,
+        buffer_inames=buffer_inames,
+        init_expression=init_expression,
+        store_expression=store_expression,
+        within=within,
+        default_tag=default_tag,
+        temporary_scope=temporary_scope,
+        fetch_bounding_box=fetch_bounding_box,
+        partial=partial,
+    )
+    name = uses_of_array(kernel, var_name, writes=True).of
+    rows = rows_of([kernel], name)
+    if rows is None:
+        return given(kernel)
+    change = given(rows[0].of(kernel))
+    return replace(change, kernel=rows[0].laid_flat(change.kernel, kernel))
+
+
+def _buffered(
+    kernel: Kernel,
+    var_name: Any,
+    buffer_inames: Any,
+    init_expression: Any,
+    store_expression: Any,
+    within: Any,
+    default_tag: Any,
+    temporary_scope: Any,
+    fetch_bounding_box: bool,
+    partial: bool,
+) -> Change:
     chosen = uses_of_array(kernel, var_name, writes=True)
     given, var_name = var_name, chosen.name
     array = kernel.array(chosen.of)

@@ -206,7 +206,9 @@ class DataDependentOrder:
         """A violation with what is known of whether data can bring it about."""
         violation = replace(violation, array=second.array, cell=second.indices)
         if not (first.by_data or second.by_data):
-            return violation
+            # Cells of a copy are sets; whether those of the text are one cell, is still open.
+            is_its_own = second.array in self.root.kernel.writers
+            return violation if is_its_own else replace(violation, exact=False)
         if violation.kind != "rewritten" or violation.how != "after":
             # Else another write may come last in either order.
             met = self.met(violation.where, first, second)

@@ -244,8 +244,10 @@ class OperationLowering(ABC):
         if type(count) is int and 0 <= count < 8 * common.itemsize:
             shifted = Binary("<<" if is_left else ">>", left.node, op.integer(count))
             return Value(shifted, common, is_left and common in op.NARROW)
-        if isinstance(count, Value) and count.dtype == dt.BOOL:
-            count = op.cast(count, common)
+        if isinstance(count, Value):
+            # A whole number of more bits is the count that its last bits are.
+            is_wide = count.weak is not None and count.dtype.itemsize > common.itemsize
+            count = op.cast(count, common) if is_wide or count.dtype == dt.BOOL else count
         right = op.reduced(op.beside(op.narrowed(count, common), common))
         return op.called("lk_shl" if is_left else "lk_shr", (left, right), common)
 

@@ -330,3 +330,46 @@ def test_what_would_decide_a_question_of_bits_is_told() -> None:
     with pytest.raises(lk.UndecidedError, match="fix_parameters makes bounds numbers"):
         knl.tag_inames("i: g.0")
     assert knl.fix_parameters(n=100).tag_inames("i: g.0").prove().ok
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint32", "int64", "bool"])
+@pytest.mark.parametrize("name", ["bit_and", "bit_or", "bit_xor"])
+def test_reductions_of_bits_are_proven(name: str, kind: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 40 }", f"y[i] = {name}(j, z[i, j])", dtypes={"z": kind}
+    )
+    rng = np.random.default_rng(3)
+    z = rng.integers(0, 2 if kind == "bool" else 100, (3, 40)).astype(kind)
+    due = getattr(np, name.replace("bit_", "bitwise_")).reduce(z, axis=1)
+    for scheduled in (
+        knl,
+        knl.split_iname("j", 8, inner_tag="unr").tag_inames("i: g.0"),
+        knl.split_iname("j", 32, inner_tag="l.0").tag_inames("i: g.0"),
+    ):
+        proof = scheduled.prove()
+        assert proof.ok, proof
+        np.testing.assert_array_equal(scheduled.executor("host")(z=z), due)
+    symbol = {"bit_and": "&=", "bit_or": "|=", "bit_xor": "^="}[name]
+    other = knl.cuda().replace(symbol, "|=" if symbol != "|=" else "^=")
+    assert other != knl.cuda()
+    assert not prove_source(knl, other).ok
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint16", "uint32", "int32", "int64"])
+def test_shifts_by_whole_numbers(kind: str) -> None:
+    """Counts without a type are those of the value's own: here and in the reference."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        a[i] = z[i] >> (32 - r)
+        b[i] = z[i] << (r - 3)
+        c[i] = z[i] >> (i*r)
+        """,
+        dtypes={"z": kind, "r": "int32"},
+    )
+    assert knl.prove().ok, knl.prove()
+    z = np.array([1, 2, 100, 77, 64, 3], kind)
+    for r in (0, 1, 3, 20, 31, 40, 257, 2**31 - 2**20, -5):
+        found, due = (knl.executor(e)(z=z, r=r) for e in ("host", "reference"))
+        for one, two in zip(found, due, strict=True):
+            np.testing.assert_array_equal(one, two)

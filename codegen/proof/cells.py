@@ -27,7 +27,13 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.values import ValueCheck
 
-_OPERATORS = {"sum": {"+="}, "product": {"*="}}
+_OPERATORS = {
+    "sum": {"+="},
+    "product": {"*="},
+    "bit_and": {"&="},
+    "bit_or": {"|="},
+    "bit_xor": {"^="},
+}
 _ATOMIC = {
     "sum": {"+=", "|="},
     "product": {"*=", "&="},

@@ -25,10 +25,15 @@ KEPT = 400_000
 """Anything that is kept for later: a kernel's domains, the sources of a read, ..."""
 
 STEP = 400_000
-"""Proving one step.  Those of the gallery need up to some ten thousand."""
+"""Proving one step of :data:`STATEMENTS` or fewer, and as much again for as many more.
+
+Those of the gallery need up to some ten thousand."""
 
 PART_OF_STEP = 300_000
 """Proving those statements of one step that read what it reorders, before all of them are."""
+
+STATEMENTS = 16
+"""Of how many statements a hard question may be: more of them bring many more that are easy."""
 
 CHANGE = 1_000_000
 """Making the kernel of one step, before anything is proven of it."""

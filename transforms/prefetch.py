@@ -22,7 +22,7 @@ from loopkit._nodes import Expression
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _staging
-from loopkit.transforms._common import inames_in, map_reads, new_name, then
+from loopkit.transforms._common import inames_in, map_reads, new_name
 from loopkit.transforms._computed_ahead import Values, computed_ahead
 from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._rule_arguments import strange_parts
@@ -182,7 +182,11 @@ def add_prefetch(
     )
     value = partial(element, chosen.of)
     change = _staging.stage(expanded, staging, uses, value, statement, "move", kernel)
-    return then(before, order, replace(change, kernel=chosen.restored(change.kernel)))
+    change = replace(change, kernel=chosen.restored(change.kernel))
+    if order.kernel is chosen.kernel:
+        return change
+    first = replace(order, kernel=chosen.restored(order.kernel))
+    return Change(change.kernel, parts=(first, change))
 
 
 def _is_apart(use: Use, integers: frozenset[str], swept: Collection[str]) -> bool:

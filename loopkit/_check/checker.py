@@ -96,7 +96,7 @@ def examine(
     if broken:
         raise IllegalTransformError(broken, witness=moved_cell(before, change.kernel))
     with_combinations(change.kernel)  # there is a place for each
-    allowed = _budget.STEP if budget is None else budget
+    allowed = _allowed(_budget.STEP, change.kernel) if budget is None else budget
     without = "unchecked=True skips the proof, and shows in the history"
     try:
         if change.claim is not None:
@@ -110,6 +110,11 @@ def examine(
         raise UndecidedError(why, instead=without) from None
     except isl.Error as error:
         raise UndecidedError(f"isl gave up: {error}", instead=without) from None
+
+
+def _allowed(operations: int, kernel: Kernel) -> int:
+    """What proving a step may take: more where there are more statements to ask about."""
+    return operations * max(1, -(-len(kernel.statements) // _budget.STATEMENTS))
 
 
 def _read_back(before: Kernel, after: Kernel, claim: Renumbered | Factored) -> None:
@@ -152,7 +157,7 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
         mine = Aim.DECIDE if aim is Aim.DECIDE else Aim.TRY
         part = partial(whole.check_obligations, lineage, change.kernel, obligations, mine)
         with suppress(Undecided, SpentError):
-            found = within(_budget.PART_OF_STEP, part)
+            found = within(_allowed(_budget.PART_OF_STEP, change.kernel), part)
             is_decided = mine is aim and any(v.exact for v in found)
             if is_decided or not found:
                 return lineage, found

@@ -155,3 +155,40 @@ def test_loops_whose_length_others_bound() -> None:
     x = np.arange(20, dtype=np.float32)
     np.testing.assert_array_equal(knl.executor("host")(x=x), 2 * x)
     assert knl.prove().ok
+
+
+@pytest.mark.parametrize("length", [4, 8])
+@pytest.mark.parametrize("tagged_first", [False, True])
+def test_copies_with_scalars_of_their_own_and_a_rest_on_threads(
+    length: int, tagged_first: bool
+) -> None:
+    """Each copy reads what it has made itself, whatever the others make: that is decided."""
+    plain = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            <> u = a[i] + b[i]
+            <> v = u*u
+            c[i] = v + u
+            if v > 4
+                d[i] = u
+            else
+                d[i] = -v
+            end
+        end
+        """,
+        dtypes={"a, b, c, d": "float32"},
+        assumptions="n >= 0",
+    )
+    knl = plain.split_iname("i", length, slabs=(0, 1))
+    if tagged_first:
+        knl = knl.split_iname("i_outer", 32, outer_tag="g.0", inner_tag="l.0").unroll("i_inner")
+    else:
+        knl = knl.unroll("i_inner").split_iname("i_outer", 32)
+        knl = knl.tag_inames("i_outer_outer: g.0, i_outer_inner: l.0")
+    assert knl.prove().ok
+    a, b = np.arange(37, dtype=np.float32) % 5, np.arange(37, dtype=np.float32) % 3 - 2
+    for n in (0, 1, 37):
+        expected = plain.executor("reference")(a=a[:n], b=b[:n])
+        for got, wanted in zip(knl.executor("host")(a=a[:n], b=b[:n]), expected, strict=True):
+            np.testing.assert_array_equal(got, wanted)

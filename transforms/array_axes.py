@@ -196,9 +196,13 @@ def _reindexed(
     users = [s for s in kernel.statements if not s.names.isdisjoint(new)]
     statements = {s.id: s.map_expressions(lambda e: replace_accesses(e, access)) for s in users}
     first = next(iter(new))
-    more = {"padding": padding} if any(padding) else {}
     array = kernel.array(first)
-    changed = replace(array, name=new[first], shape=shape, dim_names=names, **more)
+    changed: Array
+    if isinstance(array, TemporaryVariable):
+        padded = padding if any(padding) else ()
+        changed = replace(array, name=new[first], shape=shape, dim_names=names, padding=padded)
+    else:
+        changed = replace(array, name=new[first], shape=shape, dim_names=names)
     kernel = with_arrays(with_statements(kernel, statements), {first: changed})
     gone = [name for name in new if name not in (first, new[name])]
     rest = tuple(t for t in kernel.temporaries if t.name not in gone)

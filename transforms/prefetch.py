@@ -22,7 +22,7 @@ from loopkit._nodes import Expression
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _staging
-from loopkit.transforms._common import map_reads, new_name, swept_in, then
+from loopkit.transforms._common import map_reads, new_name, swept_in
 from loopkit.transforms._computed_ahead import Values, computed_ahead
 from loopkit.transforms._rule_arguments import strange_parts
 from loopkit.transforms._rule_uses import expand_rules_that_use, without_rule
@@ -191,7 +191,11 @@ def add_prefetch(
     )
     value = partial(element, chosen.of)
     change = _staging.stage(its.kernel, staging, uses, value, statement, "move", order.kernel)
-    return then(before, order, replace(change, kernel=chosen.restored(change.kernel)))
+    change = replace(change, kernel=chosen.restored(change.kernel))
+    if order.kernel is chosen.kernel:
+        return change
+    first = replace(order, kernel=chosen.restored(order.kernel))
+    return Change(change.kernel, parts=(first, change))
 
 
 def _is_apart(use: Use, integers: frozenset[str], swept: Collection[str]) -> bool:

@@ -76,6 +76,8 @@ class ReadCheck(SourceCheck):
                 if not reaching and not pairs.is_empty():
                     side = self.check.origin_side(image, at)
                     self.check.report(event.violation("missing", pairs, cell, source=side))
+            # Of several copies of a statement, an event may have some for sources, and others not.
+            mine = [one for one in mine if not one.pairs.is_empty()] or mine
             serving = self.check_sources(event, mine, cell)
             again |= serving is not mine
             found += serving

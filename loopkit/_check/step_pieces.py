@@ -165,9 +165,11 @@ class Pieces:
         home = self.home(one.pair, one.array)
         if one.never_meets(two) or home != self.home(two.pair, two.array):
             return True
-        copied, itself = frozenset(self.new.copy_axes(home)), one.pair is two.pair
+        copied = frozenset(self.new.copy_axes(home))
         is_above = self.old.order.is_above(one.pair.old.id, two.pair.old.id)
         is_one = one.pair.old.id == two.pair.old.id
+        # Updates of one statement have no order among them, whichever piece makes them.
+        itself = one.pair is two.pair or (is_one and one.commutes(two))
 
         def asked() -> bool:
             asks = (copied, one, two, itself, NONE)

@@ -29,7 +29,7 @@ def one(text: str, other: str) -> bool:
         ("i*n", "i*m", False),
         ("i*n - i*n", "0", True),
         ("int32(i)*n + n", "n + n*int32(i)", False),
-        ("min(i*n, j)", "min(n*i, j)", False),
+        ("min(i*n, j)", "min(n*i, j)", True),
         ("(a + b + c + d)*(a + b + c + d)*(a + b)*(c + d)*(a + d)", "0", False),
     ],
 )

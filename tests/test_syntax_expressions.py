@@ -230,6 +230,7 @@ def test_bfloat16_is_a_type() -> None:
     [
         ("2.0f", "float32(2.0)"),
         (".5f", "float32(0.5)"),
+        ("5f", "float32(5.0)"),
         ("x - 1e-3f*y", "x - float32(0.001)*y"),
         ("2.0d", "float64(2.0)"),
         ("-5jf", "-complex64(5j)"),
@@ -241,7 +242,7 @@ def test_numbers_may_say_their_type(text: str, long: str) -> None:
 
 
 ERRORS = {
-    "suffix": "a + 1f",
+    "suffix": "a + 1.0F",
     "letters": "2x + 1",
     "hexadecimal_dot": "0x1.8",
     "hexadecimal_digits": "x + 0x1.00000000000001p0",

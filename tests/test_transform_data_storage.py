@@ -205,7 +205,7 @@ def test_axis_refusals():
         arrays().tag_array_axes("aa", "c")
     for tag in ("vec", "sep"):
         with pytest.raises(InvalidArgumentError, match=f"there are no '{tag}' axes"):
-            arrays().tag_array_axes("a", f"N0,{tag}")
+            arrays().tag_array_axes("a", f"c,{tag}")
     with pytest.raises(InvalidArgumentError, match="'c' is said of all axes, or of none"):
         arrays().tag_array_axes("a", "c,N0")
 

@@ -164,6 +164,8 @@ def _parse_dim_tags(
     else:
         given = list(tags)
     words = {str(tag).strip().lower() for tag in given}
+    for word in sorted(words & _NOT_HERE.keys()):
+        raise InvalidArgumentError(f"there are no '{word}' axes", instead=_NOT_HERE[word])
     if rank == len(given) > 1 and words in ({"c"}, {"f"}):
         return None if words == {"c"} else by_c[::-1]
     if len(given) != rank:
@@ -197,8 +199,6 @@ def _parse_dim_tag(tag: str | DimTag) -> DimTag:
         if isinstance(stride, int) and stride < 0:
             raise InvalidArgumentError(f"a stride of {stride} elements is negative")
         return Strided(stride)
-    if text in _NOT_HERE:
-        raise InvalidArgumentError(f"there are no '{text}' axes", instead=_NOT_HERE[text])
     if text.lower() in ("c", "f"):
         raise InvalidArgumentError(f"'{text}' is said of all axes, or of none")
     raise UnknownNameError("array axis tag", text, ["N0", "N1", "stride:17", "c", "f"])

@@ -188,8 +188,8 @@ class Splitter:
         update = held.update(start, id_, operand, reduction.inames)
         # What a branch computes that is not taken may touch what is not there.
         known = {key_of(p) for p in update.predicates}
-        where = dict.fromkeys(c for c in conditions if key_of(c) not in known)
-        where = [c for c in where if self._is_plain(c)]
+        new = dict.fromkeys(c for c in conditions if key_of(c) not in known)
+        where = [c for c in new if self._is_plain(c)]
         update = replace(update, predicates=(*update.predicates, *where))
         self._parts.append((update, inner_loops))
         return held.value

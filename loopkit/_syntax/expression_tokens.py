@@ -40,7 +40,7 @@ _SUFFIXES = {
     ("f", complex): "complex64",
     ("d", complex): "complex128",
 }
-"""The types of numbers that say theirs, as Loopy's do: ``2.0f``, ``1e-3d``, ``5jf``."""
+"""The types of numbers that say theirs, as Loopy's do: ``2.0f``, ``5f``, ``1e-3d``, ``5jf``."""
 _LONGEST_NUMBER = 1000
 """How many characters a number may have; no value of any type needs more."""
 
@@ -60,7 +60,8 @@ class ExpressionWords(Words):
             self.fail(at, f"'{word}' is no number: a 0 stands in front", instead=instead)
         if word[-1] in "fd" and not word.startswith(("0x", "0X")):
             value = _read_number(word[:-1]) if len(word) <= _LONGEST_NUMBER else None
-            if type(value) in (float, complex) and abs(value) != math.inf:
+            value = float(value) if type(value) is int and len(word) < 18 else value
+            if isinstance(value, (float, complex)) and abs(value) != math.inf:
                 return TypeCast(DTYPES[_SUFFIXES[word[-1], type(value)]], value)
         value = _read_number(word) if len(word) <= _LONGEST_NUMBER else math.inf
         if value is None:

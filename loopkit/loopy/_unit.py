@@ -210,8 +210,8 @@ def wrapped(
             named |= _fetched(units[0].kernel, (*args, *kwargs.values()), named)
             if _sweeps_nothing(said, named):
                 named.setdefault("default_tag", None)
-        said = (v for v in (*args, *kwargs.values()) if not isinstance(v, TranslationUnit))
-        says = any(v is not None and v != {} for v in said)
+        others = (v for v in (*args, *kwargs.values()) if not isinstance(v, TranslationUnit))
+        says = any(v is not None and v != {} for v in others)
         if units and function.__name__ in MAY_SAY_NOTHING and not says:
             return units[0]
         try:

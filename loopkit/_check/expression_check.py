@@ -318,7 +318,10 @@ class ExpressionCheck:
         try:
             difference = _sets.pw_affine(mine).ne_set(_sets.pw_affine(its))
         except _sets.NotAffineError:
-            return are_one_polynomial(mine, its, _sets.values_by_equalities(event.where))
+            if not (_sets.is_condition(mine) and _sets.is_condition(its)):
+                return are_one_polynomial(mine, its, _sets.values_by_equalities(event.where))
+            one, other = _sets.condition_set(mine), _sets.condition_set(its)
+            difference = (one - other) | (other - one)
         bad = event.where & difference
         if not bad.is_empty():
             self.different(event.narrowed(bad))

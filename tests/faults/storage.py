@@ -291,14 +291,19 @@ fault(
 
 def _wrong_values(original: Any) -> Any:
     """Expressions get another number than bounds."""
-    return lambda expr, values: original(expr, _one_more(values))
+
+    class Wrong(original):  # type: ignore[misc]
+        def substituted(self, expr: Any, values: Any) -> Any:
+            return super().substituted(expr, _one_more(values))
+
+    return Wrong
 
 
 fault(
     "fix_parameters: another number in an expression",
     kernels.scaled_by_size,
     FIX,
-    Patch("transforms.declarations:substitute", _wrong_values),
+    Patch("transforms.declarations:ValueTypes", _wrong_values),
     sizes={"n": 5},
 )
 

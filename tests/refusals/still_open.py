@@ -5,9 +5,5 @@ REFUSALS: dict[str, str] = {}
 ACCEPTANCES: dict[str, str] = {}
 
 # What ``verify`` does not prove of legal schedules, and does not refute of illegal ones.
-EQUAL: dict[str, str] = {
-    "a factor that the terms of a sum have not in common": (
-        "values are followed, and no factor is taken out of a sum of them"
-    ),
-}
+EQUAL: dict[str, str] = {}
 DIFFERENT: dict[str, str] = {}

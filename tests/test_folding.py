@@ -134,3 +134,28 @@ def test_functions_of_constants_are_those_of_code(name: str) -> None:
 def test_functions_of_complex_constants(name: str) -> None:
     value = _folding.FLOAT_FUNCTIONS[name](0.5 - 2j)
     assert cmath.isclose(value, getattr(cmath, name)(0.5 - 2j))
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("c[i] = a[i]*2**-n", lambda knl: knl.fix_parameters(n=3)),
+        ("c[i] = a[i]*2**(i - n)", lambda knl: knl.fix_parameters(n=1).unroll("i")),
+    ],
+)
+def test_an_integer_to_a_negative_power_becomes_no_fraction(text, step):
+    """It is 0, and a literal 2**-3 is 0.125, as in Python."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 4 }", text, dtypes={"a": "float32"}, assumptions="0 < n < 9"
+    )
+    a = np.ones(4, "f4")
+    assert (knl(a=a, n=4) == 0).all()
+    with pytest.raises(lk.IllegalTransformError, match=r"an integer to a negative power is 0"):
+        step(knl)
+    real = lk.make_kernel(
+        "{ [i]: 0 <= i < 4 }",
+        text.replace("2**", "2.0**"),
+        dtypes={"a": "float64"},
+        assumptions="0 < n < 9",
+    )
+    assert (step(real)(a=a.astype("f8")) > 0).all()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import DType
 from loopkit._cached import cached_property
-from loopkit._errors import TypeInferenceError
-from loopkit._expression import Substituter, substitute
+from loopkit._errors import IllegalTransformError, TypeInferenceError
+from loopkit._expression import Substituter, evaluate, nodes_of, substitute, to_text, variable_names
 from loopkit._nodes import Expression, subtrahend
 from loopkit._poly.model import Model
 from loopkit._promotion import BOOL, COMPLEXES, FLOATS, INTEGER, INTEGERS, RunTime, Typed
@@ -44,9 +45,19 @@ class ValueTypes:
         """``expr`` with numbers of inames and sizes for names, each term still added as it was.
 
         Where ``i`` is -1, ``z + i*x`` is ``z + 1*(-x)`` if ``z - x`` would be something else.
+
+        :raises IllegalTransformError: where a power of whole numbers would become a fraction.
         """
         now = substitute(expr, values)
-        if now is expr or not any(v == -1 or subtrahend(v) is not None for v in values.values()):
+        if now is expr:
+            return now
+        for power in _fractions(expr, values):
+            raise IllegalTransformError(
+                f"'{to_text(power)}' would be the fraction that a literal is, and no integer: "
+                "an integer to a negative power is 0",
+                instead="a base such as 2.0 is a fraction with and without the step",
+            )
+        if not any(v == -1 or subtrahend(v) is not None for v in values.values()):
             return now
         return _Terms(self, values)(expr)
 
@@ -114,6 +125,17 @@ class _Terms(Substituter):
             return dtype_of(expr, lambda name: known.get(name, INTEGER))
         except TypeInferenceError:
             return None
+
+
+def _fractions(expr: Expression, values: Mapping[str, Expression]) -> Iterator[Expression]:
+    """The powers of whole numbers that are fractions where literals stand for names."""
+    for node in nodes_of(expr):
+        if isinstance(node, prim.Power) and variable_names(node) & values.keys():
+            power = substitute(node, values)
+            with suppress(NotImplementedError, KeyError, ArithmeticError):
+                base, exponent = (evaluate(e, {}) for e in (power.base, power.exponent))
+                if type(base) is type(exponent) is int and exponent < 0:
+                    yield power
 
 
 def _is_as_wide(kind: DType, whole: DType) -> bool:

@@ -15,7 +15,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import index_tuple, is_constant, parts_of, variable_names
-from loopkit._kernel import Statement
+from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._same import remembered
 
@@ -115,6 +115,12 @@ def where_all_hold(guards: Iterable[Expression], integers: Collection[str]) -> i
             if condition is not None:
                 result = result & condition
     return result
+
+
+def running(kernel: Kernel, statement: Statement) -> isl.Set:
+    """``{ inames, sizes : the statement runs }``, a superset."""
+    where = kernel.statement_domain(statement) & kernel.assumptions.set
+    return where & where_all_hold(statement.predicates, kernel.integers)
 
 
 def are_decided(guards: Iterable[Expression], integers: Collection[str]) -> bool:

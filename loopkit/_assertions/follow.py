@@ -19,7 +19,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _expression, _sets
-from loopkit._guarded import decided, where_all_hold
+from loopkit._guarded import decided, running
 from loopkit._hidden import SOURCE, hidden, instance, instances
 from loopkit._nodes import Expression
 from loopkit._tree import common_prefix, path_inames
@@ -82,7 +82,7 @@ def _by_cell(
     named = frozenset().union(*map(_expression.variable_names, target))
     other = {*path_inames(kernel.paths[writer.id]), *named, *(writer.inames - reader.inames)}
     own = writer.inames & other - common
-    needed, known = _where_it_ran(kernel, writer, own, reader), _where_it_reads(kernel, reader)
+    needed, known = _where_it_ran(kernel, writer, own, reader), running(kernel, reader)
     if needed is None:
         return None
     labels = instances(own, SOURCE)
@@ -147,7 +147,7 @@ def _has_run(
     kernel: Kernel, writer: Statement, reader: Statement, chosen: Mapping[str, Expression]
 ) -> bool:
     """Whether the writer has that instance for every instance of the reader."""
-    needed, known = _where_it_ran(kernel, writer, chosen, reader), _where_it_reads(kernel, reader)
+    needed, known = _where_it_ran(kernel, writer, chosen, reader), running(kernel, reader)
     if needed is None:
         return False
     needed = _sets.rename(needed, instances(chosen, SOURCE))
@@ -159,12 +159,6 @@ def _has_run(
 def _common_loops(kernel: Kernel, one: Statement, other: Statement) -> frozenset[str]:
     """The loops that are around two statements."""
     return frozenset(path_inames(common_prefix([kernel.paths[one.id], kernel.paths[other.id]])))
-
-
-def _where_it_reads(kernel: Kernel, reader: Statement) -> isl.Set:
-    """``{ inames, sizes : the reader runs }``, a superset."""
-    known = kernel.statement_domain(reader) & kernel.assumptions.set
-    return known & where_all_hold(reader.predicates, kernel.integers)
 
 
 def _where_it_ran(

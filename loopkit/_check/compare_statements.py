@@ -12,6 +12,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.cells import data_of, surely_equal
+from loopkit._cached import cached_property
 from loopkit._check.value_types import ValueTypes
 from loopkit._expression import (
     Access,
@@ -125,7 +126,7 @@ class StatementComparison:
     widened: Mapping[str, int] = field(default_factory=dict)
     changes: Differences = field(default_factory=Differences)
 
-    @property
+    @cached_property
     def types(self) -> ValueTypes:
         """The types of what the statements read."""
         return ValueTypes(self.new)

@@ -17,7 +17,7 @@ from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, ConstantTable
 from loopkit._expression import accesses, replace_accesses, substitute, variable_names
 from loopkit._frozen import dataclass
-from loopkit._guarded import where_all_hold
+from loopkit._guarded import running
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear
 from loopkit._nodes import Expression
@@ -78,7 +78,7 @@ class Rows:
             yield self._told_of(kernel, statement) if uses_it else statement
 
     def _told_of(self, kernel: Kernel, statement: Statement) -> Statement:
-        where, array = _instances(kernel, statement), prim.Variable(self.flat.name)
+        where, array = running(kernel, statement), prim.Variable(self.flat.name)
 
         def of_rows(name: str, indices: tuple[Expression, ...]) -> Expression | None:
             if name != self.flat.name:
@@ -201,12 +201,6 @@ def _indices(kernel: Kernel, name: str) -> Iterator[Expression]:
                     if len(indices) != 1:
                         raise _FlatError
                     yield indices[0]
-
-
-def _instances(kernel: Kernel, statement: Statement) -> isl.Set:
-    """``{ inames, sizes : the statement runs }``, a superset."""
-    where = kernel.statement_domain(statement) & kernel.assumptions.set
-    return where & where_all_hold(statement.predicates, kernel.integers)
 
 
 def _terms(expr: Expression) -> Polynomial:

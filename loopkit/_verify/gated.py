@@ -31,7 +31,7 @@ from loopkit._places import shared_storage, space_of
 from loopkit._poly.model import Model
 from loopkit._same import key_of, same
 from loopkit._tags import InstructionParallel
-from loopkit._verify.overwritten import runs_of
+from loopkit._verify.overwritten import common_guards, runs_of
 from loopkit._verify.terms import summed
 
 _LONG = 100
@@ -156,11 +156,7 @@ def _stored(
 
 def _both(before: _Held, now: _Held) -> _Held:
     """What a cell holds behind two stores, as far as they say it."""
-    pairs = zip(before.guards, now.guards, strict=False)
-    common = next(
-        (n for n, (a, b) in enumerate(pairs) if not same(a, b)),
-        min(len(before.guards), len(now.guards)),
-    )
+    common = common_guards(before.guards, now.guards)
     own, mine, its = now.guards[:common], before.guards[common:], now.guards[common:]
     if its and (not mine or _all_among(conjuncts(prim.LogicalNot(_all(mine))), its)):
         return replace(now, value=prim.If(_all(its), now.value, before.value), guards=own)

@@ -76,7 +76,7 @@ def _unless_replaced(
         changed |= {other.written}
     # A choice asks for what decides first, which is what replaces last.
     for other in reversed(replacing):
-        common = _common(statement.predicates, other.predicates)
+        common = common_guards(statement.predicates, other.predicates)
         own, rest = statement.predicates[:common], statement.predicates[common:]
         more = other.predicates[common:]
         if more and not _exclude_each_other(rest, more, mapper):
@@ -94,8 +94,8 @@ def _exclude_each_other(
     return any(same(mapper(c), opposite) for c in others for opposite in opposites)
 
 
-def _common(one: Sequence[Expression], two: Sequence[Expression]) -> int:
-    """How many conditions two statements have in common, from the first one."""
+def common_guards(one: Sequence[Expression], two: Sequence[Expression]) -> int:
+    """How many of the conditions of two statements are the same, from the first one."""
     pairs = enumerate(zip(one, two, strict=False))
     return next((n for n, (a, b) in pairs if not same(a, b)), min(len(one), len(two)))
 
@@ -209,7 +209,7 @@ def _comes_after(one: Statement, two: Statement, mapper: _Opposites) -> bool:
     """Whether of two stores to one cell never both run, and the second is to be the first one."""
     if not (_only_stores(one) and _writes_the_same_cell(one, two)):
         return False
-    common = _common(one.predicates, two.predicates)
+    common = common_guards(one.predicates, two.predicates)
     if common in (len(one.predicates), len(two.predicates)):
         return False
     if one.written in _asked(one) | _asked(two):

@@ -149,11 +149,11 @@ class Panel:
             "time": lambda: panes.time(outcome),
             "script": lambda: panes.script(outcome),
         }
-        _put(self.status, panes.status(outcome))
         for title, make in shown.items():
             if title in titles:
                 _put(self.main if title == "main" else self.tabs[title], make())
         _put(self.tabs["all so far"], panes.tried(self.explorer.table()))
+        _put(self.status, panes.status(outcome))  # the last one: it speaks of what is shown
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -78,7 +78,9 @@ class Axis:
             is_least, parts = extreme
             return self.local((prim.Min if is_least else prim.Max)(parts))
         if _is_linear(index):
-            return (linear(index) - self.lower).divided(self.stride).expression
+            whole, rest = (linear(index) - self.lower).split(self.stride)
+            if not rest.terms:
+                return whole.expression
         distance = prim.Sum((index, (self.lower * -1).expression))
         return simplify(prim.FloorDiv(distance, self.stride))
 

@@ -14,7 +14,14 @@ import pymbolic.primitives as prim
 
 from loopkit import _budget
 from loopkit._errors import ParseError, counted
-from loopkit._expression import ExpressionMapper, is_constant, nodes_of, substitute, without_tags
+from loopkit._expression import (
+    ExpressionMapper,
+    is_constant,
+    nodes_of,
+    substitute,
+    unbound_names,
+    without_tags,
+)
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._nodes import Expression, Reduction, tagged_like
@@ -67,19 +74,35 @@ def with_results(expr: Expression, values: Iterable[Expression]) -> Expression:
     return _Results(lambda _: next(waiting))(expr)
 
 
-def map_beside(expr: Expression, function: Callable[[Expression], Expression]) -> Expression:
-    """``expr`` with a function applied to all of it but its reductions."""
+def map_beside(
+    expr: Expression, function: Callable[[Expression], Expression]
+) -> tuple[Expression, tuple[int, ...]]:
+    """``expr`` with a function applied to all of it but its reductions; which of these are left."""
     found = results_of(expr)
     if not found:
-        return function(expr)
+        return function(expr), ()
     names = [hidden("result", number) for number in range(len(found))]
     beside = function(with_results(expr, map(prim.Variable, names)))
-    return substitute(beside, dict(zip(names, found, strict=True)))
+    left = tuple(number for number, name in enumerate(names) if name in unbound_names(beside))
+    return substitute(beside, dict(zip(names, found, strict=True))), left
 
 
 def beside_reductions(expr: Expression) -> Expression:
     """``expr`` without what its reductions add up, which statements of their own read."""
     return with_results(expr, repeat(0))
+
+
+def without_results(expr: Expression, rules: Rules) -> Expression:
+    """``expr`` with uses of rules as texts have them: of arguments, without what holds results."""
+
+    class Uses(ExpressionMapper):
+        def map_call(self, expr: prim.Call) -> Expression:
+            given = expr.parameters
+            if expr.function.name in rules:
+                given = given[: len(rules[expr.function.name].arguments)]
+            return prim.Call(expr.function, tuple(self.rec(p) for p in given))
+
+    return expr if is_constant(expr) else Uses()(expr)
 
 
 class _Expander(ExpressionMapper):

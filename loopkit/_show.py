@@ -31,7 +31,7 @@ from loopkit._nodes import Expression
 from loopkit._open_lengths import open_lengths
 from loopkit._places import decide_address_spaces, shared_storage
 from loopkit._promotion import dtype_name
-from loopkit._rules import is_expanded
+from loopkit._rules import is_expanded, without_results
 from loopkit._tree import LaunchBarrier, Loop, Tree
 from loopkit.codegen.bounds import Bounds
 from loopkit.codegen.combinations import combination_note
@@ -174,7 +174,8 @@ def _rules(kernel: Kernel) -> Iterator[Line]:
             yield Line("rule", overload.signature, "CUDA C")
     for rule in kernel.substitutions:
         arguments = f"({', '.join(rule.arguments)})" if rule.arguments else ""
-        yield Line("rule", f"{rule.name}{arguments} := {to_text(rule.expression)}")
+        body = without_results(rule.expression, kernel.rule_by_name)
+        yield Line("rule", f"{rule.name}{arguments} := {to_text(body)}")
 
 
 def _assumptions(kernel: Kernel) -> Iterator[Line]:

@@ -16,7 +16,7 @@ from loopkit._budget import SpentError, in_turn, within
 from loopkit._called import fitting
 from loopkit._change import Change
 from loopkit._check import check_change
-from loopkit._check.instance_maps import Lineage
+from loopkit._check.instance_maps import Lineage, text_with_names
 from loopkit._check.violation import Violation
 from loopkit._compat.ignored import without_ignored
 from loopkit._errors import (
@@ -95,8 +95,8 @@ def transform(function: Makes[P]) -> Transform[P]:
         lineage = None if unchecked else _proven(kernel, change, step)
         if change.wishes and lineage is not None:
             change, lineage = _with_wishes(kernel, change, lineage)
-        if change.is_text:
-            lineage = None
+        if change.is_text and lineage is not None:
+            lineage = text_with_names(change.kernel, lineage)
         # Copies, so that a history keeps none of what its kernels remember.
         kernels = replace(kernel), replace(change.kernel, history=kernel.history, lineage=lineage)
         step = replace(step, seconds=time.perf_counter() - start, kernels=kernels)

@@ -66,7 +66,8 @@ def swept_in(kernel: Kernel, given: str | Iterable[str] | None) -> tuple[str, ..
 
 def _parts_of(kernel: Kernel, name: str) -> tuple[str, ...]:
     """The inames that a split one has become; none where that is not known."""
-    values = (i.value_of.get(name) for i in lineage_of(kernel).images)
+    lineage = lineage_of(kernel)
+    values = (lineage.value_of(i.statement).get(name) for i in lineage.images)
     told = frozenset().union(*(variable_names(value) for value in values if value is not None))
     if not told:
         part = re.compile(re.escape(name) + "(_outer|_inner)+")

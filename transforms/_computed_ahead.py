@@ -157,6 +157,7 @@ def computed_ahead(
         what=what,
         base=rule.name,
         loops_base=values.base,
+        base_in_rules=apart.other if apart is not None and kernel is apart.kernel else "",
         name=copy,
         dtype=dtype,
         box=box,
@@ -177,7 +178,8 @@ def computed_ahead(
     def value(cells: Indices) -> Expression:
         return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
 
-    change = _staging.stage(its.kernel, staging, used, value, statement, values.kind, kernel)
+    with_rules = text if apart is not None and kernel is apart.kernel else kernel
+    change = _staging.stage(its.kernel, staging, used, value, statement, values.kind, with_rules)
     new = change.kernel
     if spanning is not None:
         new = bound.restored(_with_calls(new, rule), name)

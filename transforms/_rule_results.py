@@ -174,6 +174,12 @@ def held_by(kernel: Kernel, reduction: Reduction, name: str | None) -> Held:
     updates = [s for s in kernel.writers.get(name or "", ()) if s.kind == "update"]
     held = accumulators_read(kernel, name or "")
     read = dict.fromkeys(n for s in updates for n, _ in s.reads if n in held)
+    if updates and inner and not read:
+        raise IllegalTransformError(
+            f"'{updates[0].id}' reads what was computed ahead, where the rule has a "
+            f"{inner[0].operation} over {', '.join(inner[0].inames)}",
+            instead="precompute a rule before those that it uses in this way",
+        )
     names = [*read] if len(read) == len(inner) else [None] * len(inner)
     within = (held_by(kernel, r, n) for r, n in zip(inner, names, strict=True))
     dtype = reduction.dtype if accumulator is None else accumulator.dtype

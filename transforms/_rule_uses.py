@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from graphlib import TopologicalSorter
 
 import pymbolic.primitives as prim
 
@@ -46,21 +47,27 @@ def expand_rules_that_use(
 
     using = {n: rule for n, rule in rules.items() if name in called(rule) - set(rule.arguments)}
 
-    def shown(found: str, indices: tuple[Expression, ...]) -> Expression | None:
-        if found != name or not indices:
-            return None
-        return prim.Subscript(prim.Variable(name), tuple(expand_in(i, rules) for i in indices))
+    class Shown(_expression.ExpressionMapper):
+        def map_subscript(self, expr: prim.Subscript) -> Expression:
+            if expr.aggregate.name != name:
+                return super().map_subscript(expr)
+            indices = tuple(expand_in(i, rules) for i in _expression.index_tuple(expr))
+            return prim.Subscript(expr.aggregate, indices)
+
+        def map_call(self, expr: prim.Call) -> Expression:
+            if expr.function.name != name:
+                return super().map_call(expr)
+            return prim.Call(expr.function, tuple(expand_in(p, rules) for p in expr.parameters))
+
+    def shown(expr: Expression) -> Expression:
+        return expr if _expression.is_constant(expr) else Shown()(expr)
 
     statements = []
     for statement in kernel.statements:
         if statement.id in selected and rules_of(kernel, statement) & using.keys():
             statement = statement.map_expressions(lambda e: expand_in(e, using))
-        touched = [i for n, i in statement.accesses if n == name]
-        within = frozenset().union(
-            *(_expression.called_names(i) for indices in touched for i in indices)
-        )
-        if statement.id in selected and within & rules.keys():
-            statement = statement.map_expressions(lambda e: _expression.replace_accesses(e, shown))
+        if statement.id in selected and rules_of(kernel, statement) & rules.keys():
+            statement = statement.map_expressions(shown)
         statements.append(statement)
     return kernel.with_(statements=tuple(statements))
 
@@ -83,11 +90,14 @@ def replaced_within_rules(
     name: str,
     users: Collection[str],
     new: Callable[[Indices, SubstitutionRule | None], Expression | None],
+    mentioned: Collection[str] = (),
 ) -> Kernel | None:
     """The kernel where ``users`` use ``new(indices, rule)`` for ``name[indices]`` in each rule.
 
     Rules stay rules; those that others use, too, get copies.  None where ``new`` gives none for
-    what stands in a rule.  What a rule's reductions read stays: :func:`with_operands`.
+    what stands in a rule.  What a rule's reductions read stays: :func:`with_operands`.  Where
+    ``name`` is a rule with reductions, uses of those that use it say no more what holds these.
+    What is ``mentioned`` in the new expressions is no argument of a rule.
     """
     rules = kernel.rule_by_name
     chosen = [s for s in kernel.statements if s.id in users]
@@ -101,24 +111,33 @@ def replaced_within_rules(
     names: dict[str, str] = {}
     for n in used:
         names[n] = kernel.fresh_name(n, names.values()) if n in shared else n
+    left: dict[str, tuple[int, ...]] = {}
     is_open = False
 
     def rewritten(expr: Expression, rule: SubstitutionRule | None = None) -> Expression:
         def one(found: str, indices: Indices) -> Expression | None:
             nonlocal is_open
+            indices = tuple(expand_in(i, rules) for i in indices)
             made = new(indices, rule) if found == name else None
             is_open |= found == name and made is None
             return made
 
-        return rename_functions(_expression.replace_accesses(_as_access(expr, name), one), names)
+        changed = _expression.replace_accesses(_as_access(expr, {name}), one)
+        return rename_functions(_with_parameters(changed, left), names)
 
+    new_rules: dict[str, SubstitutionRule] = {}
+    within = {n: _expression.called_names(rules[n].expression) & {*used} for n in used}
+    for n in TopologicalSorter(within).static_order():
+        rule = _clear_of(kernel, rules[n], mentioned)
+        expression, results = map_beside(rule.expression, partial(rewritten, rule=rule))
+        left[n] = (*range(len(rule.arguments)), *(len(rule.arguments) + r for r in results))
+        new_rules[n] = replace(rule, name=names[n], expression=expression)
     substitutions: list[SubstitutionRule] = []
     for n, rule in rules.items():
         if n not in used or n in shared:
             substitutions.append(rule)
         if n in used:
-            expression = map_beside(rule.expression, partial(rewritten, rule=rule))
-            substitutions.append(replace(rule, name=names[n], expression=expression))
+            substitutions.append(new_rules[n])
     changed = {
         s.id: replace(
             s,
@@ -138,12 +157,16 @@ def with_operands(
     names: Collection[str],
     ids: Collection[str],
     new: Callable[[str, Indices, SubstitutionRule], Expression | None],
+    mentioned: Collection[str] = (),
 ) -> tuple[SubstitutionRule, ...]:
     """The rules, with ``new(name, indices, rule)`` for what their reductions read of ``names``.
 
     Only where all that compute a rule's reductions and read such are the statements ``ids``, and
-    where ``new`` gives something for each of these reads.
+    where ``new`` gives something for each of these reads.  ``names`` are arrays or other rules;
+    what is ``mentioned`` in the new expressions is no argument of a rule.
     """
+
+    rules = kernel.rule_by_name
 
     def reads(expr: Expression) -> bool:
         return not _expression.called_names(expr).isdisjoint(names)
@@ -155,29 +178,37 @@ def with_operands(
         readers = {s.id for s in computing(kernel, rule) if reads(s.rhs)}
         if not readers or not readers <= {*ids}:
             return rule
-        is_open = False
+        is_open, own = False, _clear_of(kernel, rule, mentioned)
 
         def one(name: str, indices: Indices) -> Expression | None:
             nonlocal is_open
-            made = new(name, indices, rule) if name in names else None
+            indices = tuple(expand_in(i, rules) for i in indices)
+            made = new(name, indices, own) if name in names else None
             is_open |= name in names and made is None
             return made
 
-        results = [_expression.replace_accesses(r, one) for r in found]
-        whole = with_results(rule.expression, results)
-        return rule if is_open else replace(rule, expression=whole)
+        results = [
+            _expression.replace_accesses(_as_access(r, names), one)
+            for r in results_of(own.expression)
+        ]
+        whole = with_results(own.expression, results)
+        return rule if is_open else replace(own, expression=whole)
 
     return tuple(map(changed, kernel.substitutions))
 
 
 def computing(kernel: Kernel, rule: SubstitutionRule) -> list[Statement]:
-    """The statements that compute what uses of a rule say that holds its results."""
+    """The statements that compute what uses of a rule say that holds its results.
+
+    Uses within other rules are uses of it, too.
+    """
     count = len(rule.arguments)
+    others = {n: r for n, r in kernel.rule_by_name.items() if n != rule.name}
     uses = (
         node.parameters[count:]
         for s in kernel.statements
         for e in s.expressions
-        for node in _expression.nodes_of(e)
+        for node in _expression.nodes_of(expand_in(e, others))
         if isinstance(node, prim.Call) and node.function.name == rule.name
     )
     results = {n for given in uses for r in given for n, _ in _expression.accesses(r)}
@@ -209,17 +240,43 @@ def _reaches(kernel: Kernel, start: str, names: Collection[str]) -> bool:
     return any(not (called(rule) - {*rule.arguments}).isdisjoint(names) for rule in below)
 
 
-def _as_access(expr: Expression, name: str) -> Expression:
-    """``expr`` with each use of a rule ``name`` as an access of an array."""
+def _as_access(expr: Expression, names: Collection[str]) -> Expression:
+    """``expr`` with each use of one of some rules as an access of an array."""
 
     class Accesses(_expression.ExpressionMapper):
         def map_call(self, call: prim.Call) -> Expression:
             parts = tuple(self.rec(p) for p in call.parameters)
-            if call.function.name == name and parts:
+            if call.function.name in names and parts:
                 return prim.Subscript(call.function, parts)
             return prim.Call(call.function, parts)
 
     return expr if _expression.is_constant(expr) else Accesses()(expr)
+
+
+def _with_parameters(expr: Expression, left: Mapping[str, tuple[int, ...]]) -> Expression:
+    """``expr`` with those parameters alone of uses of some rules that are ``left``."""
+
+    class Fewer(_expression.ExpressionMapper):
+        def map_call(self, call: prim.Call) -> Expression:
+            parts = tuple(self.rec(p) for p in call.parameters)
+            if call.function.name in left:
+                parts = tuple(parts[n] for n in left[call.function.name] if n < len(parts))
+            return prim.Call(call.function, parts)
+
+    return expr if _expression.is_constant(expr) or not left else Fewer()(expr)
+
+
+def _clear_of(kernel: Kernel, rule: SubstitutionRule, names: Collection[str]) -> SubstitutionRule:
+    """A rule with no argument that is called as one of ``names``."""
+    other = {a: kernel.fresh_name(a, rule.arguments) for a in rule.arguments if a in names}
+    if not other:
+        return rule
+    values = {old: prim.Variable(new) for old, new in other.items()}
+    return replace(
+        rule,
+        arguments=tuple(other.get(a, a) for a in rule.arguments),
+        expression=_expression.substitute(rule.expression, values),
+    )
 
 
 def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:

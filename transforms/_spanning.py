@@ -174,9 +174,19 @@ def in_inames(kernel: Kernel, found: Sequence[Use], subscripts: Given | None) ->
 
 
 def _split_inames(kernel: Kernel, statement: Statement) -> dict[str, Expression]:
-    """The inames of the text that a statement has no more, in terms of those that it has."""
-    image = lineage_of(kernel).image_of.get(statement.id)
-    values = image.value_of if image is not None else {}
+    """The inames of the text that a statement has no more, in terms of those that it has.
+
+    One that only moves data, or computes a rule ahead, has those of the statements around it, where
+    these agree.
+    """
+    lineage = lineage_of(kernel)
+    told: dict[str, set[Expression]] = {}
+    for other in kernel.statements:
+        for iname, value in lineage.value_of(other.id).items():
+            if variable_names(value) & kernel.home_domain.keys() <= statement.inames:
+                told.setdefault(iname, set()).add(value)
+    agreed = {iname: value for iname, (value, *others) in told.items() if not others}
+    values = {**agreed, **lineage.value_of(statement.id)}
     return {i: e for i, e in values.items() if i not in kernel.home_domain}
 
 

@@ -18,7 +18,7 @@ from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._exits import flags_of
-from loopkit._expression import called_names, replace_accesses, to_text, variable_names
+from loopkit._expression import replace_accesses, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, are_decided, guarded_accesses, guarded_reads, where_all_hold
@@ -179,9 +179,10 @@ def replace_reads(
 class Staging:
     """A copy of a box of cells: how big it is, in what memory, and how threads fill it.
 
-    ``base`` is what is copied, and ``loops_base`` what names of loops begin with.  ``tags`` are
-    those of the loops along the axes of ``box``, which are called ``axis_names``, if the argument
-    of that ``axis_argument`` gave some; along the ``reused`` axes inames run that exist.
+    ``base`` is what is copied, which rules may call ``base_in_rules``, and ``loops_base`` what
+    names of loops begin with.  ``tags`` are those of the loops along the axes of ``box``, which are
+    called ``axis_names``, if the argument of that ``axis_argument`` gave some; along the ``reused``
+    axes inames run that exist.
     The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
     those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
     the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
@@ -206,6 +207,7 @@ class Staging:
     axis_names: str | Iterable[str] | None = None
     axis_argument: str = ""
     loops_base: str = ""
+    base_in_rules: str = ""
     reused: Mapping[int, str] = field(default_factory=dict)
     whole_box: bool = False
     only_used: bool = False
@@ -224,6 +226,11 @@ class Staging:
         return TemporaryVariable(
             self.name, self.dtype, shape, space, made_by=made_by, dim_names=names
         )
+
+    @property
+    def outer_names(self) -> frozenset[str]:
+        """The names that say which cell an element of the copy is."""
+        return _footprint.outer_names([axis for axis in self.box if axis.is_kept])
 
     def at(self, indices: Sequence[Expression]) -> Expression:
         """The copy's element for the cell ``indices``."""
@@ -388,47 +395,44 @@ def _in_rules(kernel: Kernel, staging: Staging, uses: Sequence[Use]) -> Kernel |
 
     A rule names the copy's element for any of its arguments: by a form that is linear in these.
     """
-    outer = _footprint.outer_names(staging.box)
-    if any(axis.stride > 1 for axis in staging.box) or not kernel.substitutions:
+    if not kernel.substitutions:
         return None
     found = grouped((use.statement.id, use) for use in uses)
     for mine in found.values():
         every = {indices for indices, _ in reads_in(mine[0].statement, staging.base)}
-        called = frozenset().union(*(called_names(i) for cells in every for i in cells))
-        if every != {use.indices for use in mine} or called & kernel.rule_by_name.keys():
+        if every != {use.indices for use in mine}:
             return None
 
     def element_of(indices: Indices, rule: SubstitutionRule | None) -> Expression | None:
-        if rule is not None and not outer.isdisjoint(rule.arguments):
-            return None
+        indices = indices[: len(staging.box)]  # without what holds the results of a rule
         if rule is not None and not all(_sets.is_taken_by(linear, i) for i in indices):
             return None
         return staging.at(indices)
 
-    return replaced_within_rules(kernel, staging.base, found.keys(), element_of)
+    outer = staging.outer_names
+    return replaced_within_rules(kernel, staging.base, found.keys(), element_of, outer)
 
 
 def _in_reductions(
     kernel: Kernel, before: Kernel, staging: Staging, uses: Sequence[Use]
 ) -> tuple[SubstitutionRule, ...]:
     """The rules of a kernel, whose reductions read the copy where all that compute them do."""
-    if any(axis.stride > 1 for axis in staging.box):
-        return kernel.substitutions
     found = grouped((use.statement.id, use.indices) for use in uses)
     whole = {
         id_
         for id_, mine in found.items()
         if {i for i, _ in reads_in(before.statement_by_id[id_], staging.base)} <= {*mine}
     }
-    outer = _footprint.outer_names(staging.box)
+    outer = staging.outer_names
 
     def element_of(_: str, indices: Indices, rule: SubstitutionRule) -> Expression | None:
-        inner = {*rule.arguments, *reduced_inames(rule.expression)}
+        inner, indices = reduced_inames(rule.expression), indices[: len(staging.box)]
         if not outer.isdisjoint(inner) or not all(_sets.is_taken_by(linear, i) for i in indices):
             return None
         return staging.at(indices)
 
-    return with_operands(kernel, {staging.base}, whole, element_of)
+    names = {staging.base, staging.base_in_rules or staging.base}
+    return with_operands(kernel, names, whole, element_of, outer)
 
 
 def _by_copy(

@@ -10,6 +10,7 @@ from typing import cast
 from loopkit import _arguments as kind
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, UnknownNameError
+from loopkit._expression import called_names
 from loopkit._footprint import Use
 from loopkit._kernel import Kernel
 from loopkit._match import matching, name_first, rules_of
@@ -127,6 +128,13 @@ def _nothing_to_replace(kernel: Kernel, given: str, found: Sequence[Use]) -> Ill
     name = given.partition("$")[0]
     others = [s.id for s in kernel.statements if name in rules_of(kernel, s)]
     instead = f"it is used by {', '.join(others)}" if others else "it is not used anywhere"
+    rule = kernel.rule_by_name.get(name)
+    inner = called_names(rule.expression) & kernel.rule_by_name.keys() if rule else ()
+    if inner and not others:
+        instead = (
+            f"it is not used anywhere: precompute '{name}' before '{min(inner)}', which it uses, "
+            "and which may have been staged where it was"
+        )
     if found:
         instead = "uses are " + ", ".join(dict.fromkeys(use.text for use in found))
     return IllegalTransformError(

@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import Strided
 from loopkit._assertions.values import in_order
-from loopkit._check.instance_maps import Image, Lineage
+from loopkit._check.instance_maps import Image, Lineage, with_values
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Domain, Kernel
@@ -41,7 +41,7 @@ def descend_with_names(lineage: Lineage, before: Kernel, change: Change) -> Line
         Image(i.statement, i.origin, tuple((n, substitute(e, values)) for n, e in i.values))
         for i in lineage.images
     )
-    return Lineage(text, images, lineage.fixed)
+    return Lineage(text, images, lineage.fixed, with_values(lineage.earlier, values))
 
 
 def with_arguments(kernel: Kernel, names: Mapping[str, str]) -> Kernel:

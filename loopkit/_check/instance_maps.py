@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -41,21 +42,35 @@ class Image:
         return dict(self.values)
 
 
+Earlier: TypeAlias = tuple[tuple[str, tuple[tuple[str, Expression], ...]], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Lineage:
     """How a kernel descends from the kernel that says what it means.
 
     ``root`` is the kernel of the text, or the last one that somebody vouched
     for (``unchecked=True``).  Statements in no image only move data.
-    ``fixed`` are sizes of the root that have become numbers.
+    ``fixed`` are sizes of the root that have become numbers.  ``earlier`` are, for statements of
+    the root, inames of texts before it in terms of its own.
     """
 
     root: Kernel
     images: tuple[Image, ...]
     fixed: tuple[tuple[str, int], ...] = ()
+    earlier: Earlier = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"root": self.root, "images": self.images, "fixed": self.fixed}
+        return {n: getattr(self, n) for n in ("root", "images", "fixed", "earlier")}
+
+    def value_of(self, statement: str) -> Mapping[str, Expression]:
+        """What inames that the text has, or had, are in a statement of the schedule."""
+        image = self.image_of.get(statement)
+        if image is None:
+            return {}
+        before = dict(self.earlier).get(image.origin, ())
+        told = {i: substitute(e, image.value_of) for i, e in before}
+        return {**told, **image.value_of}
 
     @cached_property
     def image_of(self) -> Mapping[str, Image]:
@@ -92,6 +107,20 @@ def own_lineage(kernel: Kernel) -> Lineage:
     return Lineage(kernel, images)
 
 
+def text_with_names(kernel: Kernel, lineage: Lineage) -> Lineage | None:
+    """The lineage of a kernel that becomes a text, which knows the inames that ``lineage`` knew.
+
+    None where there are no others than its own.
+    """
+    found = []
+    for statement in kernel.statements:
+        told = lineage.value_of(statement.id)
+        values = tuple((i, e) for i, e in sorted(told.items()) if i not in statement.inames)
+        if values:
+            found.append((statement.id, values))
+    return replace(own_lineage(kernel), earlier=tuple(found)) if found else None
+
+
 def descend(lineage: Lineage, before: Kernel, change: Change) -> Lineage:
     """The lineage of a changed kernel, where ``lineage`` is that of the kernel before."""
     by_new = {m.new: m for m in change.instances}
@@ -113,7 +142,13 @@ def descend(lineage: Lineage, before: Kernel, change: Change) -> Lineage:
             values = tuple((i, substitute(e, fixed)) for i, e in values)
         images.append(Image(statement.id, earlier.origin, values))
     root = _with_types(lineage.root, change.kernel)
-    return Lineage(root, tuple(images), (*lineage.fixed, *sorted(fixed.items())))
+    known = (*lineage.fixed, *sorted(fixed.items()))
+    return Lineage(root, tuple(images), known, with_values(lineage.earlier, fixed))
+
+
+def with_values(earlier: Earlier, values: Mapping[str, Any]) -> Earlier:
+    """Earlier inames, with values in the place of some sizes."""
+    return tuple((s, tuple((i, substitute(e, values)) for i, e in its)) for s, its in earlier)
 
 
 def _is_free(before: Kernel, image: Image, iname: str, every: frozenset[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from graphlib import TopologicalSorter
 
 import pymbolic.primitives as prim
 
@@ -12,7 +13,7 @@ from loopkit._errors import ParseError
 from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._nodes import Expression, Reduction, tagged_like
 from loopkit._relations import grouped, reachable
-from loopkit._rules import expand_in, reduced_inames, reductions_in, results_of
+from loopkit._rules import check_rules, expand_in, reduced_inames, reductions_in, results_of
 from loopkit._spelling import candidates
 from loopkit._syntax.reduction_calls import Components, resolve_reductions
 
@@ -87,14 +88,23 @@ class RuleBook:
         uses = {n: _expression.called_names(r.expression) for n, r in rules.items()}
         reducing = closure(holders, uses)
         self.reducing: Rules = {n: rules[n] for n in rules if n in reducing}
-        resolved = {n: self._resolved(rule, inames) for n, rule in self.reducing.items()}
-        self.resolved: Rules = {n: rule for n, rule in resolved.items() if rule is not None}
+        self.resolved: dict[str, SubstitutionRule] = {}
+        check_rules(self.reducing)
+        within = {n: (uses[n] & reducing) - {*rule.arguments} for n, rule in self.reducing.items()}
+        for name in TopologicalSorter(within).static_order():
+            rule = self._resolved(self.reducing[name], inames)
+            if rule is not None:
+                self.resolved[name] = rule
 
     def _resolved(self, rule: SubstitutionRule, inames: Collection[str]) -> SubstitutionRule | None:
-        """A rule with its reductions, where these are the same for all uses."""
+        """A rule with its reductions, where these are the same for all uses.
+
+        It uses others as a statement does; these are resolved already.
+        """
         body = self.without_reductions(rule.expression)
         outside = names_outside_reductions(_expanded(body, self.rules), self.components)
         outside = outside.union(rule.arguments)
+        body = self.with_reductions(rule.expression, outside)
         try:
             body = resolve_reductions(
                 body, lambda n: n in inames and n not in outside, reductions=self.components
@@ -106,7 +116,7 @@ class RuleBook:
     @property
     def kept(self) -> tuple[SubstitutionRule, ...]:
         """The rules that stay rules."""
-        known = {**self.rules, **self.resolved}
+        known = {n: self.resolved.get(n, rule) for n, rule in self.rules.items()}
         gone = self.reducing.keys() - self.resolved.keys()
         return tuple(r for n, r in known.items() if n not in gone)
 
@@ -153,6 +163,7 @@ class _WithReductions(_expression.ExpressionMapper):
         rule = self.rules[name]
         found = results_of(rule.expression)
         whole = self.book.without_reductions(use)  # which counts the arguments
+        arguments = arguments[: len(rule.arguments)]  # a rule that another kernel had names more
         if self.inside & reduced_inames(rule.expression) or any(
             could_reduce(self.book.without_reductions(a), self.book.components) for a in arguments
         ):

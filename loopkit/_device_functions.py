@@ -6,6 +6,7 @@ expression holds all that is declared of it, so that whatever looks at it needs 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -55,6 +56,24 @@ class DeviceFunction(Exact):
         results = (f"{n}: {dtype_name(t)}" for n, t in dt.components_of(self.result).items())
         result = f"({', '.join(results)})" if self.results else dtype_name(self.result)
         return f"{self.name}({listed}) -> {result}"
+
+    def __copy__(self) -> DeviceFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DeviceFunction:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self.meaning)
+        except Exception as error:  # whatever an object of the caller's raises
+            raise InvalidArgumentError(
+                f"the meaning of '{self.name}' cannot be pickled, so a kernel that calls it cannot "
+                f"either: {error}",
+                instead="a meaning that is a function of a module, or the text of an expression, "
+                "as in meaning='x*x', can",
+            ) from None
+        return super().__getstate__()
 
 
 @dataclass(frozen=True)

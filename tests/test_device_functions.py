@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 import shutil
@@ -1070,3 +1071,18 @@ def test_a_body_ends_where_it_ends() -> None:
 def test_meanings_have_no_subscripts() -> None:
     with pytest.raises(lk.InvalidArgumentError, match="has subscripts, and its arguments are num"):
         lk.register_callable("f", {"x": "float32"}, "float32", body="return x;", meaning="x[0]")
+
+
+def test_a_meaning_that_cannot_be_pickled():
+    def doubled(x):
+        return x + x
+
+    twice = lk.register_callable(
+        "twice", {"x": "float32"}, "float32", body="return 2*x;", meaning=doubled
+    )
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "y[i] = twice(x[i])", dtypes={"x": "float32"}, functions=[twice]
+    ).split_iname("i", 4)
+    assert copy.copy(knl) == copy.deepcopy(knl) == knl
+    with pytest.raises(lk.InvalidArgumentError, match="the meaning of 'twice' cannot be pickled"):
+        pickle.dumps(knl)

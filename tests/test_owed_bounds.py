@@ -120,3 +120,23 @@ def test_scripts_of_loopy_assume_later() -> None:
     knl = lp.assume(knl, "n <= 16 and n <= m")
     _, (y,) = knl(None, x=np.arange(16, dtype=np.float32), n=5, m=5)
     assert y.tolist() == [0, 2, 4, 6, 8]
+
+
+def test_a_copy_of_what_may_not_be_there() -> None:
+    """A step whose witness is a case that is to be ruled out later says so."""
+    knl = padded(owe_bounds=True).split_iname("i", 4)
+    why = r"x\[i\] lies outside of 'x' there, and it is owed that it does not: assume or fix"
+    with pytest.raises(lk.IllegalTransformError, match=why) as refused:
+        knl.add_prefetch("x", "i_inner", default_tag=None)
+    assert refused.value.witness.parameters["n"] == 17
+    assert knl.assume("n <= 16").add_prefetch("x", "i_inner", default_tag=None)
+    # What is wrong for other reasons does not speak of bounds.
+    steps = lk.make_kernel(
+        "{ [i, j]: 1 <= i < n and 0 <= j < n }",
+        "a[i, j] = a[i - 1, j + 1]",
+        [lk.GlobalArg("a", "float32", shape="n, m"), ...],
+        owe_bounds=True,
+    )
+    with pytest.raises(lk.IllegalTransformError) as wrong:
+        steps.prioritize_loops("j, i")
+    assert "owed" not in str(wrong.value)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from loopkit import _budget
+import pymbolic.primitives as prim
+
+from loopkit import _budget, _sets
 from loopkit._budget import SpentError, apart_from_kept, turn
 from loopkit._check.violation import Actor, Case, Violation, smallest_case
 from loopkit._errors import (
@@ -20,6 +22,7 @@ from loopkit._expression import nodes_of, to_text, variable_names
 from loopkit._hidden import plain
 from loopkit._kernel import Statement
 from loopkit._make.atomic_updates import as_update
+from loopkit._make.check_bounds import LATER, every_outside
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import FLAT
 from loopkit._poly.smallest_case import cell_text
@@ -155,7 +158,8 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     if not violation.exact:
         instead = "\n".join(filter(None, (words.assertion(), words.marked())))
         return UndecidedError(why, witness=witness, instead=instead)
-    return kind(why, witness=witness, instead=words.marked() if is_race else "")
+    instead = words.marked() if is_race else words.owed()
+    return kind(why, witness=witness, instead=instead)
 
 
 def _without_case(violation: Violation) -> WitnessError:
@@ -314,6 +318,21 @@ class _Words:
         if len(updates) < len(names) or len({operation for operation, _ in updates}) > 1:
             return ""
         return f"an update that any may make at any time is marked: {updates[0][1]}"
+
+    def owed(self) -> str:
+        """That an access of this case leaves its array, where a kernel owes that none does."""
+        kernel, instance = self.root.kernel, self.sink.instance
+        if not kernel.owes_bounds or self.violation.kind not in ("missing", "expression"):
+            return ""  # what is out of order is so inside of arrays, too
+        here = _sets.at({**self.case.sizes, **instance.inames})
+        for found in sorted(every_outside(kernel), key=lambda f: f.array == f.statement.written):
+            if found.statement.id == instance.statement and not (found.where & here).is_empty():
+                cell = to_text(prim.Subscript(prim.Variable(found.array), found.indices))
+                return (
+                    f"{cell} lies outside of '{found.array}' there, and it is owed that it does "
+                    f"not: {LATER}"
+                )
+        return ""
 
     def assertion(self) -> str:
         """What would settle an open question."""

@@ -56,16 +56,21 @@ def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
 def check_settled(kernel: Kernel) -> None:
     """Raise for an access that leaves its array, of a kernel that owes the proof of its bounds."""
     if kernel.owes_bounds and (found := first_outside(kernel)) is not None:
-        raise error_for(expand_rules(kernel), found, _LATER)
+        raise error_for(expand_rules(kernel), found, LATER)
 
 
 @memoised
 def first_outside(kernel: Kernel) -> Outside | None:
     """The first access that leaves its array for some sizes that the kernel assumes (memoised)."""
+    return next(every_outside(kernel), None)
+
+
+def every_outside(kernel: Kernel) -> Iterator[Outside]:
+    """All accesses that leave their arrays for some sizes that the kernel assumes."""
     kernel = expand_rules(kernel)
     arrays = {*kernel.temporary_by_name}
     arrays |= {a.name for a in kernel.args if isinstance(a, ArrayArg)}
-    return next(outside_accesses(kernel, frozenset(arrays)), None)
+    return outside_accesses(kernel, frozenset(arrays))
 
 
 def check_may_settle(kernel: Kernel, declared: frozenset[str]) -> None:
@@ -206,7 +211,7 @@ _NOW = (
     "make the domain smaller, guard the access with if, declare a larger shape, "
     "or state the sizes by assumptions="
 )
-_LATER = "assume or fix_parameters may say that there are no such sizes"
+LATER = "assume or fix_parameters may say that there are no such sizes"
 
 
 def error_for(kernel: Kernel, found: Outside, instead: str = _NOW) -> OutOfBoundsError:

@@ -226,12 +226,29 @@ def _floor(rest: Linear, divisor: int) -> Expression:
 def _with_remainders_folded(form: Linear) -> Linear:
     """``m*(x//m) + x%m`` is ``x``."""
     for atom, factor in form.terms.items():
-        if not isinstance(atom, prim.Remainder) or not isinstance(atom.denominator, int):
+        if not isinstance(atom, prim.Remainder):
             continue
-        multiple = factor * atom.denominator
-        quotient = prim.FloorDiv(atom.numerator, atom.denominator)
-        if form.terms.get(quotient) == multiple:
-            folded = form - Linear({atom: factor, quotient: multiple})
-            whole = _Simplifier(None).linear(atom.numerator)
-            return _with_remainders_folded(folded + whole * factor)
+        whole = prim.Product((prim.FloorDiv(atom.numerator, atom.denominator), atom.denominator))
+        multiple = _Simplifier(None).linear(whole) * factor
+        if len(multiple.terms) != 1 or multiple.constant:
+            continue
+        [(quotient, count)] = multiple.terms.items()
+        found = next((a for a in form.terms if _are_same_factors(a, quotient)), None)
+        if found is not None and form.terms[found] == count:
+            folded = form - Linear({atom: factor, found: count})
+            return _with_remainders_folded(
+                folded + _Simplifier(None).linear(atom.numerator) * factor
+            )
     return form
+
+
+def _are_same_factors(a: Expression, b: Expression) -> bool:
+    """Whether two terms are one product, in whatever order its factors are."""
+    if not (isinstance(a, prim.Product) and isinstance(b, prim.Product)):
+        return bool(a == b)
+    left = list(b.children)
+    for factor in a.children:
+        if factor not in left:
+            return False
+        left.remove(factor)
+    return not left

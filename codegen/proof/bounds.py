@@ -49,7 +49,7 @@ class BoundsCheck(Check):
         for axis, (index, extent) in enumerate(zip(touch.cell, touch.extents, strict=True)):
             if extent is None:
                 continue
-            if not index.is_affine:
+            if not (index.is_affine and extent.is_affine):
                 if not _is_remainder(touch.scope, index, extent):
                     self.by_assertions(touch, axis)
                 continue

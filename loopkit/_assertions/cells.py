@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -24,6 +25,7 @@ from loopkit._assertions.constraints import Data, solutions
 from loopkit._assertions.reads import PRODUCT, QUOTIENT, Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._cached import memoised
+from loopkit._expression import variable_names
 from loopkit._nodes import Expression
 from loopkit._same import remembered
 
@@ -116,9 +118,41 @@ def _equal(
     data: Data,
 ) -> isl.Set:
     values = _Values(assertions, data)
+    first, second = _counted_through(first, second, data)
     values.expect(first, second)
     pairs = [(values.side(0, a), values.side(1, b)) for a, b in zip(first, second, strict=True)]
     return values.possible(_sets.comparisons((a, "==", b) for a, b in pairs))
+
+
+Cells = tuple[Expression, ...]
+
+
+def _counted_through(first: Cells, second: Cells, data: Data) -> tuple[Cells, Cells]:
+    """Two cells with one index for two that count through their values in the same way.
+
+    ``(x // m, x % m)`` and ``(y // m, y % m)`` are one cell where ``x`` is ``y``, and only there.
+    """
+    for row, column in permutations(range(len(first)), 2):
+        one, other = (_one_count(cell[row], cell[column], data) for cell in (first, second))
+        if one is None or other is None or one[1] != other[1]:
+            continue
+        rest = [n for n in range(len(first)) if n not in (row, column)]
+        a, b = ((*(cell[n] for n in rest), x) for cell, (x, _) in ((first, one), (second, other)))
+        return _counted_through(a, b, data)
+    return first, second
+
+
+def _one_count(
+    row: Expression, column: Expression, data: Data
+) -> tuple[Expression, Expression] | None:
+    """``x`` and ``m`` of ``x // m`` and ``x % m``, where ``m`` is a number or a size."""
+    if not (isinstance(row, prim.FloorDiv) and isinstance(column, prim.Remainder)):
+        return None
+    length = row.denominator
+    if length != column.denominator or row.numerator != column.numerator:
+        return None
+    is_known = variable_names(length) <= (data.sizes or frozenset())
+    return (row.numerator, length) if is_known else None
 
 
 def surely_equal(

@@ -54,6 +54,8 @@ def facts_of_products(values: Reads, data: Data) -> Iterator[isl.Set]:
             yield _ordered((factor, value), (number, _times(number, by)), by, positive)
         if _is_in(factor, data.sizes) and _is_in(by, data.sizes):
             yield _all((value, "==", 0)) | _all((factor, "!=", 0), (by, "!=", 0))
+            for x, y in ((factor, by), (by, factor)):
+                yield _all((y, "<=", value)) | _all((x, "<=", 0)) | _all((y, "<", 0))
 
 
 def _of_two(one: Read, other: Read, positive: frozenset[str]) -> Iterator[isl.Set]:

@@ -79,10 +79,11 @@ def differ_somewhere(one: Expression, other: Expression, where: isl.Set) -> bool
     """Whether two integer expressions have different values in one of the cases looked at.
 
     These are the first of ``where``, and the first in which no name is 0 or 1, if there is one.
+    A name that ``where`` says nothing of may have any value.
     """
     names = variable_names(one) | variable_names(other)
-    if not names <= {*_sets.names_of(where)}:
-        return True
+    free = dict.fromkeys(names - {*_sets.names_of(where)}, 3)
+    where = where & _sets.at(free)
     large = (_sets.condition_set(prim.Comparison(prim.Variable(n), ">=", 2)) for n in sorted(names))
     for cases in (where, reduce(isl.Set.intersect, large, where)):
         if cases.is_empty():

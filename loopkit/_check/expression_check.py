@@ -47,6 +47,7 @@ from loopkit._poly.dataflow import Sources
 from loopkit._poly.pairs import FLAT, Undecided, without
 from loopkit._polynomials import are_one_polynomial
 from loopkit._same import key_of, same
+from loopkit._simplify import simplify
 
 DEPTH = 8
 """As deep are statements of the text looked for inside of one of the schedule."""
@@ -202,15 +203,23 @@ class ExpressionCheck:
             return
         for a, b in both.beyond:
             self.same(a, b, event)
-        mine = substitute(both.old, event.values)
+        mine = self.fixed(substitute(both.old, event.values))
         its = self.new.named(both.new, event.time.label)
         if not self.same_integers(mine, its, event):
+            self.differ_or_open(mine, its, event)
+
+    def differ_or_open(self, mine: Expression, its: Expression, event: ReadEvent) -> None:
+        """Report that two integers differ, if they do somewhere; else that nobody knows."""
+        if differ_somewhere(mine, its, event.where):
             self.different(event)
+            return
+        shown = (to_text(unlabelled(e)) for e in (mine, its))
+        raise Undecided("whether '{}' is '{}' is beyond sets".format(*shown), FLAT)
 
     def fixed(self, expr: Expression) -> Expression:
-        """An expression of the text with the numbers of sizes that were fixed."""
+        """An integer of the text with the numbers of sizes that were fixed."""
         numbers = dict(self.check.lineage.fixed)
-        return substitute(expr, numbers) if numbers else expr
+        return simplify(substitute(expr, numbers)) if numbers else expr
 
     def same_parts(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         if is_constant(old) and same(old, new):
@@ -229,8 +238,7 @@ class ExpressionCheck:
             # Whole numbers may be one number in two forms.
             if len(self.check.found) > before and not differ_somewhere(mine, its, event.where):
                 del self.check.found[before:]
-                shown = (to_text(unlabelled(e)) for e in (mine, its))
-                raise Undecided("whether '{}' is '{}' is beyond sets".format(*shown), FLAT)
+                self.differ_or_open(mine, its, event)
             return
         self.same_structure(old, new, event)
 

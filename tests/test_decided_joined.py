@@ -1,0 +1,187 @@
+"""Loops of sizes that are joined, and what becomes of them: decided, and wrong with numbers."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+
+SIZES = [(1, 1), (2, 3), (5, 4), (7, 19), (33, 2)]
+
+
+def plane(text="b[i, j] = 2*a[i, j]", low=0, **options):
+    return lk.make_kernel(
+        f"{{ [i, j]: {low} <= i < n and 0 <= j < m }}",
+        text,
+        [lk.GlobalArg("a", "float32", "n, m"), ...],
+        assumptions="n, m >= 1",
+        **options,
+    )
+
+
+def check(text, knl):
+    assert knl.prove().ok
+    for n, m in SIZES:
+        a = np.random.default_rng(n).random((n, m), np.float32)
+        want = text.executor("reference")(a=a, n=n, m=m)
+        for order in ("ascending", "descending", "random"):
+            got = knl.executor("host", order=order, seed=1)(a=a, n=n, m=m)
+            for mine, its in zip(
+                *(r if isinstance(r, tuple) else (r,) for r in (got, want)), strict=True
+            ):
+                np.testing.assert_array_equal(mine, its)
+
+
+STEPS = {
+    "chunk": lambda k: k.chunk_iname("q", 5),
+    "block": lambda k: k.tag_inames("q_outer: g.0"),
+    "split": lambda k: k.split_iname("q_inner", 32),
+    "thread": lambda k: k.tag_inames("q_inner_inner: l.0"),
+}
+ORDERS = [
+    order
+    for order in itertools.permutations(STEPS)
+    if order[0] == "chunk" and order.index("split") < order.index("thread")
+]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b[i, j] = 2*a[i, j]",
+        "for i, j\n <> t = 2*a[i, j]\n b[i, j] = t + a[i, j]\n c[j, i] = t\nend",
+        "b[i*m + j] = 2*a[i, j]",
+    ],
+    ids=["one", "two", "flat"],
+)
+def test_a_joined_loop_in_chunks(text, order):
+    flat = [lk.GlobalArg("a", "float32", "n, m"), lk.GlobalArg("b", "float32", "n*m"), ...]
+    plain = (
+        lk.make_kernel("{ [i, j]: 0 <= i < n and 0 <= j < m }", text, flat, assumptions="n, m >= 1")
+        if "*m" in text
+        else plane(text)
+    )
+    knl = plain.join_inames("i, j", "q")
+    for step in order:
+        knl = STEPS[step](knl)
+    check(plain, knl)
+
+
+@pytest.mark.parametrize("tags", [("i: g.1",), ("i: g.1", "late")])
+def test_beside_a_block_axis(tags):
+    knl = lk.make_kernel(
+        "{ [i, j, l]: 0 <= i < n and 0 <= j < m and 0 <= l < p }",
+        "b[i, j, l] = 2*a[i, j, l]",
+        dtypes={"a": "float32"},
+        assumptions="n, m, p >= 1",
+    )
+    first, *late = tags
+    knl = knl if late else knl.tag_inames(first)
+    knl = knl.join_inames("j, l", "q").chunk_iname("q", 5, outer_tag="g.0")
+    knl = knl.tag_inames(first) if late else knl
+    assert knl.prove().ok
+
+
+def test_three_joined():
+    knl = lk.make_kernel(
+        "{ [i, j, l]: 0 <= i < n and 0 <= j < m and 0 <= l < p }",
+        "b[i, j, l] = 2*a[i, j, l]",
+        dtypes={"a": "float32"},
+        assumptions="n, m, p >= 1",
+    )
+    assert knl.join_inames("i, j, l", "q").chunk_iname("q", 5, outer_tag="g.0").prove().ok
+    twice = knl.join_inames("j, l", "r").join_inames("i, r", "q")
+    assert twice.split_iname("q", 64, outer_tag="g.0", inner_tag="l.0").prove().ok
+
+
+@pytest.mark.host
+def test_sizes_that_come_later():
+    """Numbers for sizes change nothing, whatever was made of the loops before."""
+    plain = plane()
+    knl = plain.join_inames("i, j", "q").chunk_iname("q", 5)
+    for n, m in ((5, 6), (2, 3), (7, 4)):
+        for one in (
+            knl.fix_parameters(n=n, m=m).tag_inames("q_outer: g.0"),
+            knl.tag_inames("q_outer: g.0").fix_parameters(n=n, m=m),
+        ):
+            a = np.random.default_rng(n).random((n, m), np.float32)
+            np.testing.assert_array_equal(one.executor("host")(a=a), 2 * a)
+            assert one.prove().ok
+
+
+def test_rows_and_columns_of_flat_arrays_are_one_count():
+    data = [lk.GlobalArg(name, "float32", "n*m") for name in "ab"]
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "b[i*m + j] = 2*a[m*i + j] {id=s}",
+        [*data, ...],
+        assumptions="n, m >= 1",
+    ).join_inames("i, j", "q")
+    assert "b[q] = 2*a[q]" in str(knl)
+    assert knl.split_iname("q", 64, outer_tag="g.0", inner_tag="l.0").prove().ok
+
+
+@pytest.mark.parametrize("shape", ["n*m", "n*n", "n*m + 1", "n + n*m"])
+def test_as_many_as_a_product(shape):
+    """An index below ``n`` lies in an array of ``n*m``, where ``m`` is above zero."""
+    knl = lk.make_kernel(
+        "{ [q]: 0 <= q < n }",
+        "b[q] = 2*a[q]",
+        [lk.GlobalArg("a", "float32", shape), lk.GlobalArg("b", "float32", "n*m"), ...],
+        assumptions="n, m >= 1",
+    )
+    proof = knl.split_iname("q", 64, outer_tag="g.0", inner_tag="l.0").prove()
+    assert proof.ok and "if the data" not in str(proof)
+
+
+WRONG = {
+    "one cell a row": ("a[i, 0] = b[i, j]", 0),
+    "the row above": ("a[i, j] = a[i - 1, j]", 1),
+    "the cell before": ("a[i, j] = a[i, j - 1] if j > 0 else 1", 0),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda k: k.split_iname("q", 2, outer_tag="g.0"),
+        lambda k: k.split_iname("q", 64).tag_inames("q_outer: g.0"),
+        lambda k: k.chunk_iname("q", 5, outer_tag="g.0"),
+        lambda k: k.chunk_iname("q", 5).tag_inames("q_outer: g.0"),
+        lambda k: k.tag_inames("q: g.0"),
+    ],
+    ids=["split", "late tag", "chunk", "chunk, late tag", "tag"],
+)
+def test_what_is_wrong_has_numbers(wrong, schedule):
+    """Where sets do not tell cells apart, the case that is shown is one of numbers, and real."""
+    text, low = WRONG[wrong]
+    joined = lk.make_kernel(
+        f"{{ [i, j]: {low} <= i < n and 0 <= j < m }}",
+        text,
+        [lk.GlobalArg(name, "float32", "n, m") for name in "ab" if f"{name}[" in text] + [...],
+        assumptions="n, m >= 1",
+    ).join_inames("i, j", "q")
+    with pytest.raises(lk.IllegalTransformError) as refused:
+        schedule(joined)
+    numbers = refused.value.witness.parameters
+    product = (numbers["n"] - low) * numbers["m"]
+    assert numbers.get("n_m", product) == product
+    sizes = {name: numbers[name] for name in "nm"}
+    with pytest.raises(lk.IllegalTransformError):
+        schedule(joined.fix_parameters(**sizes))
+
+
+def test_what_data_decide_stays_open():
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "a[p[i], j] = b[i, j]",
+        [lk.GlobalArg("a", "float32", "n, m"), ...],
+        dtypes={"b": "float32", "p": "int32"},
+        assumptions="n, m >= 1",
+    ).join_inames("i, j", "q")
+    with pytest.raises(lk.UndecidedError):
+        knl.split_iname("q", 64, outer_tag="g.0")

@@ -238,3 +238,57 @@ def test_names_of_loops_that_were_split_stay_known():
     for one in (knl, pickle.loads(pickle.dumps(knl)), knl.assume("n <= 99"), ahead(knl, "fr")):
         fetched = one.add_prefetch("u[e, :]", default_tag=None)
         assert "u_r[u_dim_1] = u[8*e_outer + e_inner, u_dim_1]" in str(fetched)
+
+
+SUMS_OF_RULES = """
+f0(e, a) := sum(q, D[a, q]*u[e, q])
+f1(e, a) := G[e, a]*f0(e, a)
+f3(e, a) := sum(q3, D[q3, a]*f1(e, q3))
+"""
+
+
+def sums_of_rules(*statements):
+    return lk.make_kernel(
+        "{ [e, b, q, q3]: 0 <= e < n and 0 <= b, q, q3 < 4 }",
+        SUMS_OF_RULES + "\n".join(statements),
+        [
+            lk.GlobalArg("D", "float32", "4, 4"),
+            *(lk.GlobalArg(a, "float32", "n, 4") for a in "uG"),
+            ...,
+        ],
+        assumptions="n >= 1",
+    )
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "others", [(), ("p[e, b] = f1(e, b) {id=two}",), ("f2(x, y) := 2*f1(x, y)",)]
+)
+@pytest.mark.parametrize("order", [*itertools.permutations(["f0", "f1", "f3"])], ids="-".join)
+def test_a_rule_within_a_sum_of_another(others, order):
+    """What a sum reads of a rule is exchanged where that is, though others use it or none do."""
+    text = knl = sums_of_rules(*others, "o[e, b] = f3(e, b)")
+    for rule in order:
+        sweep = [i for i in knl.all_inames if i in ("b", "q3") or "_dim_1" in i]
+        knl = ahead(knl, rule, sweep)
+    assert {r.name for r in knl.substitutions} <= {"f0", "f1", "f1_0", "f2"}
+    assert sum(s.kind == "update" for s in knl.statements) == 2
+    same_as_text(text, knl)
+
+
+@pytest.mark.host
+def test_a_sum_that_some_compute_with_a_copy():
+    text = sums_of_rules("o[e, b] = f3(e, b)", "p[e, b] = f1(e, b) {id=two}")
+    knl = ahead(text, "f0", "q3", within="not id:two")
+    assert "f3(e, a) := sum(q3, D[q3, a]*f1_0(e, q3))" in str(knl)
+    for rule in ("f1", "f1_0", "f3"):
+        same_as_text(text, ahead(knl, rule, "b, q3"))
+
+
+def test_what_nothing_uses_means_what_it_meant():
+    text = sums_of_rules("f2(x, y) := 2*f1(x, y)", "o[e, b] = f3(e, b)")
+    knl = ahead(text, "f0", "q3")
+    assert "f1_0(e, a) := G[e, a]*f0(e, a)" in str(knl)
+    assert "f2(x, y) := 2*f1_0(x, y)" in str(knl)
+    with pytest.raises(lk.IllegalTransformError, match=r"anywhere$"):
+        ahead(text, "f2")

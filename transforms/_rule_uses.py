@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from graphlib import TopologicalSorter
 
 import pymbolic.primitives as prim
 
@@ -17,10 +16,7 @@ from loopkit._relations import reachable
 from loopkit._rules import (
     beside_reductions,
     expand_in,
-    map_beside,
     reduced_inames,
-    results_of,
-    with_results,
 )
 
 Values = Mapping[str, Expression]
@@ -85,118 +81,6 @@ def without_rule(kernel: Kernel, rule: SubstitutionRule) -> Kernel:
     )
 
 
-def replaced_within_rules(
-    kernel: Kernel,
-    name: str,
-    users: Collection[str],
-    new: Callable[[Indices, SubstitutionRule | None], Expression | None],
-    mentioned: Collection[str] = (),
-) -> Kernel | None:
-    """The kernel where ``users`` use ``new(indices, rule)`` for ``name[indices]`` in each rule.
-
-    Rules stay rules; those that others use, too, get copies.  None where ``new`` gives none for
-    what stands in a rule.  What a rule's reductions read stays: :func:`with_operands`.  Where
-    ``name`` is a rule with reductions, uses of those that use it say no more what holds these.
-    What is ``mentioned`` in the new expressions is no argument of a rule.
-    """
-    rules = kernel.rule_by_name
-    chosen = [s for s in kernel.statements if s.id in users]
-    seen = frozenset().union(*(rules_of(kernel, s) for s in chosen)) - {name}
-    used = [n for n in rules if n in seen and _reaches(kernel, n, {name})]
-    if not used or any(name in _expression.called_names(i) for s in chosen for i in s.write[1]):
-        return None
-    others = [s for s in kernel.statements if s.id not in users]
-    shared = frozenset().union(*(rules_of(kernel, s) for s in others))
-    shared |= {n for n in used if any(_reaches(kernel, r, {n}) for r in rules.keys() - {*used})}
-    names: dict[str, str] = {}
-    for n in used:
-        names[n] = kernel.fresh_name(n, names.values()) if n in shared else n
-    left: dict[str, tuple[int, ...]] = {}
-    is_open = False
-
-    def rewritten(expr: Expression, rule: SubstitutionRule | None = None) -> Expression:
-        def one(found: str, indices: Indices) -> Expression | None:
-            nonlocal is_open
-            indices = tuple(expand_in(i, rules) for i in indices)
-            made = new(indices, rule) if found == name else None
-            is_open |= found == name and made is None
-            return made
-
-        changed = _expression.replace_accesses(_as_access(expr, {name}), one)
-        return rename_functions(_with_parameters(changed, left), names)
-
-    new_rules: dict[str, SubstitutionRule] = {}
-    within = {n: _expression.called_names(rules[n].expression) & {*used} for n in used}
-    for n in TopologicalSorter(within).static_order():
-        rule = _clear_of(kernel, rules[n], mentioned)
-        expression, results = map_beside(rule.expression, partial(rewritten, rule=rule))
-        left[n] = (*range(len(rule.arguments)), *(len(rule.arguments) + r for r in results))
-        new_rules[n] = replace(rule, name=names[n], expression=expression)
-    substitutions: list[SubstitutionRule] = []
-    for n, rule in rules.items():
-        if n not in used or n in shared:
-            substitutions.append(rule)
-        if n in used:
-            substitutions.append(new_rules[n])
-    changed = {
-        s.id: replace(
-            s,
-            lhs=rename_functions(s.lhs, names),
-            rhs=rewritten(s.rhs),
-            predicates=tuple(map(rewritten, s.predicates)),
-        )
-        for s in chosen
-    }
-    statements = tuple(changed.get(s.id, s) for s in kernel.statements)
-    new_kernel = kernel.with_(statements=statements, substitutions=tuple(substitutions))
-    return None if is_open else new_kernel
-
-
-def with_operands(
-    kernel: Kernel,
-    names: Collection[str],
-    ids: Collection[str],
-    new: Callable[[str, Indices, SubstitutionRule], Expression | None],
-    mentioned: Collection[str] = (),
-) -> tuple[SubstitutionRule, ...]:
-    """The rules, with ``new(name, indices, rule)`` for what their reductions read of ``names``.
-
-    Only where all that compute a rule's reductions and read such are the statements ``ids``, and
-    where ``new`` gives something for each of these reads.  ``names`` are arrays or other rules;
-    what is ``mentioned`` in the new expressions is no argument of a rule.
-    """
-
-    rules = kernel.rule_by_name
-
-    def reads(expr: Expression) -> bool:
-        return not _expression.called_names(expr).isdisjoint(names)
-
-    def changed(rule: SubstitutionRule) -> SubstitutionRule:
-        found = results_of(rule.expression)
-        if not any(map(reads, found)) or not {*rule.arguments}.isdisjoint(names):
-            return rule
-        readers = {s.id for s in computing(kernel, rule) if reads(s.rhs)}
-        if not readers or not readers <= {*ids}:
-            return rule
-        is_open, own = False, _clear_of(kernel, rule, mentioned)
-
-        def one(name: str, indices: Indices) -> Expression | None:
-            nonlocal is_open
-            indices = tuple(expand_in(i, rules) for i in indices)
-            made = new(name, indices, own) if name in names else None
-            is_open |= name in names and made is None
-            return made
-
-        results = [
-            _expression.replace_accesses(_as_access(r, names), one)
-            for r in results_of(own.expression)
-        ]
-        whole = with_results(own.expression, results)
-        return rule if is_open else replace(own, expression=whole)
-
-    return tuple(map(changed, kernel.substitutions))
-
-
 def computing(kernel: Kernel, rule: SubstitutionRule) -> list[Statement]:
     """The statements that compute what uses of a rule say that holds its results.
 
@@ -226,57 +110,6 @@ def accumulators_read(kernel: Kernel, name: str) -> set[str]:
         and n in kernel.temporary_by_name
         and kernel.temporary_by_name[n].accumulates is not None
     }
-
-
-def _reaches(kernel: Kernel, start: str, names: Collection[str]) -> bool:
-    """Whether a rule uses some of ``names``, also through other rules."""
-
-    def called(rule: SubstitutionRule) -> frozenset[str]:
-        return _expression.called_names(beside_reductions(rule.expression))
-
-    body = beside_reductions(kernel.rule_by_name[start].expression)
-    used = rules_used(kernel, [body], in_reductions=False)
-    below = (kernel.rule_by_name[n] for n in {start} | used)
-    return any(not (called(rule) - {*rule.arguments}).isdisjoint(names) for rule in below)
-
-
-def _as_access(expr: Expression, names: Collection[str]) -> Expression:
-    """``expr`` with each use of one of some rules as an access of an array."""
-
-    class Accesses(_expression.ExpressionMapper):
-        def map_call(self, call: prim.Call) -> Expression:
-            parts = tuple(self.rec(p) for p in call.parameters)
-            if call.function.name in names and parts:
-                return prim.Subscript(call.function, parts)
-            return prim.Call(call.function, parts)
-
-    return expr if _expression.is_constant(expr) else Accesses()(expr)
-
-
-def _with_parameters(expr: Expression, left: Mapping[str, tuple[int, ...]]) -> Expression:
-    """``expr`` with those parameters alone of uses of some rules that are ``left``."""
-
-    class Fewer(_expression.ExpressionMapper):
-        def map_call(self, call: prim.Call) -> Expression:
-            parts = tuple(self.rec(p) for p in call.parameters)
-            if call.function.name in left:
-                parts = tuple(parts[n] for n in left[call.function.name] if n < len(parts))
-            return prim.Call(call.function, parts)
-
-    return expr if _expression.is_constant(expr) or not left else Fewer()(expr)
-
-
-def _clear_of(kernel: Kernel, rule: SubstitutionRule, names: Collection[str]) -> SubstitutionRule:
-    """A rule with no argument that is called as one of ``names``."""
-    other = {a: kernel.fresh_name(a, rule.arguments) for a in rule.arguments if a in names}
-    if not other:
-        return rule
-    values = {old: prim.Variable(new) for old, new in other.items()}
-    return replace(
-        rule,
-        arguments=tuple(other.get(a, a) for a in rule.arguments),
-        expression=_expression.substitute(rule.expression, values),
-    )
 
 
 def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:

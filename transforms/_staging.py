@@ -35,7 +35,7 @@ from loopkit._tree import Entry, Path, build, entries_of
 from loopkit.transforms._chosen import check_ranges, with_ranges
 from loopkit.transforms._common import is_parallel, map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
-from loopkit.transforms._rule_uses import replaced_within_rules, with_operands
+from loopkit.transforms._rule_exchange import replaced_within_rules, with_operands
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
 Indices = tuple[Expression, ...]

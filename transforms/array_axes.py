@@ -20,7 +20,8 @@ from loopkit._simplify import simplify
 from loopkit._transform import transform
 from loopkit.transforms import _common
 from loopkit.transforms._common import of_the_caller, simplified, with_arrays, with_statements
-from loopkit.transforms._rule_uses import expand_rules_that_use, with_operands
+from loopkit.transforms._rule_exchange import with_operands
+from loopkit.transforms._rule_uses import expand_rules_that_use
 
 Array = ArrayArg | TemporaryVariable
 Indices = tuple[Expression, ...]

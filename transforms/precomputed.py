@@ -130,7 +130,8 @@ def _nothing_to_replace(kernel: Kernel, given: str, found: Sequence[Use]) -> Ill
     instead = f"it is used by {', '.join(others)}" if others else "it is not used anywhere"
     rule = kernel.rule_by_name.get(name)
     inner = called_names(rule.expression) & kernel.rule_by_name.keys() if rule else ()
-    if inner and not others:
+    before = (step.kernels[0] for step in kernel.history if step.kernels is not None)
+    if inner and not others and any(name in rules_of(k, s) for k in before for s in k.statements):
         instead = (
             f"it is not used anywhere: precompute '{name}' before '{min(inner)}', which it uses, "
             "and which may have been staged where it was"

@@ -29,7 +29,7 @@ from loopkit._same import same
 from loopkit._transform import transform
 from loopkit._tree import build, entries_of
 from loopkit.transforms import _common
-from loopkit.transforms._rule_uses import replaced_within_rules, with_operands
+from loopkit.transforms._rule_exchange import replaced_within_rules, with_operands
 
 
 @transform

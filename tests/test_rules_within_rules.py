@@ -291,4 +291,4 @@ def test_what_nothing_uses_means_what_it_meant():
     assert "f1_0(e, a) := G[e, a]*f0(e, a)" in str(knl)
     assert "f2(x, y) := 2*f1_0(x, y)" in str(knl)
     with pytest.raises(lk.IllegalTransformError, match=r"anywhere$"):
-        ahead(text, "f2")
+        ahead(text, "f2", "b")

@@ -238,3 +238,17 @@ def test_names_of_loops_that_were_split_stay_known():
     for one in (knl, pickle.loads(pickle.dumps(knl)), knl.assume("n <= 99"), ahead(knl, "fr")):
         fetched = one.add_prefetch("u[e, :]", default_tag=None)
         assert "u_r[u_dim_1] = u[8*e_outer + e_inner, u_dim_1]" in str(fetched)
+
+
+@pytest.mark.host
+def test_a_rule_that_is_called_by_a_line_alone():
+    """``_`` is a name like others: what is made of it is ``_0``, as two lines are C's own."""
+    text = lk.make_kernel(
+        "{ [e, b, q]: 0 <= e < n and 0 <= b, q < 4 }",
+        "_(a) := sum(q, D[a, q]*u[e, q])\nf(a) := 2*_(a)\nout[e, b] = f(b)",
+        dtypes={"D, u": "float32"},
+        assumptions="n >= 1",
+    )
+    assert text.fresh_name("_") == "_0" and text.fresh_name("__") == "_0"
+    for knl in (ahead(text, "_", "b"), ahead(ahead(text, "f", "b"), "_", "f_dim_0")):
+        same_as_text(text, knl)

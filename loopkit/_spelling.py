@@ -144,7 +144,8 @@ def candidates(base: str) -> Iterator[str]:
     room = LONGEST - len(f"_{MOST}")
     if len(base) > room:  # what tells names apart stands at their ends
         base = base[: room // 2] + base[-(room - room // 2) :]
-    for name in itertools.chain([base], (f"{base}_{n}" for n in range(MOST))):
+    stem = "" if base == "_" else base  # two at the beginning are not for anybody
+    for name in itertools.chain([base], (f"{stem}_{n}" for n in range(MOST))):
         if not _words.meaning(name):
             yield name
 

@@ -18,7 +18,7 @@ from loopkit._bits import arithmetic
 from loopkit._expression import evaluate
 from loopkit._linear import linear
 from loopkit._syntax.expression_parser import parse_expression
-from loopkit.codegen.proof import forms, prove_source
+from loopkit.codegen.proof import cells, forms, prove_source
 
 X = prim.Variable("x")
 OPERATORS = {"&": prim.BitwiseAnd, "|": prim.BitwiseOr, "^": prim.BitwiseXor}
@@ -373,3 +373,36 @@ def test_shifts_by_whole_numbers(kind: str) -> None:
         found, due = (knl.executor(e)(z=z, r=r) for e in ("host", "reference"))
         for one, two in zip(found, due, strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+def _put_and_taken() -> lk.Kernel:
+    """A thread more than put something into places that bits say, and others take it out."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < 32 and 0 <= j < 33 }",
+        """
+        s[(i ^ i >> 1) % 48] = x[i]
+        y[j] = 2*s[j - j // 32]
+        """,
+        [lk.TemporaryVariable("s", "float32", "48", address_space="local"), ...],
+        dtypes={"x, y": "float32"},
+    ).tag_inames("i: l.0, j: l.0")
+
+
+@pytest.mark.host
+def test_what_bits_are_of_is_narrowed_by_a_guard() -> None:
+    """``i`` has five bits where the kernel has it, and six in the text, under ``if (i <= 31)``."""
+    knl = _put_and_taken()
+    assert not any(open_.kind == "access" for open_ in knl.prove().undecided)
+    assert not knl.prove().findings
+    x = np.arange(32, dtype="f4")
+    want = knl.executor("reference")(x=x)
+    for order in ("ascending", "random"):
+        np.testing.assert_array_equal(knl.executor("host", order=order)(x=x), want)
+
+
+def test_what_lines_write_somewhere_is_not_found_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is open which cells a line writes, it is open whether a cell was written."""
+    monkeypatch.setattr(cells, "_TRIED", 0)
+    proof = _put_and_taken().prove()
+    assert {open_.kind for open_ in proof.undecided} >= {"access", "unwritten"}
+    assert not proof.findings, proof

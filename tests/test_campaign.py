@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from dataclasses import replace
 from unittest import mock
 
@@ -21,7 +22,7 @@ from campaign.kernels import Block, Drawn, Line
 from campaign.shrink import Reproducer, shrunk
 from campaign.steps import Call
 from campaign.tally import Tally
-from campaign.walk import Walk, walk
+from campaign.walk import Walk, attempt, walk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -297,6 +298,32 @@ def test_all_kinds_of_accesses_are_drawn():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_rules_within_rules_are_drawn():
+    """Of two rules one uses the other, in sums or beside them; either is computed ahead first."""
+    text, firsts = "", set()
+    for seed in range(24):
+        r = random.Random(seed)
+        drawn, kernel = kernels.draw(r, text=kernels.draw_rules)
+        found, text = Walk(kernel), text + drawn.text
+        for _ in range(5):
+            arguments = steps.precompute(r, found.kernel)
+            if arguments is not None:
+                attempt(found, Call("precompute", arguments))
+        assert not found.crashes
+        if found.calls and len(kernel.substitutions) == 2:
+            names = [rule.name for rule in kernel.substitutions]
+            firsts.add(names.index(re.split(r"\W", found.calls[0].arguments["subst_use"])[0]))
+        try:
+            program = found.kernel.program()
+        except lk.LoopkitError:
+            continue
+        (binary,) = compile_all([program])
+        _, wrong = first_wrong(binary, Truth(kernel, 1).cases(found.kernel, 2, found.fixed), 1)
+        assert wrong is None, (drawn.source(), found.calls)
+    assert "sum(" in text and firsts == {0, 1}
+
+
 def test_what_threads_do_together_is_drawn():
     """Collectives, launches, atomic updates and storage that is shared, in kernels that run."""
     text, accepted = "", set()

@@ -292,3 +292,17 @@ def test_what_nothing_uses_means_what_it_meant():
     assert "f2(x, y) := 2*f1_0(x, y)" in str(knl)
     with pytest.raises(lk.IllegalTransformError, match=r"anywhere$"):
         ahead(text, "f2", "b")
+
+
+@pytest.mark.host
+def test_a_rule_that_is_called_by_a_line_alone():
+    """``_`` is a name like others: what is made of it is ``_0``, as two lines are C's own."""
+    text = lk.make_kernel(
+        "{ [e, b, q]: 0 <= e < n and 0 <= b, q < 4 }",
+        "_(a) := sum(q, D[a, q]*u[e, q])\nf(a) := 2*_(a)\nout[e, b] = f(b)",
+        dtypes={"D, u": "float32"},
+        assumptions="n >= 1",
+    )
+    assert text.fresh_name("_") == "_0" and text.fresh_name("__") == "_0"
+    for knl in (ahead(text, "_", "b"), ahead(ahead(text, "f", "b"), "_", "f_dim_0")):
+        same_as_text(text, knl)

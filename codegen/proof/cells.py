@@ -20,6 +20,7 @@ from loopkit._points import TooManyPointsError, points_of
 from loopkit.codegen.c.tree import Assign
 from loopkit.codegen.proof.conditions import Compare
 from loopkit.codegen.proof.forms import Form, NotAffineError, constant
+from loopkit.codegen.proof.pointwise import values_at
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -148,8 +149,12 @@ class CellCheck(Check):
     @memoised
     def is_zero(self, scope: Scope, form: Form) -> bool:
         """Whether a form vanishes wherever a scope is reached (memoised)."""
-        if form.has_digits and self.tried(scope.set, [form]) is not None:
-            return False
+        if form.has_digits:
+            found = values_at(scope.set, form, _TRIED)
+            if found is not None:
+                return not np.any(found[1])
+            if self.tried(scope.set, [form]) is not None:
+                return False
         parts = self.subject.coefficients(form).values()
         with suppress(NotAffineError):  # of names that the scope does not have nothing is known
             return all(p.is_affine for p in parts) and all(

@@ -21,6 +21,7 @@ from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.forms import Floor, Form, Variable, Xor, floor, values_of, variable
+from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -239,9 +240,15 @@ class ConflictCheck(Check):
             sides = [*zip(left, left, strict=True), *((variable(n), variable(n)) for n in told)]
         else:
             sides = [*zip(first.cell, second.cell, strict=True)]
-        pairs = [
-            equal(a, b.renamed(space.renaming(1))) for a, b in sides if a.is_affine and b.is_affine
-        ]
+        pairs, renaming = [], space.renaming(1)
+        for a, b in sides:
+            if not (a.is_affine and b.is_affine):
+                continue
+            found = equal_pairs(space, (first.scope.set, a), (second.scope.set, b), renaming)
+            if found is None:
+                pairs.append(equal(a, b.renamed(renaming)))
+            else:
+                known = known & found
         return known & space.all_of(pairs)
 
     def told(

@@ -17,6 +17,7 @@ from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
+from loopkit.codegen.proof.pointwise import equal_at
 from loopkit.codegen.proof.reaching_definitions import ReachingDefinitions
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
@@ -45,6 +46,7 @@ class InitializedCheck(Check):
         self.varying = varying
         self.uses = Liveness(subject)
         named = [t for t in subject.touches if t.array in subject.temporaries]
+        self.unnamed = grouped((t.array, t) for t in named if t.is_write and t.cell is None)
         alike = grouped(((t.array, len(t.cell)), t) for t in named if t.cell is not None)
         self.arrays = grouped(
             (array, ArrayReads(self, array, rank, touches))
@@ -182,11 +184,15 @@ class ArrayReads:
     def cells_of(self, touch: Touch) -> isl.Set:
         """The cells of an access, over the names around it; where data decide, all that may be."""
         parts = []
-        known = self.space.everything
+        known, around = self.space.everything, self.fills.aligned(touch.scope)
         each = zip(self.cells, touch.cell or (), touch.extents, strict=False)
         for axis, (name, index, extent) in enumerate(each):
             if index.is_affine:
-                parts.append(equal(variable(name), index))
+                listed = equal_at(self.space, around, name, index)
+                if listed is None:
+                    parts.append(equal(variable(name), index))
+                else:
+                    known = known & listed
                 continue
             known = known & self.check.data.chosen(touch, axis, name, self.space)
             if extent is not None:
@@ -263,6 +269,11 @@ class ArrayReads:
         subject = self.subject
         whose = _WHOSE[self.fills.place]
         what = f"the line reads '{self.array}' where nothing before has written it for {whose}"
+        unnamed = self.check.unnamed.get(self.array)
+        if unnamed is not None:
+            lines = f"which cells line {unnamed[0].leaf.line} writes is not known"
+            self.check.recorder.open("unwritten", f"whether {what}: {lines}", [read.leaf])
+            return
         if not self.writes:
             what = f"the line reads '{self.array}', which nothing writes"
         involved = set(_sets.involved_names(left)) & subject.data_names

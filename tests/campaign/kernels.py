@@ -511,18 +511,29 @@ class _Drawing:
 
     # }}}
 
-    def kernel(self) -> Drawn:
+    def some_rules(self, nodes: list[Node], several: bool) -> tuple[str, ...]:
+        """Rules, and the domains of what they reduce over; ``several``: one uses another."""
+        self.ranks |= {"a": 1, "b": 1}
+        nested = "sum(r9, b[r9]*max(r8, a[x + r8 + r9]))"
+        reduced = self.r.choice(["sum(r9, a[x + r9])", "2*max(r9, a[x + r9]*b[r9])", nested])
+        said = {"rule1(x)": self.r.choice(["2*a[x]", "a[x] - b[x + 1]", "a[x + 1] + x", reduced])}
+        if several:
+            said["rule1(x)"] = self.r.choice([said["rule1(x)"], reduced])
+            plain = self.r.choice(["b[y]*rule1(y)", "rule1(y + 1) - 2*rule1(y)", "rule1(2*y)"])
+            added = self.r.choice(["b[r7]*rule1(y + r7)", "rule1(2*r7 + y)", "a[y]*rule1(1 - r7)"])
+            said["rule2(y)"] = self.r.choice([plain, f"sum(r7, {added})"])
+        nodes += (Line(f"{use} := {meaning}") for use, meaning in said.items())
+        self.rules += (use.partition("(")[0] for use in said)
+        text = " ".join(said.values())
+        lengths = {"r9": 3, "r8": 2, "r7": 2}
+        return tuple(f"{{ [{i}]: 0 <= {i} < {n} }}" for i, n in lengths.items() if i in text)
+
+    def kernel(self, rules: bool = False) -> Drawn:
+        """A kernel; ``rules``: surely with rules that use others."""
         nodes: list[Node] = []
         more: tuple[str, ...] = ()
-        if self.chance(0.08):
-            self.ranks |= {"a": 1, "b": 1}
-            nested = "sum(r9, b[r9]*max(r8, a[x + r8 + r9]))"
-            reduced = self.r.choice(["sum(r9, a[x + r9])", "2*max(r9, a[x + r9]*b[r9])", nested])
-            meaning = self.r.choice(["2*a[x]", "a[x] - b[x + 1]", "a[x + 1] + x", reduced])
-            if meaning == reduced:
-                more = ("{ [r9]: 0 <= r9 < 3 }", *(["{ [r8]: 0 <= r8 < 2 }"] * ("r8" in meaning)))
-            nodes.append(Line(f"rule1(x) := {meaning}"))
-            self.rules.append("rule1")
+        if rules or self.chance(0.08):
+            more = self.some_rules(nodes, several=rules or self.chance(0.4))
         if self.special < 0.04:
             nodes += self.sparse()
         while self.left > 0 and len(nodes) < 3 + len(self.rules):
@@ -585,6 +596,11 @@ def draw_text(r: random.Random) -> Drawn | Composed:
     if kind < 0.08:
         return draw_composed(r, lambda: _Drawing(r).kernel())
     return varied(_Drawing(r).kernel())
+
+
+def draw_rules(r: random.Random) -> Drawn:
+    """The same, with rules that use others."""
+    return varied(_Drawing(r).kernel(rules=True))
 
 
 def draw(

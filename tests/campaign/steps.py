@@ -706,6 +706,7 @@ _THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("add_barrier",), ("tag_inames", "split_iname", "add_barrier", "add_prefetch")),
     (("split_iname",), ("add_prefetch", "buffer_array", "privatize_temporaries_with_inames")),
     (("extract_subst", "split_iname"), ("precompute", "add_prefetch", "tag_inames")),
+    (("precompute", "precompute"), ("precompute", "add_prefetch", "split_iname")),
     (("split_iname", "assignment_to_subst"), ("precompute", "expand_subst", "join_inames")),
     (("assume_injective", "assume_increasing"), ("split_iname", "tag_inames", "prioritize_loops")),
 )

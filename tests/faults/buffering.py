@@ -99,11 +99,11 @@ fault(
 def _shifted_rules(original: Any) -> Any:
     """What a rule uses of the copy is the cell beside."""
 
-    def replaced(kernel: Any, name: str, users: Any, new: Any) -> Any:
+    def replaced(kernel: Any, name: str, users: Any, new: Any, *rest: Any) -> Any:
         def beside(indices: Any, rule: Any) -> Any:
             return new(tuple(prim.Sum((i, 1)) for i in indices) if rule else indices, rule)
 
-        return original(kernel, name, users, beside)
+        return original(kernel, name, users, beside, *rest)
 
     return replaced
 

@@ -46,6 +46,9 @@ PARTS = (
     "promises",
     "arguments",
     "relatives",
+    "bits",
+    "moving_data",
+    "rules_of_sums",
 )
 
 

@@ -86,8 +86,7 @@ def _judge_transform(fault: Fault) -> Verdict:
     assert (why is None) == (again is None), f"accepted after a step that changes nothing: {why}"
     if caught is None and fault.then is None:
         with planted(fault.name):
-            proof = prove(faulty.with_(name=faulty.name))
-        caught = (PROOF, unproven(proof) or "") if proof.findings else None
+            caught = _by_the_program(faulty.with_(name=faulty.name))
     if fault.then is not None:
         faulty = fault.then.apply(faulty, unchecked=True)
         if accepted is not None:
@@ -95,6 +94,15 @@ def _judge_transform(fault: Fault) -> Verdict:
             caught = None if why is None else (CHECKER, why)
     evidence = _wrong(fault, before, faulty)
     return Verdict(sound, evidence, caught, taken_for_equal(before, faulty))
+
+
+def _by_the_program(kernel: lk.Kernel) -> tuple[str, str] | None:
+    """Who catches what is wrong with a program that the checker lets be made."""
+    try:
+        proof = prove(kernel)
+    except lk.RaceError as error:
+        return LOWERING, " ".join(str(error).split())
+    return (PROOF, unproven(proof) or "") if proof.findings else None
 
 
 def _wrong(fault: Fault, before: lk.Kernel, after: lk.Kernel) -> str | None:

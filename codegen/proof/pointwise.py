@@ -1,0 +1,97 @@
+"""What forms with digits are, point by point: sets are slow with digits, and points often few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import islpy as isl
+import numpy as np
+
+from loopkit import _sets
+from loopkit._points import listed
+from loopkit._relations import grouped
+from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.spaces import Space
+
+_SAID = 256
+"""How many points a set may be made of."""
+
+
+def values_at(where: isl.Set, form: Form, most: int) -> tuple[Mapping[str, Any], Any] | None:
+    """The names of a form and the form itself, at all points that a set has for these names.
+
+    None where they are too many, or where data decide.
+    """
+    order = sorted(form.names)
+    points = listed(where, order, most)
+    if points is None:
+        return None
+    columns = dict(zip(order, points.T.astype(object), strict=True))
+    try:
+        return columns, form.value(columns)
+    except (KeyError, ValueError):  # what data decide, or has no one value for many points
+        return None
+
+
+def equal_at(
+    space: Space,
+    where: isl.Set,
+    name: str,
+    form: Form,
+    renaming: Callable[[str], str] = str,
+) -> isl.Set | None:
+    """Points of a set, where ``name`` is what a form is there; None where others say it better.
+
+    The names of the form have others in the result.
+    """
+    found = values_at(where, form, _SAID) if form.has_digits else None
+    if found is None:
+        return None
+    each = (({renaming(n): at for n, at in point.items()}, value) for point, value in _each(*found))
+    return _points(space, [{**point, name: value} for point, value in each])
+
+
+def equal_pairs(
+    space: Space,
+    one: tuple[isl.Set, Form],
+    two: tuple[isl.Set, Form],
+    renaming: Callable[[str], str],
+) -> isl.Set | None:
+    """Pairs of points of two sets, where two forms are equal; None where others say it better.
+
+    The names of the second have others in the result.
+    """
+    if not (one[1].has_digits or two[1].has_digits):
+        return None
+    first, second = (values_at(where, form, _SAID) for where, form in (one, two))
+    if first is None or second is None:
+        return None
+    alike = grouped(
+        (value, {renaming(name): at for name, at in point.items()})
+        for point, value in _each(*second)
+    )
+    pairs = (
+        {**point, **other}
+        for point, value in _each(*first)
+        for other in alike.get(value, ())
+        if all(other.get(name, at) == at for name, at in point.items())  # what both share
+    )
+    found = [*islice(pairs, _SAID + 1)]
+    return None if len(found) > _SAID else _points(space, found)
+
+
+def _each(columns: Mapping[str, Any], values: Any) -> Iterator[tuple[dict[str, int], int]]:
+    """Each point, and a value there."""
+    number = len(next(iter(columns.values()), (0,)))
+    every = np.broadcast_to(np.asarray(values, object), number)
+    for *point, value in zip(*columns.values(), every, strict=True):
+        yield dict(zip(columns, map(int, point), strict=True)), int(value)
+
+
+def _points(space: Space, points: Iterable[Mapping[str, int]]) -> isl.Set:
+    result = space.nothing
+    for point in points:
+        result = result | space.aligned(_sets.at(point))
+    return result.coalesce()

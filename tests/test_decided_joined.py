@@ -185,3 +185,25 @@ def test_what_data_decide_stays_open():
     ).join_inames("i, j", "q")
     with pytest.raises(lk.UndecidedError):
         knl.split_iname("q", 64, outer_tag="g.0")
+
+
+@pytest.mark.parametrize(
+    "cell", ["q // m, q % 2", "q // 2, q % m", "q // m, 2*q % m", "q % m, q % m"]
+)
+def test_rows_and_columns_of_other_counts(cell):
+    """A row and a column that do not count alike are not one count."""
+    knl = lk.make_kernel(
+        "{ [q]: 0 <= q < n }",
+        f"b[{cell}] = a[q]",
+        [lk.GlobalArg("a", "float32", "n"), lk.GlobalArg("b", "float32", "n + 9, n + m + 2"), ...],
+        assumptions="n, m >= 1",
+    )
+    with pytest.raises(lk.RaceError):
+        knl.tag_inames("q: g.0")
+    legal = lk.make_kernel(
+        "{ [q]: 0 <= q < n }",
+        "b[q // m, q % m] = a[q]",
+        [lk.GlobalArg("a", "float32", "n"), lk.GlobalArg("b", "float32", "n, m"), ...],
+        assumptions="n, m >= 1",
+    )
+    assert legal.tag_inames("q: g.0").history[-1].verdict == "proven"

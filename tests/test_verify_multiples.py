@@ -111,6 +111,31 @@ def test_all_floats(dtype: str, text: str) -> None:
     assert agree(dtype, before, after, 1)
 
 
+SMALL = ["float16", "bfloat16", "int8", "uint8"]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", SMALL)
+def test_a_square_is_a_product(dtype: str) -> None:
+    _, after = collected(dtype, "x**2")
+    assert same(after, prim.Product((X, X)))
+    (values,) = values_of(dtype, 1)
+    two = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "y[i] = x[i]**2\nz[i] = x[i]*x[i]", dtypes={"x": dtype}
+    )
+    for executor in ("reference", "host"):
+        one, other = two.executor(executor)(x=values)
+        assert one.dtype == other.dtype
+        bits = f"uint{8 * one.itemsize}"
+        assert np.all((one.view(bits) == other.view(bits)) | ((one != one) & (other != other)))
+
+
+@pytest.mark.parametrize("text", ["x**3", "x**0.5", "x**2.0", "x**-1"])
+def test_other_powers_stay(text: str) -> None:
+    before, after = collected("float32", text)
+    assert same(before, after)
+
+
 KEPT = ["x + x + x + x + x + x", "4*x - x", "x - x", "3*(3*x)", "0.5*(2*x)", "0.5*(0.25*x)"]
 
 

@@ -115,6 +115,16 @@ class Multiples(ExpressionMapper):
         kind = self.types.of(expr)
         return self.collected(expr, kind) if kind in INTEGERS else super().map_left_shift(expr)
 
+    def map_power(self, expr: Any) -> Expression:
+        # As it is computed by code, and by NumPy; higher powers are rounded otherwise there.
+        base, exponent = expr.base, expr.exponent
+        kind = self.types.of(expr)
+        if type(exponent) is int and exponent == 2 and kind in (*FLOATS, *INTEGERS):
+            whole = prim.Product((base, base))
+            if self.types.of(base) == kind == self.types.of(whole):
+                return self.rec(whole)
+        return super().map_power(expr)
+
     def collected(self, expr: Expression, dtype: Any) -> Expression:
         """A value of whole numbers with like terms collected."""
         ring = _Ring(dtype)

@@ -77,7 +77,9 @@ class _Simplifier:
             return self._product(expr)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
             return self._division(expr)
-        return Linear({self(expr): 1})
+        value = self(expr)
+        is_decided = isinstance(expr, (prim.Min, prim.Max)) and not isinstance(value, type(expr))
+        return self.linear(value) if is_decided else Linear({value: 1})
 
     def _product(self, expr: prim.Product) -> Linear:
         factor = 1

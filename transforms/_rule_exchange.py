@@ -98,9 +98,10 @@ def replaced_within_rules(
     def rewritten(expr: Expression, rule: SubstitutionRule | None = None) -> Expression:
         def one(found: str, indices: Indices) -> Expression | None:
             nonlocal is_open
-            indices = tuple(expand_in(i, rules) for i in indices)
-            made = new(indices, rule) if found == name else None
-            is_open |= found == name and made is None
+            if found != name:
+                return None
+            made = new(tuple(expand_in(i, rules) for i in indices), rule)
+            is_open |= made is None
             return made
 
         return respelled(_expression.replace_accesses(_as_access(expr, {name}), one))
@@ -201,9 +202,10 @@ def with_operands(
 
         def one(name: str, indices: Indices) -> Expression | None:
             nonlocal is_open
-            indices = tuple(expand_in(i, rules) for i in indices)
-            made = new(name, indices, own) if name in names else None
-            is_open |= name in names and made is None
+            if name not in names:
+                return None
+            made = new(name, tuple(expand_in(i, rules) for i in indices), own)
+            is_open |= made is None
             return made
 
         results = [

@@ -7,7 +7,8 @@ and a use says behind its arguments what holds them: ``f(i, acc)`` of ``f(x) := 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 from itertools import repeat
 
 import pymbolic.primitives as prim
@@ -92,17 +93,22 @@ def beside_reductions(expr: Expression) -> Expression:
     return with_results(expr, repeat(0))
 
 
-def without_results(expr: Expression, rules: Rules) -> Expression:
-    """``expr`` with uses of rules as texts have them: of arguments, without what holds results."""
+def with_parameters(expr: Expression, left: Mapping[str, Sequence[int]]) -> Expression:
+    """``expr`` with those parameters alone of uses of some rules that are ``left``."""
 
-    class Uses(ExpressionMapper):
+    class Fewer(ExpressionMapper):
         def map_call(self, expr: prim.Call) -> Expression:
             given = expr.parameters
-            if expr.function.name in rules:
-                given = given[: len(rules[expr.function.name].arguments)]
+            if expr.function.name in left:
+                given = tuple(given[n] for n in left[expr.function.name] if n < len(given))
             return prim.Call(expr.function, tuple(self.rec(p) for p in given))
 
-    return expr if is_constant(expr) else Uses()(expr)
+    return expr if is_constant(expr) or not left else Fewer()(expr)
+
+
+def without_results(expr: Expression, rules: Rules) -> Expression:
+    """``expr`` with uses of rules as texts have them: of arguments, without what holds results."""
+    return with_parameters(expr, {n: range(len(r.arguments)) for n, r in rules.items()})
 
 
 class _Expander(ExpressionMapper):
@@ -220,6 +226,16 @@ def check_rules(rules: Rules) -> None:
     counter = _Counter(rules)
     for rule in rules.values():
         counter.of_body(rule)
+
+
+def inner_first(rules: Rules) -> tuple[str, ...]:
+    """The names of some rules that :func:`check_rules` takes, each behind those that it uses."""
+    rule_of = _Counter(rules).rule_of
+
+    def used(rule: SubstitutionRule) -> list[str]:
+        return [found.name for node in nodes_of(rule.expression) if (found := rule_of(node))]
+
+    return tuple(TopologicalSorter({n: used(r) for n, r in rules.items()}).static_order())
 
 
 def is_expanded(kernel: Kernel) -> bool:

@@ -161,20 +161,16 @@ def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
         return check_change(kernel, change, partial(_suggestions, kernel, step, change))
     except LoopkitError as error:
         open_ = isinstance(error, UndecidedError)
-        if open_ and (wrong := _wrong_for_numbers(kernel, change)) is not None:
-            error, open_ = wrong, False
+        if open_:
+            from loopkit._check.small_sizes import wrong_for_numbers
+
+            if (wrong := wrong_for_numbers(kernel, change)) is not None:
+                error, open_ = wrong, False
         error.step = step.call()[1:]
         verdict = "cannot be proven legal" if open_ else "would break the kernel"
         error.asked = f"{error.step} {verdict}:"
         _suggest(error, kernel, step)
         raise error from None
-
-
-def _wrong_for_numbers(kernel: Kernel, change: Change) -> IllegalTransformError | None:
-    """The refusal of an undecided change for some sizes that it is wrong for."""
-    from loopkit._check.small_sizes import wrong_for_numbers
-
-    return wrong_for_numbers(kernel, change)
 
 
 def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:

@@ -306,3 +306,26 @@ def test_a_rule_that_is_called_by_a_line_alone():
     assert text.fresh_name("_") == "_0" and text.fresh_name("__") == "_0"
     for knl in (ahead(text, "_", "b"), ahead(ahead(text, "f", "b"), "_", "f_dim_0")):
         same_as_text(text, knl)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    ("first", "argument"), [("f0", "f0"), ("f0", "f2"), ("f1", "f0"), ("f1", "f2"), ("f2", "f0")]
+)
+def test_arguments_that_are_called_as_rules_are(first, argument):
+    text = lk.make_kernel(
+        "{ [e, b, q]: 0 <= e < n and 0 <= b, q < 4 }",
+        f"""
+        f0(e, a) := sum(q, D[a, q]*u[e, q])
+        f1(e, {argument}) := G[e, {argument}]*f0(e, {argument})
+        f2(e, a) := f1(e, a) + f0(e, a)
+        o[e, b] = f2(e, b)
+        """,
+        [
+            lk.GlobalArg("D", "float32", "4, 4"),
+            *(lk.GlobalArg(a, "float32", "n, 4") for a in "uG"),
+            ...,
+        ],
+        assumptions="n >= 1",
+    )
+    same_as_text(text, ahead(text, first, "b"))

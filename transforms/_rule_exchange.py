@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from graphlib import TopologicalSorter
 
 import pymbolic.primitives as prim
 
@@ -17,8 +16,10 @@ from loopkit._nodes import Expression
 from loopkit._rules import (
     beside_reductions,
     expand_in,
+    inner_first,
     map_beside,
     results_of,
+    with_parameters,
     with_results,
 )
 from loopkit.transforms._rule_uses import computing, rename_functions
@@ -44,11 +45,13 @@ class Spelling:
     older: Mapping[str, str]
 
     @classmethod
-    def of(cls, kernel: Kernel, name: str, users: Collection[str]) -> Spelling:
-        """The rules that ``users`` read ``name`` by."""
+    def of(cls, kernel: Kernel, name: str, users: Collection[str]) -> Spelling | None:
+        """The rules that ``users`` read ``name`` by; None where they use none."""
         rules = kernel.rule_by_name
         seen = _used_beside(kernel, [s for s in kernel.statements if s.id in users]) - {name}
         used = tuple(n for n in rules if n in seen and _reaches(kernel, n, {name}))
+        if not used:
+            return None
         idle = rules.keys() - frozenset().union(*(rules_of(kernel, s) for s in kernel.statements))
         following, shared = _in_sums(kernel, used, users, idle)
         shared |= _used_beside(kernel, [s for s in kernel.statements if s.id not in users])
@@ -87,24 +90,15 @@ def replaced_within_rules(
     if any(name in _expression.called_names(i) for s in chosen for i in s.write[1]):
         return None
     spelling = Spelling.of(kernel, name, users)
-    if not spelling.used:
+    if spelling is None:
         return None
     left: dict[str, tuple[int, ...]] = {}
-    is_open = False
 
     def respelled(expr: Expression) -> Expression:
-        return rename_functions(_with_parameters(expr, left), spelling.names)
+        return rename_functions(with_parameters(expr, left), spelling.names)
 
     def rewritten(expr: Expression, rule: SubstitutionRule | None = None) -> Expression:
-        def one(found: str, indices: Indices) -> Expression | None:
-            nonlocal is_open
-            if found != name:
-                return None
-            made = new(tuple(expand_in(i, rules) for i in indices), rule)
-            is_open |= made is None
-            return made
-
-        return respelled(_expression.replace_accesses(_as_access(expr, {name}), one))
+        return respelled(_exchanged(expr, {name}, rules, lambda _, indices: new(indices, rule)))
 
     def followed(rule: SubstitutionRule, of: str) -> SubstitutionRule:
         if of not in spelling.following:
@@ -113,14 +107,23 @@ def replaced_within_rules(
         return replace(rule, expression=with_results(rule.expression, results))
 
     exchanged: dict[str, SubstitutionRule] = {}
-    within = {
-        n: _expression.called_names(rules[n].expression) & {*spelling.used} for n in spelling.used
-    }
-    for n in TopologicalSorter(within).static_order():
-        rule = _clear_of(kernel, rules[n], mentioned)
-        expression, results = map_beside(rule.expression, partial(rewritten, rule=rule))
-        left[n] = (*range(len(rule.arguments)), *(len(rule.arguments) + r for r in results))
-        exchanged[n] = replace(rule, name=spelling.names[n], expression=expression)
+    try:
+        for n in inner_first({n: rules[n] for n in spelling.used}):
+            rule = _clear_of(kernel, rules[n], mentioned)
+            expression, results = map_beside(rule.expression, partial(rewritten, rule=rule))
+            left[n] = (*range(len(rule.arguments)), *(len(rule.arguments) + r for r in results))
+            exchanged[n] = replace(rule, name=spelling.names[n], expression=expression)
+        changed = {
+            s.id: replace(
+                s,
+                lhs=rename_functions(s.lhs, spelling.names),
+                rhs=rewritten(s.rhs),
+                predicates=tuple(map(rewritten, s.predicates)),
+            )
+            for s in chosen
+        }
+    except _OpenError:
+        return None
     substitutions: list[SubstitutionRule] = []
     for n, rule in rules.items():
         if n in spelling.idle or n in spelling.older:
@@ -131,18 +134,34 @@ def replaced_within_rules(
             substitutions.append(rule)
         if n in exchanged:
             substitutions.append(followed(exchanged[n], n))
-    changed = {
-        s.id: replace(
-            s,
-            lhs=rename_functions(s.lhs, spelling.names),
-            rhs=rewritten(s.rhs),
-            predicates=tuple(map(rewritten, s.predicates)),
-        )
-        for s in chosen
-    }
     statements = tuple(changed.get(s.id, s) for s in kernel.statements)
-    new_kernel = kernel.with_(statements=statements, substitutions=tuple(substitutions))
-    return None if is_open else new_kernel
+    return kernel.with_(statements=statements, substitutions=tuple(substitutions))
+
+
+class _OpenError(Exception):
+    """Nothing was given for what stands somewhere."""
+
+
+def _exchanged(
+    expr: Expression,
+    names: Collection[str],
+    rules: Mapping[str, SubstitutionRule],
+    new: Callable[[str, Indices], Expression | None],
+) -> Expression:
+    """``expr`` with ``new(name, indices)`` for what it reads of ``names``, arrays or rules.
+
+    Raises :class:`_OpenError` where that is None.
+    """
+
+    def one(found: str, indices: Indices) -> Expression | None:
+        if found not in names:
+            return None
+        made = new(found, tuple(expand_in(i, rules) for i in indices))
+        if made is None:
+            raise _OpenError
+        return made
+
+    return _expression.replace_accesses(_as_access(expr, names), one)
 
 
 def _used_beside(kernel: Kernel, statements: Collection[Statement]) -> frozenset[str]:
@@ -198,22 +217,15 @@ def with_operands(
         readers = {s.id for s in computing(kernel, rule) if reads(s.rhs)}
         if not readers or not readers <= {*ids}:
             return rule
-        is_open, own = False, _clear_of(kernel, rule, mentioned)
-
-        def one(name: str, indices: Indices) -> Expression | None:
-            nonlocal is_open
-            if name not in names:
-                return None
-            made = new(name, tuple(expand_in(i, rules) for i in indices), own)
-            is_open |= made is None
-            return made
-
-        results = [
-            _expression.replace_accesses(_as_access(r, names), one)
-            for r in results_of(own.expression)
-        ]
-        whole = with_results(own.expression, results)
-        return rule if is_open else replace(own, expression=whole)
+        own = _clear_of(kernel, rule, mentioned)
+        try:
+            results = [
+                _exchanged(r, names, rules, lambda name, indices: new(name, indices, own))
+                for r in results_of(own.expression)
+            ]
+        except _OpenError:
+            return rule
+        return replace(own, expression=with_results(own.expression, results))
 
     return tuple(map(changed, kernel.substitutions))
 
@@ -241,19 +253,6 @@ def _as_access(expr: Expression, names: Collection[str]) -> Expression:
             return prim.Call(call.function, parts)
 
     return expr if _expression.is_constant(expr) else Accesses()(expr)
-
-
-def _with_parameters(expr: Expression, left: Mapping[str, tuple[int, ...]]) -> Expression:
-    """``expr`` with those parameters alone of uses of some rules that are ``left``."""
-
-    class Fewer(_expression.ExpressionMapper):
-        def map_call(self, call: prim.Call) -> Expression:
-            parts = tuple(self.rec(p) for p in call.parameters)
-            if call.function.name in left:
-                parts = tuple(parts[n] for n in left[call.function.name] if n < len(parts))
-            return prim.Call(call.function, parts)
-
-    return expr if _expression.is_constant(expr) or not left else Fewer()(expr)
 
 
 def _clear_of(kernel: Kernel, rule: SubstitutionRule, names: Collection[str]) -> SubstitutionRule:

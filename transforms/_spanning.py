@@ -150,8 +150,8 @@ def in_inames(kernel: Kernel, found: Sequence[Use], subscripts: Given | None) ->
     if subscripts is None or not found:
         return subscripts
     split: dict[str, Expression] = {}
-    for use in found:
-        split = {**_split_inames(kernel, use.statement), **split}
+    for statement in {use.statement.id: use.statement for use in found}.values():
+        split = {**_split_inames(kernel, statement), **split}
 
     def now(index: Expression | slice) -> Expression | slice:
         if not isinstance(index, slice):

@@ -17,11 +17,11 @@ from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
-from loopkit.codegen.proof.pointwise import equal_at
+from loopkit.codegen.proof.pointwise import cells_at
 from loopkit.codegen.proof.reaching_definitions import ReachingDefinitions
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import Space, equal, in_range
+from loopkit.codegen.proof.spaces import Space, in_range
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
@@ -183,16 +183,11 @@ class ArrayReads:
 
     def cells_of(self, touch: Touch) -> isl.Set:
         """The cells of an access, over the names around it; where data decide, all that may be."""
-        parts = []
-        known, around = self.space.everything, self.fills.aligned(touch.scope)
-        each = zip(self.cells, touch.cell or (), touch.extents, strict=False)
+        each = [*zip(self.cells, touch.cell or (), touch.extents, strict=False)]
+        told = ((name, index) for name, index, _ in each if index.is_affine)
+        known, parts = cells_at(self.space, self.fills.aligned(touch.scope), told), []
         for axis, (name, index, extent) in enumerate(each):
             if index.is_affine:
-                listed = equal_at(self.space, around, name, index)
-                if listed is None:
-                    parts.append(equal(variable(name), index))
-                else:
-                    known = known & listed
                 continue
             known = known & self.check.data.chosen(touch, axis, name, self.space)
             if extent is not None:

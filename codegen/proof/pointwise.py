@@ -12,8 +12,8 @@ import numpy as np
 from loopkit import _sets
 from loopkit._points import listed
 from loopkit._relations import grouped
-from loopkit.codegen.proof.forms import Form
-from loopkit.codegen.proof.spaces import Space
+from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.spaces import Space, equal
 
 _SAID = 256
 """How many points a set may be made of."""
@@ -51,6 +51,26 @@ def equal_at(
         return None
     each = (({renaming(n): at for n, at in point.items()}, value) for point, value in _each(*found))
     return _points(space, [{**point, name: value} for point, value in each])
+
+
+def cells_at(
+    space: Space,
+    where: isl.Set,
+    cells: Iterable[tuple[str, Form]],
+    renaming: Callable[[str], str] = str,
+) -> isl.Set:
+    """Where names are what affine forms are; of forms with digits at the points of a set, if few.
+
+    The names of the forms have others in the result.
+    """
+    found, parts = space.everything, []
+    for name, form in cells:
+        points = equal_at(space, where, name, form, renaming)
+        if points is None:
+            parts.append(equal(variable(name), form.renamed(renaming)))
+        else:
+            found = found & points
+    return found & space.all_of(parts)
 
 
 def equal_pairs(

@@ -23,7 +23,7 @@ from loopkit.codegen.proof.forms import (
     variable,
     walk,
 )
-from loopkit.codegen.proof.pointwise import equal_at
+from loopkit.codegen.proof.pointwise import cells_at
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import equal, less
 from loopkit.codegen.proof.subject import Subject
@@ -211,16 +211,9 @@ class ReachingDefinitions:
         else:
             where = space.renamed(write.scope.set, name)
             where = where & space.where(less(variable(_EARLIER), variable(carried.name)))
-        around, parts = self.aligned(write.scope), []
-        for cell, index in zip(self.cells, write.cell or (), strict=True):
-            if not index.is_affine:
-                continue
-            listed = equal_at(space, around, cell, index, name)
-            if listed is not None:
-                where = where & listed
-            else:
-                parts.append(equal(variable(cell), index.renamed(name)))
-        where = where & space.all_of(parts)
+        cells = zip(self.cells, write.cell or (), strict=True)
+        told = ((cell, index) for cell, index in cells if index.is_affine)
+        where = where & cells_at(space, self.aligned(write.scope), told, name)
         where = where & space.all_of(equal(a.renamed(name), b) for a, b in same.pairs)
         # What equations fix goes first: isl then finds the simplest form.
         lets: list[str] = []

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 Index = Expression | Sequence[Expression]
 Assertions = tuple[Assertion, ...]
+Cells = tuple[Expression, ...]
 
 UNKNOWN = Data()
 
@@ -122,9 +123,6 @@ def _equal(
     values.expect(first, second)
     pairs = [(values.side(0, a), values.side(1, b)) for a, b in zip(first, second, strict=True)]
     return values.possible(_sets.comparisons((a, "==", b) for a, b in pairs))
-
-
-Cells = tuple[Expression, ...]
 
 
 def _counted_through(first: Cells, second: Cells, data: Data) -> tuple[Cells, Cells]:

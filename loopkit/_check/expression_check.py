@@ -206,15 +206,9 @@ class ExpressionCheck:
         mine = self.fixed(substitute(both.old, event.values))
         its = self.new.named(both.new, event.time.label)
         if not self.same_integers(mine, its, event):
-            self.differ_or_open(mine, its, event)
-
-    def differ_or_open(self, mine: Expression, its: Expression, event: ReadEvent) -> None:
-        """Report that two integers differ, if they do somewhere; else that nobody knows."""
-        if differ_somewhere(mine, its, event.where):
+            if not differ_somewhere(mine, its, event.where):
+                raise _beyond_sets(mine, its)
             self.different(event)
-            return
-        shown = (to_text(unlabelled(e)) for e in (mine, its))
-        raise Undecided("whether '{}' is '{}' is beyond sets".format(*shown), FLAT)
 
     def fixed(self, expr: Expression) -> Expression:
         """An integer of the text with the numbers of sizes that were fixed."""
@@ -238,7 +232,7 @@ class ExpressionCheck:
             # Whole numbers may be one number in two forms.
             if len(self.check.found) > before and not differ_somewhere(mine, its, event.where):
                 del self.check.found[before:]
-                self.differ_or_open(mine, its, event)
+                raise _beyond_sets(mine, its)
             return
         self.same_structure(old, new, event)
 
@@ -508,3 +502,9 @@ class ExpressionCheck:
             self.same(statement.rhs, new.operand if within else new, inner)
         if not rest.is_empty():
             self.different(event.narrowed(rest), "a value is read that nothing computed")
+
+
+def _beyond_sets(mine: Expression, its: Expression) -> Undecided:
+    """That nobody knows whether two integers are one."""
+    shown = (to_text(unlabelled(e)) for e in (mine, its))
+    return Undecided("whether '{}' is '{}' is beyond sets".format(*shown), FLAT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from graphlib import TopologicalSorter
 
 import pymbolic.primitives as prim
 
@@ -13,7 +12,14 @@ from loopkit._errors import ParseError
 from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._nodes import Expression, Reduction, tagged_like
 from loopkit._relations import grouped, reachable
-from loopkit._rules import check_rules, expand_in, reduced_inames, reductions_in, results_of
+from loopkit._rules import (
+    check_rules,
+    expand_in,
+    inner_first,
+    reduced_inames,
+    reductions_in,
+    results_of,
+)
 from loopkit._spelling import candidates
 from loopkit._syntax.reduction_calls import Components, resolve_reductions
 
@@ -90,8 +96,7 @@ class RuleBook:
         self.reducing: Rules = {n: rules[n] for n in rules if n in reducing}
         self.resolved: dict[str, SubstitutionRule] = {}
         check_rules(self.reducing)
-        within = {n: (uses[n] & reducing) - {*rule.arguments} for n, rule in self.reducing.items()}
-        for name in TopologicalSorter(within).static_order():
+        for name in inner_first(self.reducing):
             rule = self._resolved(self.reducing[name], inames)
             if rule is not None:
                 self.resolved[name] = rule
@@ -173,7 +178,8 @@ class _WithReductions(_expression.ExpressionMapper):
         return tagged_like(use, prim.Call(prim.Variable(name), (*arguments, *results)))
 
     def map_variable(self, expr: prim.Variable) -> Expression:
-        return self.use(expr.name, expr, ()) if expr.name in self.rules else expr
+        rule = self.rules.get(expr.name)
+        return expr if rule is None or rule.arguments else self.use(expr.name, expr, ())
 
     def map_call(self, expr: prim.Call) -> Expression:
         if expr.function.name in self.rules:

@@ -225,7 +225,7 @@ fault(
     "precompute: of two results of a rule the other one is left",
     chain,
     ahead("fr", "a, b"),
-    Patch("transforms._rule_exchange:_with_parameters", _first_result),
+    Patch("transforms._rule_exchange:with_parameters", _first_result),
     sizes=SIZES,
 )
 fault(

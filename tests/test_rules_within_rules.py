@@ -310,7 +310,8 @@ def test_a_rule_that_is_called_by_a_line_alone():
 
 @pytest.mark.host
 @pytest.mark.parametrize(
-    ("first", "argument"), [("f0", "f0"), ("f0", "f2"), ("f1", "f0"), ("f1", "f2"), ("f2", "f0")]
+    ("first", "argument"),
+    [("f0", "f0"), ("f0", "f2"), ("f1", "f0"), ("f1", "f2"), ("f2", "f0"), ("f2", "f2")],
 )
 def test_arguments_that_are_called_as_rules_are(first, argument):
     text = lk.make_kernel(

@@ -22,7 +22,7 @@ from loopkit._rules import (
     with_parameters,
     with_results,
 )
-from loopkit.transforms._rule_uses import computing, rename_functions
+from loopkit.transforms._rule_uses import computing, rename_functions, rename_in_rule
 
 Indices = tuple[Expression, ...]
 
@@ -68,7 +68,7 @@ class Spelling:
     def as_before(self, rule: SubstitutionRule) -> SubstitutionRule:
         """A rule that says what it said."""
         name = self.older.get(rule.name, rule.name)
-        return replace(rule, name=name, expression=rename_functions(rule.expression, self.older))
+        return replace(rename_in_rule(rule, self.older), name=name)
 
 
 def replaced_within_rules(

@@ -33,6 +33,7 @@ from loopkit.transforms._rule_uses import (
     accumulators_read,
     expand_rules_that_use,
     rename_functions,
+    rename_in_rule,
 )
 
 Indices = tuple[Expression, ...]
@@ -73,7 +74,7 @@ class Apart:
             return statement.map_expressions(lambda e: rename_functions(e, {self.other: name}))
 
         rules = [
-            replace(r, expression=rename_functions(r.expression, {self.other: name}))
+            rename_in_rule(r, {self.other: name})
             for r in kernel.substitutions
             if r.name not in (name, self.other)
         ]
@@ -107,10 +108,7 @@ def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str
         return statement.map_expressions(Uses(name, use))
 
     statements = tuple(map(one, kernel.statements))
-    rules = [
-        replace(r, expression=rename_functions(r.expression, {name: other}))
-        for r in kernel.substitutions
-    ]
+    rules = [rename_in_rule(r, {name: other}) for r in kernel.substitutions]
     rules.append(replace(rule, name=other))
     new = kernel.with_(statements=statements, substitutions=tuple(rules))
     return Apart(new, rule, other, given, tuple(results))

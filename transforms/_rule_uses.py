@@ -112,13 +112,27 @@ def accumulators_read(kernel: Kernel, name: str) -> set[str]:
     }
 
 
-def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
-    """``expr`` with uses of substitution rules renamed."""
+def rename_functions(
+    expr: Expression, names: Mapping[str, str], bound: Collection[str] = ()
+) -> Expression:
+    """``expr`` with uses of substitution rules renamed; arguments of a rule, ``bound``, stay."""
 
     def other(head: prim.Variable) -> prim.Variable:
         return renamed(head, names[head.name]) if head.name in names else head
 
-    return _expression.map_heads(expr, other)
+    class Uses(_expression.ExpressionMapper):
+        def map_variable(self, expr: prim.Variable) -> Expression:
+            return expr if expr.name in bound else other(expr)
+
+        def map_call(self, expr: prim.Call) -> Expression:
+            return prim.Call(other(expr.function), tuple(self.rec(p) for p in expr.parameters))
+
+    return expr if _expression.is_constant(expr) else Uses()(expr)
+
+
+def rename_in_rule(rule: SubstitutionRule, names: Mapping[str, str]) -> SubstitutionRule:
+    """A rule with uses of others renamed."""
+    return replace(rule, expression=rename_functions(rule.expression, names, rule.arguments))
 
 
 def rewritten_rules(

@@ -179,9 +179,7 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
                 return lineage, found
     # Where one instance stands for several, what it stands for is asked of the text.
     last_step = None if change.merges else whole.last_step(before, change, aim)
-    is_text = known.root is before
-    known_answers = frozenset() if is_text else whole.answered_keys(before, known)
-    return lineage, whole.violations_of(lineage, change.kernel, known_answers, aim, last_step)
+    return lineage, whole.violations_of(lineage, change.kernel, aim, last_step)
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from loopkit._budget import SpentError, is_over
-from loopkit._cached import memoised
 from loopkit._check.alias_check import check_aliases
 from loopkit._check.array_check import check_bounds, check_storage
 from loopkit._check.instance_check import check_axes, check_instances
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
-from loopkit._check.question_keys import Key, QuestionKeys
 from loopkit._check.race_check import check_carriers, check_races
 from loopkit._check.schedule_check import Check, DecidedError
 from loopkit._check.statement_check import StatementCheck
@@ -85,34 +83,23 @@ def at_end(expressions: StatementCheck, array: str) -> Callable[[], None] | None
     return None
 
 
-@memoised
-def answered_keys(kernel: Kernel, lineage: Lineage) -> frozenset[object]:
-    """The keys of all that is known of a proven schedule (memoised on it)."""
-    check = Check(lineage, model_of(kernel))
-    return frozenset(key for key, _ in questions(StatementCheck(check)))
-
-
 def violations_of(
     lineage: Lineage,
     kernel: Kernel,
-    known: frozenset[object] = frozenset(),
     aim: Aim = Aim.TELL,
     last_step: LastStep | None = None,
 ) -> list[Violation]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
-    It stops where there is something, and isl has spent all that it is allowed.  Questions
-    whose keys are in ``known`` are not asked again.  With ``last_step``, the kernel before
-    is known to execute the root's instances.  Raises :class:`Undecided` where
-    nothing is wrong that is known, and a question remains open.
+    It stops where there is something, and isl has spent all that it is allowed.  With
+    ``last_step``, the kernel before is known to execute the root's instances.  Raises
+    :class:`Undecided` where nothing is wrong that is known, and a question remains open.
     """
     new = model_of(kernel)
     check = Check(lineage, new, aim)
     step, with_image = (None, ()) if last_step is None else last_step
     open_: Undecided | None = None
-    for key, question in questions(StatementCheck(check), step, with_image):
-        if key in known:
-            continue
+    for question in questions(StatementCheck(check), step, with_image):
         try:
             question()
         except DecidedError:
@@ -147,25 +134,23 @@ def last_step(before: Kernel, change: Change, aim: Aim = Aim.TELL) -> LastStep:
 
 def questions(
     expressions: StatementCheck, step: Check | None = None, with_image: Sequence[str] = ()
-) -> Iterator[tuple[Key, Callable[[], None]]]:
-    """All that is asked of a schedule: what each question depends on, and how to ask it.
+) -> Iterator[Callable[[], None]]:
+    """All that is asked of a schedule.
 
     ``step`` is the schedule seen from the kernel before it, if there is one, of
     which the statements ``with_image`` are known to execute the text.
     """
     check = expressions.check
-    keys = QuestionKeys(check)
     kernel = check.new.kernel
     for data in (*kernel.args, *kernel.temporaries):
-        yield keys.of_storage(data.name), partial(check_storage, check, data.name)
+        yield partial(check_storage, check, data.name)
     if step is None:
         for statement in check.root.kernel.statements:
             name = statement.id
-            yield keys.of_instances(name), partial(check_instances, check, name)
+            yield partial(check_instances, check, name)
     else:
         for name in with_image:
-            # The answer holds for this step alone: no other question is the same.
-            yield (object(),), partial(check_instances, step, name)
+            yield partial(check_instances, step, name)
         # A statement may be gone, while others execute what else of the text was in its origin.
         gone = {*with_image}.difference(
             n for n, images in step.lineage.images_from.items() if images
@@ -173,18 +158,17 @@ def questions(
         before = lineage_of(step.lineage.root).image_of
         for origin in sorted({before[name].origin for name in gone}):
             if check.lineage.images_from[origin]:
-                yield (object(),), partial(check_instances, check, origin)
+                yield partial(check_instances, check, origin)
     for statement in kernel.statements:
         name = statement.id
-        yield keys.of_bounds(name), partial(check_bounds, check, name)
-        yield keys.of_axes(name), partial(check_axes, check, name)
+        yield partial(check_bounds, check, name)
+        yield partial(check_axes, check, name)
     for array in kernel.writers:
-        yield keys.of_races(array), partial(check_races, check, array)
+        yield partial(check_races, check, array)
     for image in check.lineage.images:
-        yield keys.of_statement(image.statement), partial(expressions.statement, image)
+        yield partial(expressions.statement, image)
     if shared_storage(kernel):
-        # Nearly all that a step may change bears on it.
-        yield (object(),), partial(check_aliases, check)
+        yield partial(check_aliases, check)
     for array in dict.fromkeys((*check.root.kernel.writers, *kernel.writers)):
         if asked := at_end(expressions, array):
-            yield keys.of_end(array), asked
+            yield asked

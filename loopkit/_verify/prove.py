@@ -52,7 +52,7 @@ def prove(new: Model, lineage: Lineage) -> ProofResult:
     if objection:
         return ProofResult(open=objection, cheap=True)
     open_ = ""
-    for _, question in questions(statements):
+    for question in questions(statements):
         try:
             question()
         except Undecided as undecided:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import combinations, combinations_with_replacement, product
 from operator import itemgetter
 
 import islpy as isl
 
-from loopkit._cached import cached_property, memoised, once
+from loopkit._cached import cached_property, memoised
 from loopkit._places import shared_storage
 from loopkit._points import listed
-from loopkit._poly.touched import Touched, farthest, instances_of, touched
 from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
@@ -20,7 +18,7 @@ from loopkit.codegen.proof.barrier_order import Order, orders, route
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
-from loopkit.codegen.proof.forms import Floor, Form, Variable, Xor, floor, values_of, variable
+from loopkit.codegen.proof.forms import Form, floor, values_of, variable
 from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -58,7 +56,6 @@ class ConflictCheck(Check):
         self.equal_stores = EqualStores(subject)
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
         self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
-        self._touched: dict[tuple[object, ...], Touched | None] = {}
 
     def run(self) -> None:
         """Check every array that is written."""
@@ -132,10 +129,6 @@ class ConflictCheck(Check):
 
     def threads(self, array: str, first: Touch, second: Touch, ways: list[Way]) -> None:
         """Whether two threads of a block meet in one of these orders."""
-        reach = self.listed_reach(first, second)
-        ways = [way for way in ways if reach > (way[0].cut == "warp")]
-        if not ways or not self.base(self.near, first, second, same_block=True):
-            return
         for order, one, two in ways:
             for base in self.base(self.near, one, two, same_block=True):
                 meeting = base & self.near.all_of(order.conditions(0, 1))
@@ -148,45 +141,6 @@ class ConflictCheck(Check):
                 if not meeting.is_empty():
                     self.report("barrier", array, one, two, meeting)
                     return
-
-    def listed_reach(self, first: Touch, second: Touch) -> int:
-        """As how far apart threads are known to meet in a cell, in whatever order.
-
-        0: nowhere, 1: in a warp, 2: nothing is known.
-        """
-        one, two = self.touched(first), self.touched(second)
-        if one is None or two is None or first.array != second.array:
-            return 2
-        return farthest(one, two, CUDA.warp)
-
-    def touched(self, touch: Touch) -> Touched | None:
-        """What threads touch by an access, listed (memoised); None where that cannot be done."""
-        return once(self._touched, self._key(touch), self._find_touched, touch)
-
-    def _find_touched(self, touch: Touch) -> Touched | None:
-        subject = self.subject
-        declared = subject.kernel.temporary_by_name.get(touch.array)
-        if declared is None or touch.cell is None or len(touch.cell) != len(declared.shape):
-            return None
-        if not all(isinstance(e, int) for e in declared.shape):
-            return None
-        atoms = {atom for form in touch.cell for atom in form.atoms}
-        if not all(isinstance(atom, (Variable, Floor, Xor)) for atom in atoms):
-            return None
-        names = {*subject.space.names} - subject.shared_names - {*subject.block_words}
-        used = frozenset[str]().union(*(form.names for form in touch.cell))
-        found = instances_of(touch.scope.set, names, sorted(used), self.numbering)
-        if found is None:
-            return None
-        columns = [form.value(found.values) for form in touch.cell]
-        return touched(found, [columns], declared.shape)
-
-    @cached_property
-    def numbering(self) -> Mapping[str, int]:
-        """What the index of a thread along each axis counts for in its number."""
-        words = self.subject.thread_words
-        number = self.subject.thread_number
-        return {word: number.value({w: int(w == word) for w in words}) for word in words}
 
     def one_warp(self, first: int, second: int) -> Condition:
         """Both threads are in one warp."""

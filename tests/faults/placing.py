@@ -82,6 +82,17 @@ fault(
 )
 
 
+fault(
+    "placing: threads that are listed are taken never to meet",
+    kernels.product,
+    None,
+    Patch("_poly.touched:farthest", lambda f: lambda *a: 0),
+    Patch("codegen.conflicts:farthest", lambda f: lambda *a: 0),
+    chain=TILED,
+    sizes=ODD,
+)
+
+
 def _of_one_warp(conflicts: Any) -> Any:
     conflicts.other_warp = ()
     conflicts._listed_reach = lambda *_: None  # what is listed knows warps, too

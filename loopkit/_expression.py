@@ -315,8 +315,8 @@ def replace_accesses(
     return expr if is_constant(expr) else _AccessReplacer(replace)(expr)
 
 
-NUMBERS: Mapping[str, float] = {"inf": math.inf, "nan": math.nan}
-"""Names of what no digits spell."""
+NUMBERS: Mapping[str, float] = {"inf": math.inf, "nan": math.nan, "M_PI": math.pi, "M_E": math.e}
+"""Names of numbers: of what no digits spell, and those of C's header math.h."""
 
 
 class _NumberReader(ExpressionMapper):

@@ -152,7 +152,7 @@ def as_dtype(spec: Any) -> DType:
     """The type that a name, a NumPy dtype or a scalar class stands for."""
     if isinstance(spec, str):
         name = spec.removeprefix("np.")
-        found = DTYPES.get(name)
+        found = DTYPES.get(_PYTHONS.get(name, name))
         if found is None:
             raise InvalidArgumentError(
                 f"{shown(spec)} is not the name of a type", instead=like_types(name)
@@ -169,6 +169,9 @@ def as_dtype(spec: Any) -> DType:
         raise InvalidArgumentError(f"the type {dtype} is not supported", instead=_ALL)
     return native
 
+
+_PYTHONS = {"int": "int64", "float": "float64", "complex": "complex128"}
+"""Python's types by name, which NumPy takes for these."""
 
 _ALL = "types: " + ", ".join(DTYPES)
 

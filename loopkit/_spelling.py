@@ -98,7 +98,9 @@ def check_declared(names: object, what: str) -> str:
     """What a declaration declares: a name, or several with commas between, none of them twice."""
     if not isinstance(names, str) or "," not in names:
         return check_name(names, what)
-    several = [check_name(name.strip(), what) for name in names.split(",")]
+    several = [
+        check_name(name.strip(), what) for name in names.strip().removesuffix(",").split(",")
+    ]
     for place, name in enumerate(several):
         if name in several[:place]:
             raise InvalidArgumentError(f"{shown(names)} declares '{name}' twice")

@@ -68,13 +68,17 @@ class InstructionParallel(Tag):
 
 _SIMPLE: dict[str, Tag | None] = {
     "for": None,
+    "ord": None,
     "unr": Unroll(),
     "ilp": InstructionParallel(),
     "ilp.unr": InstructionParallel(),
     "l.auto": LocalAuto(),
 }
-SPELLINGS = (*_SIMPLE, *(f"{kind}.{axis}" for kind in "gl" for axis in range(3)))
-"""All that :func:`parse_tag` knows."""
+SPELLINGS = (
+    *(name for name in _SIMPLE if name != "ord"),
+    *(f"{kind}.{axis}" for kind in "gl" for axis in range(3)),
+)
+"""All that :func:`parse_tag` knows, but for "ord", which is Loopy's word for "for"."""
 
 _AXIS = re.compile(r"([gl])\.([0-2])")
 

@@ -43,7 +43,7 @@ def test_one_declaration_names_several() -> None:
         """,
         [
             lk.GlobalArg("a, b", "float32", shape="(n, n)"),
-            lk.ValueArg("s, t", "float32"),
+            lk.ValueArg("s, t,", "float32"),
             lk.TemporaryVariable("p, q", "float32", shape="n"),
             lk.ConstantArg("unused, neither", "float64", shape="(n,)"),
             ...,
@@ -54,7 +54,7 @@ def test_one_declaration_names_several() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", ["a,", ",a", "a,,b", "a, a", "a;b", "a, for", "a b", "ä, b", "a, auto", "", "a, 1"]
+    "names", [",a", "a,,b", "a, a", "a;b", "a, for", "a b", "ä, b", "a, auto", "", "a, 1"]
 )
 @pytest.mark.parametrize("declare", [lk.GlobalArg, lk.ValueArg, lk.TemporaryVariable, lk.ArrayArg])
 def test_lists_of_names_are_checked(names: str, declare: Any) -> None:

@@ -154,6 +154,13 @@ def test_infinity_is_a_number_where_nothing_is_called_so(name: str) -> None:
     assert "y[i] = 2*x[i]" in str(ruled.expand_subst())
 
 
+def test_constants_of_math_h_are_numbers_where_nothing_is_called_so() -> None:
+    kernel = make("y[i] = M_PI*M_E", [lk.GlobalArg("y", "float"), lk.ValueArg("n", "int")])
+    assert "3.141592653589793*2.718281828459045" in str(kernel)
+    assert [*kernel.arg_by_name] == ["y", "n"]
+    assert "M_PI" in make("y[i] = M_PI", [lk.ValueArg("M_PI", "float32"), ...]).arg_by_name
+
+
 INFINITE = ["max(x[i], -inf)", "-inf*x[i]", "if(x[i] < inf, x[i], nan)", "x[i] + 1/inf", "nan"]
 
 

@@ -120,7 +120,7 @@ def in_rows(
 
     if not any(row.lengths for row in rows):
         return Bound(kernel, rule, spanning)
-    new_name = kernel.fresh_name(rule.name)
+    new_name = kernel.fresh_name(f"{rule.name}_rows")
     taken = {*rule.arguments, new_name}
     names: list[str] = []
     values: dict[str, Expression] = {}
@@ -209,7 +209,7 @@ def without_data(
         (name := rule.arguments[n]): base if n in gone else prim.Sum((base, prim.Variable(name)))
         for n, base in bases.items()
     }
-    name = kernel.fresh_name(rule.name)
+    name = kernel.fresh_name(f"{rule.name}_rest")
     expression = _expression.substitute(rule.expression, values_of)
     new = SubstitutionRule(name, tuple(rule.arguments[n] for n in kept), expression)
 

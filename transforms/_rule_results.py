@@ -91,7 +91,7 @@ def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str
             f"'{name}' reduces over '{iname}', which is no loop of this kernel any more",
             instead="precompute it before that loop is changed",
         )
-    other = kernel.fresh_name(name)
+    other = kernel.fresh_name(f"{name}_whole")
     given: dict[tuple[str, Indices], Indices] = {}
     results: list[Expression] = []
 

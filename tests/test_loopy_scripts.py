@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+import pydoc
 import re
 import runpy
 import time
 from importlib import import_module
 from pathlib import Path
 
+import islpy as isl
 import numpy as np
 import pytest
 from pymbolic import parse
+from pymbolic.primitives import Variable
 
 import loopkit as lk
 import loopkit.loopy as lp
@@ -182,6 +186,16 @@ def test_names_that_there_are_not() -> None:
     assert unit(preambles=[], index_dtype=np.int64) == unit()
 
 
+def test_instructions_have_copies_and_kinds() -> None:
+    line = lp.Assignment("y[i]", "x[i]", id="a", temp_var_type=lp.Optional())
+    assert line.copy(expression="2*x[i]") == "y[i] = 2*x[i] {id=a}"
+    assert pickle.loads(pickle.dumps(line)).copy(id="b") == "y[i] = x[i] {id=b}"
+    assert lp.NoOpInstruction(id="n").copy(id="m") == "... nop {id=m}"
+    assert all(isinstance(insn, lp.Assignment) for insn in unit().instructions)
+    assert not isinstance(unit().instructions[0], lp.CallInstruction)
+    assert not isinstance("y[i] = x[i]", lp.Assignment)
+
+
 def test_instructions_are_lines() -> None:
     assert lp.Assignment("y[i]", "x[i]") == "y[i] = x[i]"
     more = lp.Assignment(
@@ -330,6 +344,55 @@ def test_arguments_that_are_left_out() -> None:
         lp.infer_unknown_types(lp.add_dtypes(mixed, {"x": np.float32}), expect_completion=True)
 
 
+def test_copies_are_named_and_tagged_as_in_loopy() -> None:
+    text = "f(x) := 2*a[x]\ng(x) := 3*a[x]\ny[i] = f(i)\nz[i] = g(i)"
+    knl = lp.make_kernel("{ [i]: 0 <= i < 64 }", text, [lp.GlobalArg("a", np.float32), ...])
+    knl = lp.split_iname(knl, "i", 16, outer_tag="g.0", inner_tag="l.0")
+    knl = lp.precompute(knl, "f", ["i_inner"], precompute_inames=[None])
+    assert knl.temporary_variables.keys() == {"f_0"}
+    knl = lp.tag_inames(knl, "f_dim_0:l.0")
+    knl = lp.precompute(
+        *(knl, "g(i)", "i_inner"),
+        precompute_outer_inames=frozenset({"i_outer", "i_inner"}),
+        precompute_inames=("p",),
+    )
+    assert knl.iname_tags("p") == frozenset() and "g_0" in knl.temporary_variables
+    knl = lp.alias_temporaries(lp.tag_inames(knl, "p:l.0"), ["f_0", "g_0"])
+    assert knl.kernel.prove().ok
+
+
+def test_what_sets_of_isl_say_is_taken() -> None:
+    knl = lp.assume(unit(), isl.BasicSet("[n] -> { : n >= 16 }"))
+    knl = lp.map_domain(knl, isl.BasicMap("{ [i] -> [io, ii]: i = 4*io + ii and 0 <= ii < 4 }"))
+    assert knl.all_inames() == {"io", "ii"}
+
+
+def test_realized_reductions_are_matched_one_by_one() -> None:
+    knl = lp.make_kernel("{ [i, j]: 0 <= i, j < 8 }", "out[i] = sum(j, a[i, j]) {id=s}")
+    whole = lp.duplicate_inames(knl, "i", within="id:s", new_inames="ii")
+    assert all("ii" in insn.within_inames for insn in whole.instructions)
+    knl = lp.realize_reduction(knl)
+    (acc,) = knl.temporary_variables
+    knl = lp.privatize_temporaries_with_inames(knl, "i", only_var_names={acc})
+    within = f"reads:{acc} and not writes:{acc}"
+    knl = lp.duplicate_inames(knl, "i", within=within, new_inames="ii")
+    assert [insn.id for insn in knl.instructions if "ii" in insn.within_inames] == ["s"]
+
+
+def test_functions_that_call_functions_are_merged() -> None:
+    first = lp.make_function("{ [i]: 0 <= i < 4 }", "c[i] = 2*a[i]", name="first")
+    then = lp.make_function("{ [i]: 0 <= i < 4 }", "[i]: g[i] = first([i]: e[i])", name="then")
+    text = "[i]: z[k, i] = then([i]: x[k, i])"
+    data = [lp.GlobalArg("x", np.float64, shape=(4, 4)), ...]
+    knl = lp.make_kernel("{ [i, k]: 0 <= i, k < 4 }", text, data)
+    assert lp.merge([first, then, knl]).kernel.args[0].name == "x"
+
+
+def test_arguments_keep_their_axes() -> None:
+    with pytest.warns(lp.LoopyWarning, match="'y', 'x'"):
+        assert lp.split_array_dim(unit(), [("y", 0), ("x", 0)], 4, split_kwargs={}) == unit()
+
+
 def test_what_kernels_say_of_themselves() -> None:
     knl = lp.make_kernel(
         "{ [i, j]: 0 <= i < n and 2 <= j < 16 }",
@@ -347,6 +410,14 @@ def test_what_kernels_say_of_themselves() -> None:
     assert top.all_variable_names() == {"x", "y", "t", "n"} and top.substitutions["f"].arguments
     fresh = top.get_var_name_generator()
     assert len({fresh("t"), fresh("t"), fresh("t"), "t"}) == 4
+    assert top.inames["i"].name == "i" and top.inames["i"].tags == {GroupInameTag(0)}
+    typed = lp.add_dtypes(knl.split_iname("j", 8, inner_tag="l.0"), {"x": "float64"})
+    assert lp.tag_inames(typed, "i:g.0").get_grid_size_upper_bounds(None) == (
+        (Variable("n"),),
+        (8,),
+    )
+    (code,) = lp.generate_code_v2(typed).device_programs
+    assert code.name == "loopy_kernel" and code.ast == str(typed.cuda())
     assert top.stringify() == str(top) and top.insn_inames(top.instructions[0]) == {"i", "j"}
 
 
@@ -389,6 +460,19 @@ def test_names_are_imported_from_where_loopy_has_them() -> None:
     assert lp.transform.data.add_prefetch is lp.add_prefetch
     with pytest.raises(AttributeError, match=r"instead: knl\.kernel\.costs"):
         lp.statistics.gather_access_footprints  # noqa: B018
+
+
+def test_modules_without_a_file_are_modules() -> None:
+    package = import_module("loopkit.loopy.transform")
+    assert "add_prefetch" in dir(package) and package.iname is lp.transform.iname
+    assert "loopy.kernel.data" in pydoc.render_doc("loopkit.loopy.kernel.data")
+    tag = import_module("loopkit.loopy.kernel.data").LocalInameTag
+    assert pickle.loads(pickle.dumps(tag(1))) == tag(1)
+    assert {"split_iname", "make_kernel", "LoopKernel"} <= {*lp.__all__}
+    operation = lp.library.reduction.ArgMinReductionOperation()
+    assert str(lp.Reduction(operation, (Variable("j"),), 1)) == "reduce(argmin, j, 1)"
+    assert lp.tools.LoopyKeyBuilder()(unit()) == lp.tools.LoopyKeyBuilder()(unit())
+    assert lp.memoize_on_disk(unit) is unit
 
 
 def test_loopys_errors_are_loopkits() -> None:

@@ -6,81 +6,92 @@ say something of OpenCL, of targets or of caches are taken, and change nothing. 
 loopkit's: each transform is proven, and ``knl.kernel`` is the kernel with all that it offers.
 """
 
+# ruff: noqa: I001 - what is imported as what it is called is for scripts
+
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import loopkit
-from loopkit._errors import LoopkitError as LoopyError
-from loopkit._errors import LoopkitWarning as LoopyWarning
+from loopkit._errors import LoopkitError, LoopkitWarning
 from loopkit.loopy import (
-    diagnostic,
-    kernel,
-    library,
-    match,
-    options,
-    schedule,
-    statistics,
-    symbolic,
-    target,
-    transform,
-    types,
-    version,
+    _modules,
+    diagnostic as diagnostic,
+    match as match,
+    options as options,
+    symbolic as symbolic,
+    target as target,
+    types as types,
+    version as version,
 )
 from loopkit.loopy._functions import (
-    CacheMode,
-    auto_test_vs_ref,
-    clear_in_mem_caches,
-    find_instructions,
-    find_one_rule_matching,
-    find_rules_matching,
-    find_unused_axis_tag,
-    for_each_kernel,
-    generate_body,
-    generate_code,
-    generate_code_v2,
-    get_dot_dependency_graph,
-    get_iname_duplication_options,
-    has_schedulable_iname_nesting,
-    infer_unknown_types,
-    make_copy_kernel,
-    make_einsum,
-    make_kernel,
-    merge,
-    set_caching_enabled,
-    set_options,
-    split_arg_axis,
-    split_array_axis,
-    t_unit_to_python,
+    CacheMode as CacheMode,
+    auto_test_vs_ref as auto_test_vs_ref,
+    clear_in_mem_caches as clear_in_mem_caches,
+    find_instructions as find_instructions,
+    find_one_rule_matching as find_one_rule_matching,
+    find_rules_matching as find_rules_matching,
+    find_unused_axis_tag as find_unused_axis_tag,
+    for_each_kernel as for_each_kernel,
+    generate_body as generate_body,
+    generate_code as generate_code,
+    generate_code_v2 as generate_code_v2,
+    get_dot_dependency_graph as get_dot_dependency_graph,
+    get_iname_duplication_options as get_iname_duplication_options,
+    has_schedulable_iname_nesting as has_schedulable_iname_nesting,
+    infer_unknown_types as infer_unknown_types,
+    make_copy_kernel as make_copy_kernel,
+    make_einsum as make_einsum,
+    make_kernel as make_kernel,
+    memoize_on_disk as memoize_on_disk,
+    merge as merge,
+    set_caching_enabled as set_caching_enabled,
+    set_options as set_options,
+    split_arg_axis as split_arg_axis,
+    split_array_axis as split_array_axis,
+    t_unit_to_python as t_unit_to_python,
 )
 from loopkit.loopy._gone import not_there
 from loopkit.loopy._instructions import (
-    Assignment,
-    BarrierInstruction,
-    CallInstruction,
-    NoOpInstruction,
-    Optional,
+    Assignment as Assignment,
+    BarrierInstruction as BarrierInstruction,
+    CallInstruction as CallInstruction,
+    NoOpInstruction as NoOpInstruction,
+    Optional as Optional,
 )
 from loopkit.loopy._same import NAMES, UNCHANGED, unchanged
-from loopkit.loopy._unit import TranslationUnit, wrapped
-from loopkit.loopy.options import Options
-from loopkit.loopy.symbolic import Reduction, TypeCast
-from loopkit.loopy.target import (
-    CTarget,
-    CudaTarget,
-    ExecutableCTarget,
-    ISPCTarget,
-    OpenCLTarget,
-    PyOpenCLTarget,
-    TargetBase,
+from loopkit.loopy._unit import TranslationUnit as TranslationUnit, wrapped
+from loopkit.loopy.options import Options as Options
+from loopkit.loopy.symbolic import (
+    Reduction as Reduction,
+    TypeCast as TypeCast,
 )
-from loopkit.loopy.types import NumpyType, to_loopy_type
-from loopkit.loopy.version import MOST_RECENT_LANGUAGE_VERSION, VERSION
+from loopkit.loopy.target import (
+    CTarget as CTarget,
+    CudaTarget as CudaTarget,
+    ExecutableCTarget as ExecutableCTarget,
+    ISPCTarget as ISPCTarget,
+    OpenCLTarget as OpenCLTarget,
+    PyOpenCLTarget as PyOpenCLTarget,
+    TargetBase as TargetBase,
+)
+from loopkit.loopy.types import (
+    NumpyType as NumpyType,
+    to_loopy_type as to_loopy_type,
+)
+from loopkit.loopy.version import (
+    MOST_RECENT_LANGUAGE_VERSION as MOST_RECENT_LANGUAGE_VERSION,
+    VERSION as VERSION,
+)
 
 LoopKernel = TranslationUnit
+LoopyError = LoopkitError
+LoopyWarning = LoopkitWarning
 
 for _name in UNCHANGED:
     globals()[_name] = unchanged(_name)
+_modules.install(sys.modules[__name__])
 
 
 def __getattr__(name: str) -> Any:
@@ -98,65 +109,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *loopkit.__all__, *NAMES})
 
 
-__all__ = [  # noqa: PLE0604 - what changes nothing has its own table
-    "MOST_RECENT_LANGUAGE_VERSION",
-    "VERSION",
-    "Assignment",
-    "BarrierInstruction",
-    "CTarget",
-    "CacheMode",
-    "CallInstruction",
-    "CudaTarget",
-    "ExecutableCTarget",
-    "ISPCTarget",
-    "LoopKernel",
-    "LoopyError",
-    "LoopyWarning",
-    "NoOpInstruction",
-    "NumpyType",
-    "OpenCLTarget",
-    "Optional",
-    "Options",
-    "PyOpenCLTarget",
-    "Reduction",
-    "TargetBase",
-    "TranslationUnit",
-    "TypeCast",
-    "auto_test_vs_ref",
-    "clear_in_mem_caches",
-    "diagnostic",
-    "find_instructions",
-    "find_one_rule_matching",
-    "find_rules_matching",
-    "find_unused_axis_tag",
-    "for_each_kernel",
-    "generate_body",
-    "generate_code",
-    "generate_code_v2",
-    "get_dot_dependency_graph",
-    "get_iname_duplication_options",
-    "has_schedulable_iname_nesting",
-    "infer_unknown_types",
-    "kernel",
-    "library",
-    "make_copy_kernel",
-    "make_einsum",
-    "make_kernel",
-    "match",
-    "merge",
-    "options",
-    "schedule",
-    "set_caching_enabled",
-    "set_options",
-    "split_arg_axis",
-    "split_array_axis",
-    "statistics",
-    "symbolic",
-    "t_unit_to_python",
-    "target",
-    "to_loopy_type",
-    "transform",
-    "types",
-    "version",
-    *UNCHANGED,
-]
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import wraps
 from math import prod
-from types import TracebackType
-from typing import Any
+from types import SimpleNamespace, TracebackType
+from typing import Any, TypeVar
 
 import loopkit
 from loopkit._arguments import is_integer
@@ -27,6 +27,8 @@ from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit.loopy._gone import GONE
 from loopkit.loopy._instructions import lines_of, without_duplicates
 from loopkit.loopy._unit import OPTIONS, TranslationUnit, unwrapped, with_options
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 UNUSED = (
     *("flags", "index_dtype", "lang_version", "seq_dependencies", "silenced_warnings", "tags"),
@@ -93,8 +95,8 @@ def merge(kernels: Iterable[TranslationUnit]) -> TranslationUnit:
     units = list(kernels)
     kernel = loopkit.merge([unwrapped(unit) for unit in units])
     for unit in units:
-        text: Any = getattr(unit, "kernel", None)
-        if isinstance(text, Unlinked) and text.make.__name__ == "make_kernel":
+        text: Any = unit.kernel if isinstance(unit, TranslationUnit) else None
+        if isinstance(text, Unlinked):
             return unit.with_kernel(in_loopys_order(kernel, text.args[2]))
     return TranslationUnit(kernel)
 
@@ -146,6 +148,11 @@ class GeneratedCode:
         return self._kernel.cuda()
 
     all_code = device_code
+
+    @property
+    def device_programs(self) -> list[SimpleNamespace]:
+        """The source as one program, with its name."""
+        return [SimpleNamespace(name=self._kernel.name, ast=self.device_code())]
 
     def host_code(self) -> str:
         """Nothing: launches are made by the executors."""
@@ -221,6 +228,11 @@ def infer_unknown_types(
         if expect_completion:
             raise
         return unit
+
+
+def memoize_on_disk(function: F, key_builder_t: Any = None) -> F:
+    """The function as it is: kernels are made anew in less time than files are read."""
+    return function
 
 
 def find_instructions(kernel: TranslationUnit, insn_match: str | Match) -> list[Statement]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 from loopkit._errors import InvalidArgumentError
-from loopkit._kernel import SubstitutionRule
+from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._promotion import as_dtype, dtype_name
 from loopkit._spelling import shown
 
@@ -36,36 +36,83 @@ class Optional:
         return self._value
 
 
-def Assignment(assignee: Any, expression: Any, *, temp_var_type: Any = None, **rest: Any) -> str:
+class _Kind(type):
+    """What counts as an instruction of a kind: lines that are one, and what kernels hold."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or isinstance(instance, cls.held)  # type: ignore[attr-defined]
+
+
+class Line(str, metaclass=_Kind):
+    """A line of the language, which remembers the arguments that it was ``given``."""
+
+    held: ClassVar[tuple[type, ...]] = ()
+    given: dict[str, Any]
+
+    @classmethod
+    def of(cls, text: str, given: Mapping[str, Any]) -> Self:
+        """The line ``text {id=...}`` with the options among the arguments."""
+        rest = {n: v for n, v in given.items() if n not in NO_OPTIONS}
+        line = str.__new__(cls, f"{text}{_options(rest)}")
+        line.given = dict(given)
+        return line
+
+    def copy(self, **changes: Any) -> Self:
+        """The line with some other arguments."""
+        return type(self)(**{**self.given, **changes})
+
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
+        return (), self.given
+
+
+NO_OPTIONS = (
+    *("assignee", "assignees", "expression", "synchronization_kind"),
+    *("temp_var_type", "temp_var_types"),
+)
+"""Arguments of instructions that are no options of a line."""
+
+
+class Assignment(Line):
     """The line ``assignee = expression {id=...}``; with a ``temp_var_type`` it declares."""
-    return f"{_declared(temp_var_type)}{assignee} = {expression}{_options(rest)}"
+
+    held = (Statement,)
+
+    def __new__(cls, assignee: Any, expression: Any, **rest: Any) -> Self:
+        declared = _declared(rest.get("temp_var_type"))
+        given = {"assignee": assignee, "expression": expression, **rest}
+        return cls.of(f"{declared}{assignee} = {expression}", given)
 
 
-def CallInstruction(
-    assignees: Any, expression: Any, *, temp_var_types: Any = None, **rest: Any
-) -> str:
+class CallInstruction(Line):
     """The line ``assignee, assignee = f(...) {id=...}``."""
-    targets = [assignees] if isinstance(assignees, str) else list(assignees)
-    types = [None] * len(targets) if temp_var_types is None else list(temp_var_types)
-    if len(types) != len(targets):
-        raise InvalidArgumentError("temp_var_types has an entry for each assignee")
-    left = ", ".join(f"{_declared(t)}{a}" for a, t in zip(targets, types, strict=True))
-    return f"{left} = {expression}{_options(rest)}"
+
+    def __new__(cls, assignees: Any, expression: Any, **rest: Any) -> Self:
+        targets = [assignees] if isinstance(assignees, str) else list(assignees)
+        types = rest.get("temp_var_types")
+        types = [None] * len(targets) if types is None else list(types)
+        if len(types) != len(targets):
+            raise InvalidArgumentError("temp_var_types has an entry for each assignee")
+        left = ", ".join(f"{_declared(t)}{a}" for a, t in zip(targets, types, strict=True))
+        given = {"assignees": assignees, "expression": expression, **rest}
+        return cls.of(f"{left} = {expression}", given)
 
 
-def NoOpInstruction(**rest: Any) -> str:
+class NoOpInstruction(Line):
     """The line ``... nop {id=...}``."""
-    return f"... nop{_options(rest)}"
+
+    def __new__(cls, **rest: Any) -> Self:
+        return cls.of("... nop", rest)
 
 
-def BarrierInstruction(*, synchronization_kind: str = "global", **rest: Any) -> str:
+class BarrierInstruction(Line):
     """The line ``... gbarrier {id=...}``, or ``... lbarrier``."""
-    words = {"global": "gbarrier", "local": "lbarrier"}
-    if synchronization_kind not in words:
-        raise InvalidArgumentError(
-            f"a barrier is 'global' or 'local', not {shown(synchronization_kind)}"
-        )
-    return f"... {words[synchronization_kind]}{_options(rest)}"
+
+    def __new__(cls, **rest: Any) -> Self:
+        kind = rest.get("synchronization_kind", "global")
+        words = {"global": "gbarrier", "local": "lbarrier"}
+        if kind not in words:
+            raise InvalidArgumentError(f"a barrier is 'global' or 'local', not {shown(kind)}")
+        return cls.of(f"... {words[kind]}", rest)
 
 
 def lines_of(instructions: Any) -> Any:

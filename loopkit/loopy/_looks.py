@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from loopkit._errors import InvalidArgumentError
+from loopkit._inspect import program
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._tags import Tag
 
@@ -24,6 +26,19 @@ class Looks:
     def callables_table(self) -> Mapping[str, Any]:
         """The kernel, and the functions that it calls, by name."""
         return {self.kernel.name: self, **{f.name: f for f in self.kernel.functions}}
+
+    @property
+    def inames(self) -> Mapping[str, SimpleNamespace]:
+        """Inames by name, each with its name and tags."""
+        return {i: SimpleNamespace(name=i, tags=self.iname_tags(i)) for i in self.kernel.all_inames}
+
+    def get_grid_size_upper_bounds(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """How many blocks there are along each axis, and how many threads."""
+        made = program(self.kernel)
+        sizes = (made.grid, made.block)
+        return tuple(e[: max((n + 1 for n, x in enumerate(e) if x != 1), default=0)] for e in sizes)
+
+    get_grid_size_upper_bounds_as_exprs = get_grid_size_upper_bounds
 
     def all_params(self) -> frozenset[str]:
         """The names of sizes."""

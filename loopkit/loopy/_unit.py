@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import wraps
 from typing import Any
 
+from loopkit._arguments import names_in
 from loopkit._arrays import Argument, TemporaryVariable
-from loopkit._errors import InvalidArgumentError, NothingToDoError, UnknownNameError
+from loopkit._errors import (
+    InvalidArgumentError,
+    LoopkitWarning,
+    NothingToDoError,
+    UnknownNameError,
+)
 from loopkit._executors import types_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._match import Match, parse_match
+from loopkit._match import Match, matching, parse_match
 from loopkit._spelling import shown
 from loopkit.loopy._looks import Looks
 from loopkit.transforms import add_dtypes
+from loopkit.transforms._common import is_parallel
 
 OPTIONS: Mapping[str, str] = {
     "return_dict": "results come back in a dictionary",
@@ -54,14 +63,25 @@ OLDER: Mapping[str, Mapping[str, str]] = {
 LEFT_OUT: Mapping[str, tuple[str, ...]] = {
     "realize_reduction": ("automagic_scans_ok", "unknown_types_ok"),
     "rename_argument": ("existing_ok",),
-    "split_array_dim": ("auto_split_inames",),
+    "split_array_dim": ("auto_split_inames", "split_kwargs"),
 }
 """Arguments that change nothing: loops are split by steps of their own, scans asked for."""
-FETCHED: Mapping[str, str] = {
-    "temporary_name": "{}_fetch",
-    "prefetch_insn_id": "{}_fetch_rule",
+FETCHED: Mapping[str, tuple[str, Mapping[str, str], str, str]] = {
+    "add_prefetch": (
+        "var_name",
+        {"temporary_name": "{}_fetch", "prefetch_insn_id": "{}_fetch_rule"},
+        "fetch_outer_inames",
+        "dim_arg_names",
+    ),
+    "precompute": (
+        "subst_use",
+        {"temporary_name": "{}"},
+        "precompute_outer_inames",
+        "precompute_inames",
+    ),
 }
-"""Names that Loopy's add_prefetch makes up, which scripts count on."""
+"""What makes copies, by its argument that says of what, names that Loopy makes up, and scripts
+count on, and the arguments that name loops around it and of its own."""
 MAY_SAY_NOTHING = ("add_and_infer_dtypes", "add_dtypes", "fix_parameters")
 """Functions that may be given nothing beside the kernel, and leave it as it is then."""
 
@@ -78,11 +98,13 @@ class TranslationUnit(Looks):
     """One kernel, under the names that Loopy's scripts look for.
 
     ``kernel`` is the kernel itself, with all that loopkit offers: attributes that are not found
-    here are looked up there.  ``options`` are those of :func:`set_options`.
+    here are looked up there.  ``options`` are those of :func:`set_options`, and ``realized``
+    the accumulators whose statements :func:`realize_reduction` has made the script's own.
     """
 
     kernel: Kernel
     options: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    realized: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Event, Any]:
         """Run the kernel; a queue in front of the arguments is left out.
@@ -193,69 +215,109 @@ def wrapped(
 
     ``unit`` is the one whose method it is.
     """
+    name = function.__name__
+    newer, unused = OLDER.get(name, {}), LEFT_OUT.get(name, ())
+    parameters = inspect.signature(function).parameters.values()
+    places = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
     @wraps(function)
     def of_units(*args: Any, **kwargs: Any) -> Any:
+        named = {newer.get(n, n): v for n, v in kwargs.items() if n not in unused}
+        if len(args) <= len(places) and named.keys().isdisjoint(places[: len(args)]):
+            args, named = (), {**dict(zip(places, args, strict=False)), **named}
         units = [unit] if unit is not None else []
-        units += [v for v in _values((*args, *kwargs.values())) if isinstance(v, TranslationUnit)]
-        newer = OLDER.get(function.__name__, {})
-        unused = LEFT_OUT.get(function.__name__, ())
-        named = {newer.get(n, n): unwrapped(v) for n, v in kwargs.items() if n not in unused}
-        if units and named.get("within") is not None:
-            named["within"] = with_reductions(units[0].kernel, named["within"])
-        if re.fullmatch(r"\w+", str(named.get("insn_id_filter", ""))):
-            named["insn_id_filter"] = f"id:{named['insn_id_filter']}"
-        if units and function.__name__ == "add_prefetch":
-            said = [v for v in args if not isinstance(v, TranslationUnit)]
-            named |= _fetched(units[0].kernel, (*args, *kwargs.values()), named)
-            if _sweeps_nothing(said, named):
-                named.setdefault("default_tag", None)
-        others = (v for v in (*args, *kwargs.values()) if not isinstance(v, TranslationUnit))
-        says = any(v is not None and v != {} for v in others)
-        if units and function.__name__ in MAY_SAY_NOTHING and not says:
+        units += [v for v in _values((*args, *named.values())) if isinstance(v, TranslationUnit)]
+        says = [v for v in (*args, *named.values()) if not isinstance(v, TranslationUnit)]
+        if units and name in MAY_SAY_NOTHING and all(v is None or v == {} for v in says):
             return units[0]
+        named = {argument: unwrapped(value) for argument, value in named.items()}
         try:
+            if units:
+                named |= in_loopys_terms(name, units[0], named)
+            if units and name == "realize_reduction":
+                units[0] = _realized(units[0], named.get("insn_id_filter"))
             result = function(*map(unwrapped, args), **named)
         except NothingToDoError:
             return units[0]
         if not isinstance(result, Kernel):
             return result
-        return TranslationUnit(result, units[0].options if units else ())
+        return replace(units[0], kernel=result) if units else TranslationUnit(result)
 
     return of_units
 
 
-def _sweeps_nothing(positional: list[Any], named: Mapping[str, Any]) -> bool:
-    """Whether a prefetch is of one element, which is its thread's own."""
-    ranges = named.get("footprint_subscripts") or "[" in str(positional[:1])[1:-1]
-    sweep = positional[1] if len(positional) > 1 else named.get("sweep_inames")
-    return not (sweep or ranges or len(positional) > 3)
-
-
-def _fetched(kernel: Kernel, given: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, str]:
-    """What Loopy calls a copy and the statement that fills it, where the caller says nothing."""
-    use = re.match(r"\w+", next((one for one in given if isinstance(one, str)), ""))
+def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a function of loopkit's for what a script says, or leaves to Loopy."""
+    kernel, changed = unit.kernel, dict[str, Any]()
+    if given.get("within") is not None and name != "tag_instructions":
+        changed["within"] = with_reductions(unit, given["within"])
+    ids = given.get("insn_id_filter")
+    if isinstance(ids, str) and re.fullmatch(r"\w+", ids):
+        ids = [ids]
+    if isinstance(ids, (list, tuple, set, frozenset)):
+        changed["insn_id_filter"] = " or ".join(f"id:{id_}" for id_ in sorted(ids))
+    if name == "split_array_dim":
+        changed["arrays_and_axes"] = _of_temporaries(kernel, given.get("arrays_and_axes"))
+    if name not in FETCHED:
+        return changed
+    use, forms, outer, axes = FETCHED[name]
+    called = (
+        str(given.get(use)).partition("[")[0].partition("(")[0].partition("$")[0].strip(" ['\"")
+    )
     taken = {s.id for s in kernel.statements}
-    return {
-        argument: kernel.fresh_name(form.format(use[0]), taken)
-        for argument, form in FETCHED.items()
-        if use is not None and named.get(argument) is None
-    }
+    for argument, form in forms.items() if called.isidentifier() else ():
+        if given.get(argument) is None:
+            changed[argument] = kernel.fresh_name(form.format(called), taken)
+    if name == "precompute" or _sweeps_nothing(given):
+        changed["default_tag"] = given.get("default_tag")
+    swept = {n for n in names_in(given.get("sweep_inames")) if is_parallel(kernel, n)}
+    if given.get(outer) is not None and swept:
+        changed[outer] = [n for n in names_in(given[outer]) if n not in swept]
+    if isinstance(given.get(axes), (list, tuple)):
+        numbered = enumerate(given[axes])
+        changed[axes] = [n or kernel.fresh_name(f"{called}_dim_{axis}") for axis, n in numbered]
+    return changed
 
 
-def with_reductions(kernel: Kernel, match: str | Match) -> str | Match:
+def _of_temporaries(kernel: Kernel, given: Any) -> Any:
+    """The axes of temporaries; arguments are, and stay, where the caller has them."""
+    rows = [given] if isinstance(given, tuple) and isinstance(given[0], str) else given
+    whose = [row[0] for row in rows if row[0] in kernel.arg_by_name]
+    if whose:
+        kept = f"{', '.join(map(repr, whose))}: an argument has the axes that its caller gives it"
+        warnings.warn(kept, LoopkitWarning, stacklevel=4)
+    rows = [row for row in rows if row[0] not in whose]
+    if whose and not rows:
+        raise NothingToDoError("only arguments are named")
+    return rows
+
+
+def _sweeps_nothing(given: Mapping[str, Any]) -> bool:
+    """Whether a prefetch is of one element, which is its thread's own."""
+    ranges = given.get("footprint_subscripts") or "[" in str(given.get("var_name"))
+    return not (given.get("sweep_inames") or ranges or "default_tag" in given)
+
+
+def _realized(unit: TranslationUnit, match: Any) -> TranslationUnit:
+    """The unit, whose script says from now on what statements these reductions are."""
+    ids = matching(unit.kernel, match)
+    read = {name for s in unit.kernel.statements if s.id in ids for name, _ in s.reads}
+    return replace(unit, realized=unit.realized | read)
+
+
+def with_reductions(unit: TranslationUnit, match: str | Match) -> str | Match:
     """What also matches the parts of the reductions that statements hold: in Loopy they are one.
 
-    What matches nothing stays as it is.
+    What matches nothing stays as it is, and so do reductions that are realized.
     """
-    parsed = parse_match(match)
+    kernel, parsed = unit.kernel, parse_match(match)
     found = [s for s in kernel.statements if parsed(kernel, s)]
     ids = {s.id for s in found}
     parts: dict[str, None] = {}
     for statement in found:
         for name, _ in statement.reads:
             temporary = kernel.temporary_by_name.get(name)
-            if temporary is not None and temporary.accumulates:
+            if temporary is not None and temporary.accumulates and name not in unit.realized:
                 made = [w for w in kernel.writers[name] if w.id not in ids]
                 parts |= dict.fromkeys(w.id for w in made)
                 ids |= {w.id for w in made}

@@ -7,6 +7,7 @@ from typing import Any
 import pymbolic.primitives as prim
 from pymbolic import parse
 
+from loopkit._expression import variable_names as get_dependencies
 from loopkit._promotion import as_dtype, dtype_name
 
 _REDUCE = "reduce"  # a word of the language, and no name
@@ -15,7 +16,7 @@ _REDUCE = "reduce"  # a word of the language, and no name
 def Reduction(operation: str, inames: Any, expr: Any, allow_simultaneous: bool = False) -> Any:
     """``reduce(operation, inames, expr)``."""
     names = inames.split(",") if isinstance(inames, str) else list(inames)
-    over = tuple(prim.Variable(name.strip()) for name in names)
+    over = tuple(prim.Variable(str(name).strip()) for name in names)
     swept = over[0] if len(over) == 1 else over
     terms = expr if isinstance(expr, tuple) else (expr,)
     return prim.Variable(_REDUCE)(prim.Variable(operation), swept, *terms)
@@ -26,4 +27,4 @@ def TypeCast(dtype: Any, child: Any) -> Any:
     return prim.Variable(dtype_name(as_dtype(dtype)))(child)
 
 
-__all__ = ["Reduction", "TypeCast", "parse"]
+__all__ = ["Reduction", "TypeCast", "get_dependencies", "parse"]

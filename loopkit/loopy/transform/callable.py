@@ -1,5 +1,0 @@
-"""What scripts import from ``loopy.transform.callable``."""
-
-from loopkit.loopy._elsewhere import names_for
-
-__getattr__ = names_for(__name__)

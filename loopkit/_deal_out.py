@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from itertools import product
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
+from loopkit._hidden import ONE, TWO
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._open_lengths import thread_inames
+from loopkit._poly.dataflow import commute
+from loopkit._poly.model import model_of
+from loopkit._poly.pairs import Instance, differ
+from loopkit._same import same
 from loopkit._simplify import simplify_indices
 from loopkit._tags import LocalAuto
 from loopkit._thread_layout import dealt_domain, thread_layout
@@ -27,11 +35,11 @@ def deal_out(kernel: Kernel) -> Kernel:
 
     Before: a_s[p, q] = a[p, q] for all p, q        After: cell 256*round + thread of the box
 
-    Statements that share such inames and stand together, as those of a sum and what reads it do,
-    are dealt out together.  Without threads the inames are loops, and so they are where one of the
-    statements is on threads already, or others stand between them.  Raises
-    :class:`~loopkit.IllegalTransformError` where loops would hand on what each thread has for
-    itself.
+    Without threads the inames are loops, and so they are where one of the statements is on
+    threads already.  These are the innermost loops of each statement: then all that one statement
+    does for their values is done before the next statement begins, as if threads had met at a
+    barrier.  Statements that pass values on in private memory, as those of a sum and what reads
+    it do, share the loops.  Raises :class:`~loopkit.IllegalTransformError` where they cannot.
     """
     return dealt(kernel)[0]
 
@@ -48,12 +56,15 @@ def dealt(kernel: Kernel) -> tuple[Kernel, Mapping[str, Mapping[str, Expression]
         sharing = [s for s in kernel.statements if not s.inames.isdisjoint(mine)]
         if not mine or not _is_box(kernel, sharing, mine):
             continue
+        together = _passed_on(kernel, sharing, mine) is not None
+        if together and not _may_share_loops(kernel, sharing, mine):
+            continue
         if threads and all(s.inames.isdisjoint(threads) for s in sharing):
-            kernel, values = _laid_out(kernel, sharing, mine)
+            kernel, values = _laid_out(kernel, sharing, mine, together)
             forms |= {s.id: values for s in sharing}
-        elif len(sharing) > 1:
+        elif together:
             tags = tuple((i, t) for i, t in kernel.tags if i not in mine)
-            kernel = kernel.with_(tags=tags, tree=_around(kernel, sharing, mine))
+            kernel = kernel.with_(tags=tags, tree=_placed(kernel, sharing, mine, together))
         else:
             continue
         waiting = [iname for iname in waiting if iname not in mine]
@@ -63,22 +74,59 @@ def dealt(kernel: Kernel) -> tuple[Kernel, Mapping[str, Mapping[str, Expression]
 
 
 def _is_box(kernel: Kernel, sharing: Sequence[Statement], inames: list[str]) -> bool:
-    """Whether inames are all of one domain, from 0 on, and of statements that stand together."""
+    """Whether inames are all of one domain, from 0 on, and of all of the same statements."""
     homes = {kernel.home_domain[iname] for iname in inames}
-    ids = {s.id for s in sharing}
-    places = [n for n, (leaf, _) in enumerate(entries_of(kernel.tree)) if leaf in ids]
     return (
         len(homes) == 1
         and {*kernel.domains[homes.pop()].inames} == {*inames}
         and all({*inames} <= s.inames for s in sharing)
-        and places[-1] - places[0] == len(places) - 1
         and not any(d.parameters & {*inames} for d in kernel.domains)
         and all(None not in r and (r[0] or 0) >= 0 for r in map(kernel.range_of, inames))
     )
 
 
+def _passed_on(kernel: Kernel, sharing: Sequence[Statement], inames: list[str]) -> str | None:
+    """A temporary in which a statement keeps a value for others that run on the same thread."""
+    axes, names = {("l", iname) for iname in inames}, dict.fromkeys(s.written for s in sharing)
+    for name in (n for n in names if n in kernel.temporary_by_name):
+        is_shared = sum(s in sharing for s in kernel.users(name)) > 1
+        is_private = not axes.isdisjoint(model_of(kernel).copy_axes(name))
+        if is_shared and is_private and not all(_has_place(kernel, name, i) for i in inames):
+            return name
+    return None
+
+
+def _may_share_loops(kernel: Kernel, sharing: Sequence[Statement], inames: list[str]) -> bool:
+    """Whether statements can run for one value of some inames after the other.
+
+    They do so if nothing else is in the loops that they share, and if none needs what an earlier
+    one did for another value.
+    """
+    ids, model = {s.id for s in sharing}, model_of(kernel)
+    depth = len(common_prefix([kernel.paths[name] for name in ids]))
+    places = [n for n, (leaf, _) in enumerate(entries_of(kernel.tree)) if leaf in ids]
+    inner = {path[: depth + 1] for s, path in kernel.paths.items() if s in ids and path[depth:]}
+    if places[-1] - places[0] >= len(places) or any(
+        path[: depth + 1] in inner for s, path in kernel.paths.items() if s not in ids
+    ):
+        return False
+    apart = reduce(isl.Set.union, (differ(iname, ONE, TWO) for iname in inames))
+    for writer, other in product(sharing, sharing):
+        one, two = Instance(writer.id, ONE), Instance(other.id, TWO)
+        cell, both = model.write_cell(one), model.domain(one) & model.domain(two) & apart
+        for name, indices in other.accesses:
+            is_update = commute(writer, other) and same((name, indices), other.write)
+            if name == writer.written and not is_update:
+                touched = model.cell(name, model.indices(two, indices), two)
+                meeting = both & model.same_cell(cell, touched)
+                ordered = (*model.order.before(one, two), *model.order.before(two, one))
+                if any(not (meeting & piece).is_empty() for piece in ordered):
+                    return False
+    return True
+
+
 def _laid_out(
-    kernel: Kernel, sharing: Sequence[Statement], inames: list[str]
+    kernel: Kernel, sharing: Sequence[Statement], inames: list[str], together: bool
 ) -> tuple[Kernel, Mapping[str, Expression]]:
     home = kernel.home_domain[inames[0]]
     extents = [(kernel.range_of(iname)[1] or 0) + 1 for iname in inames]
@@ -109,18 +157,24 @@ def _laid_out(
         statements=tuple(changed(s) if s in sharing else s for s in kernel.statements),
         domains=tuple(domains),
         tags=(*kept, *tags),
-        tree=_around(kernel, sharing, (*loops, *layout.given)),
+        tree=_placed(kernel, sharing, (*loops, *layout.given), together),
     )
     return new_kernel, values
 
 
-def _around(kernel: Kernel, statements: Sequence[Statement], loops: Iterable[str]) -> Tree:
-    """The tree with loops around statements that stand together, inside of what all share."""
+def _placed(
+    kernel: Kernel, statements: Iterable[Statement], loops: Iterable[str], together: bool
+) -> Tree:
+    """The tree with loops inside of all others, or ``together`` around statements.
+
+    Those are inside of what all of these share.
+    """
     paths = {s.id: kernel.paths[s.id] for s in statements}
-    depth = len(common_prefix([*paths.values()]))
+    shared = len(common_prefix([*paths.values()]))
     more = tuple((iname, 0) for iname in loops)
 
     def rewrite(statement: str, path: Path) -> Path:
+        depth = shared if together else len(path)
         return (*path[:depth], *more, *path[depth:]) if statement in paths else path
 
     return rewrite_paths(kernel.tree, rewrite)
@@ -128,31 +182,19 @@ def _around(kernel: Kernel, statements: Sequence[Statement], loops: Iterable[str
 
 def _in_loops(kernel: Kernel, iname: str) -> Kernel:
     """The kernel with an iname as the innermost loop of each statement that is inside of it."""
-    inside = {s.id for s in kernel.statements if iname in s.inames}
-    for temporary in kernel.temporaries:
-        users = kernel.users(temporary.name)
-        mine = [s.id for s in users if s.id in inside]
-        is_written = any(s.written == temporary.name for s in users if s.id in inside)
-        if is_written and len(mine) > 1 and not _has_place(kernel, temporary.name, iname):
-            raise IllegalTransformError(
-                f"'{iname}' (l.auto) cannot be dealt out to threads: '{mine[0]}' and '{mine[1]}' "
-                f"share it, would have a loop each, and '{temporary.name}' keeps one value",
-                instead=f"leave the tag out: untag_inames('{iname}')",
-            )
+    inside = [s for s in kernel.statements if iname in s.inames]
+    if name := _passed_on(kernel, inside, [iname]):
+        mine = [s.id for s in kernel.users(name) if s in inside]
+        raise IllegalTransformError(
+            f"'{iname}' (l.auto) cannot be dealt out to threads: '{mine[0]}' and '{mine[1]}' "
+            f"share it, would have a loop each, and '{name}' keeps one value",
+            instead=f"leave the tag out: untag_inames('{iname}')",
+        )
     tags = tuple((i, t) for i, t in kernel.tags if i != iname)
-    return kernel.with_(tags=tags, tree=_inside(kernel, inside, (iname,)))
+    return kernel.with_(tags=tags, tree=_placed(kernel, inside, (iname,), together=False))
 
 
 def _has_place(kernel: Kernel, name: str, iname: str) -> bool:
     """Whether each write of a temporary has an own cell for each value of an iname, at sight."""
     writers = kernel.writers.get(name, ())
     return all(prim.Variable(iname) in s.write[1] for s in writers if iname in s.inames)
-
-
-def _inside(kernel: Kernel, statements: set[str], loops: Iterable[str]) -> Tree:
-    """The tree where some statements are in further loops, inside of all others."""
-
-    def rewrite(statement: str, path: Path) -> Path:
-        return (*path, *((i, 0) for i in loops)) if statement in statements else path
-
-    return rewrite_paths(kernel.tree, rewrite)

@@ -204,3 +204,42 @@ def test_tags_come_before_a_buffer_or_behind_it(staged):
     assert late.prove().ok
     at = {"n": 20, "m": 9, "l": 17}
     assert early.costs(**at).moved == late.costs(**at).moved
+
+
+@pytest.mark.host
+def test_statements_that_wait_for_threads_run_one_after_the_other():
+    """Without threads, the store waits until all that it stores is there, and so does the buffer."""
+    text = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 7 }",
+        "y[i] = x[i] - i*i",
+        [lk.GlobalArg("x, y", "float32", shape="n"), ...],
+        assumptions="0 <= n <= 60",
+    )
+    knl = text.split_iname("i", 33).buffer_array("y", ["i_outer", "i_inner"])
+    knl = knl.add_inames_to_insn(["y_store_dim_0", "j"], "id:insn")
+    knl = knl.add_prefetch("x", ["y_store_dim_0"])
+    assert knl.prove().ok and lk.verify(text, knl)
+    for threads in (knl, knl.tag_inames("j: l.0")):
+        for n in (0, 1, 2, 5, 34):
+            x = np.arange(1, n + 1, dtype="f4")
+            for order in ("ascending", "random"):
+                y = threads.executor("host", order=order)(x=x)
+                np.testing.assert_array_equal(y, x - np.arange(n, dtype="f4") ** 2)
+
+
+def test_what_is_stored_has_been_written():
+    """A store of cells that nobody has written yet is refused, though a later one mends it."""
+    knl = lk.make_kernel(
+        "{ [b, k]: 0 <= b < n and 0 <= k < 5 }",
+        "y[b, k] = x[b, k] + 1",
+        [lk.GlobalArg("x, y", "int32", shape="n, 5"), ...],
+        assumptions="n >= 0",
+    ).buffer_array("y", "k", default_tag=None, temporary_scope="shared")
+    knl = knl.add_inames_to_insn("k", "id:store*")
+    assert knl.prove().ok
+    with pytest.raises(
+        lk.IllegalTransformError, match=r"would read y_buf\[1\], which nothing"
+    ) as e:
+        knl.fuse_loops("k")
+    assert e.value.witness.sink.statement == "store_y"
+    assert e.value.witness.parameters == {"n": 1}

@@ -13,7 +13,8 @@ import islpy as isl
 
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._expression import Access, accesses, variable_names
-from loopkit._hidden import OTHER, SOURCE, copied
+from loopkit._guarded import guarded_reads
+from loopkit._hidden import BASE, OTHER, SOURCE, copied
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.model import Cell
@@ -51,6 +52,30 @@ class CopyChains:
                     part = self.not_replaced(part, at, writer, cell, event.time)
                 result = result | self.check.onto(part, event.where)
         return result
+
+    def check_filled(self, mover: str) -> None:
+        """Report cells of temporaries that a statement of the schedule alone reads unwritten.
+
+        Reads that data decide are left out, and writes that data decide count as made.
+        """
+        statement, at = self.new.statement[mover], Instance(mover, BASE)
+        if self.conditions_of(statement) or self.new.bounds_from_data(mover):
+            return
+        bounds, everywhere = self.new.everywhere(at)
+        runs = self.new.domain(at) & bounds & self.check.lineage.sizes
+        for name, indices, guards in dict.fromkeys(guarded_reads(statement)):
+            temporary = self.new.kernel.temporary_by_name.get(name)
+            cell = self.new.cell(name, self.new.indices(at, indices), at, everywhere)
+            if temporary is None or temporary.initializer is not None or cell.by_data:
+                continue
+            where = runs & self.new.where_evaluated(guards, BASE)
+            for writer in self.new.writers(name):
+                other = Instance(writer.id, OTHER)
+                both = where & self.new.writing(other, cell)
+                for filled in parts_in(both, self.new.order.before(other, at)):
+                    where = where - self.check.onto(filled, where)
+            if not where.is_empty():
+                self.check.missing(ReadEvent(where, at, mover, {}, everywhere, at), cell)
 
     def is_of_copy(self, where: isl.Set, writer: Statement, cell: Cell) -> bool:
         """Whether a statement may write the array of a cell: that of a thread, block and launch."""

@@ -58,6 +58,8 @@ def _obliged(expressions: StatementCheck, obligations: Obligations) -> Iterator[
     for name in sorted(obligations.statements | obligations.moves):
         yield partial(check_bounds, check, name)
         yield partial(check_axes, check, name)
+    for name in sorted(obligations.moves - image_of.keys()):
+        yield partial(expressions.copies.check_filled, name)
     for array in sorted(obligations.arrays | obligations.reordered):
         yield partial(check_races, check, array)
     carried = {name for m in obligations.moves for name, _ in check.new.statement[m].reads}
@@ -163,6 +165,8 @@ def questions(
         name = statement.id
         yield partial(check_bounds, check, name)
         yield partial(check_axes, check, name)
+        if name not in check.lineage.image_of:
+            yield partial(expressions.copies.check_filled, name)
     for array in kernel.writers:
         yield partial(check_races, check, array)
     for image in check.lineage.images:

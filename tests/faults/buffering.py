@@ -10,6 +10,7 @@ from typing import Any
 import pymbolic.primitives as prim
 from refusals.case import do
 
+import loopkit as lk
 from faults import kernels
 from faults.planting import Patch, fault
 from faults.staging import (
@@ -21,6 +22,7 @@ from faults.staging import (
     without_last,
 )
 from loopkit._expression import substitute
+from loopkit.transforms.fusion import with_fused_loops
 
 # {{{ precompute
 
@@ -431,6 +433,65 @@ fault(
     Patch("transforms.prefetch:uses_of_array", _of_another),
     chain=(do("split_iname", "i", 4),),
     sizes=({"n": 7}, {"n": 10}),
+)
+
+# }}}
+
+# {{{ what is stored has been written, and statements that wait for threads
+
+
+def squares() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 7 }",
+        "y[i] = x[i] - i*i",
+        [lk.GlobalArg("x, y", "float32", shape="n"), ...],
+        assumptions="0 <= n <= 60",
+    )
+
+
+def small_rows() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [b, k]: 0 <= b < n and 0 <= k < 5 }",
+        "y[b, k] = x[b, k] + 1",
+        [lk.GlobalArg("x, y", "int32", shape="n, 5"), ...],
+        assumptions="n >= 0",
+    )
+
+
+def _in_one_loop(original: Any) -> Any:
+    """The loop of a store becomes one with that of what it stores, legal or not."""
+
+    def fused(change: Any, iname: str) -> Any:
+        kernel = with_fused_loops(change.kernel, iname, frozenset(change.kernel.statement_by_id))
+        return dataclasses.replace(change, kernel=kernel)
+
+    return fused
+
+
+fault(
+    "add_inames: cells are stored that nobody has written yet",
+    small_rows,
+    do("add_inames_to_insn", "k", "id:store_y"),
+    Patch("transforms.more_inames:fused_where_legal", _in_one_loop),
+    chain=(do("buffer_array", "y", "k", default_tag=None, temporary_scope="shared"),),
+    evidence=lambda knl: next(
+        (f.what for f in knl.prove().findings if f.kind == "unwritten"), None
+    ),
+    sizes={"n": 2},
+)
+fault(
+    "add_prefetch: what waits for threads is in the loop of another statement that does",
+    squares,
+    None,
+    Patch("_deal_out:_passed_on", lambda _: lambda *_: "y_buf"),
+    Patch("_deal_out:_may_share_loops", lambda _: lambda *_: True),
+    chain=(
+        do("split_iname", "i", 33),
+        do("buffer_array", "y", ["i_outer", "i_inner"]),
+        do("add_inames_to_insn", ["y_store_dim_0", "j"], "id:insn"),
+        do("add_prefetch", "x", ["y_store_dim_0"]),
+    ),
+    sizes={"n": 5},
 )
 
 # }}}

@@ -177,7 +177,10 @@ class EqualValues:
         return once(self._known, name, self._find_varying, name)[name]
 
     def _find_varying(self, name: str) -> Mapping[str, frozenset[str]]:
-        group = sorted(reachable([name], self._behind))
+        # In the order of the text, what a statement reads is known first: terms that are taken for
+        # alike before that count as one.
+        behind = reachable([name], self._behind)
+        group = [s.id for s in self.model.kernel.statements if s.id in behind]
         found = {one: self._direct(self.model.statement[one]) for one in group}
         self._assumed = found
         try:

@@ -19,6 +19,7 @@ import pymbolic.primitives as prim
 from loopkit import _budget, _sets
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions.cells import data_of, equal_cells
+from loopkit._assertions.follow import followed
 from loopkit._cached import cached_property, memoised, once
 from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
@@ -203,11 +204,16 @@ class Conflicts:
     def _find(self, statement: Statement) -> tuple[Access, ...]:
         name, indices = statement.write
         atomic = statement.operation if statement.is_atomic else None
-        found = [Access(statement.id, name, (indices,), True, atomic=atomic)]
+        found = [Access(statement.id, name, (self._cell(statement, indices),), True, atomic=atomic)]
         # Its own cell, an update reads last.
-        reads = grouped(dict.fromkeys(statement.reads[: -1 if atomic else None]))
+        mine = statement.reads[: -1 if atomic else None]
+        reads = grouped(dict.fromkeys((n, self._cell(statement, i)) for n, i in mine))
         found += [Access(statement.id, name, cells, False) for name, cells in reads.items()]
         return tuple(access for access in found if self.crosses_threads(access.array))
+
+    def _cell(self, statement: Statement, indices: Cell) -> Cell:
+        """A cell with its indices followed to the index arrays they were loaded from."""
+        return tuple(followed(self.kernel, statement, index) for index in indices)
 
     def by_guards(self, access: Access) -> tuple[Access, ...]:
         """An access taken apart by the conditions under which the expressions make it."""
@@ -218,9 +224,9 @@ class Conflicts:
         for name, indices, guards in guarded_reads(statement):
             if name == access.array:
                 inner = tuple(g for g in guards if g not in statement.predicates)
-                found[inner, indices] = None
+                found[inner, self._cell(statement, indices)] = None
         if statement.operation is not None and statement.written == access.array:
-            found[(), statement.write[1]] = None
+            found[(), self._cell(statement, statement.write[1])] = None
         return tuple(replace(access, cells=c, guards=g) for g, c in grouped(found).items())
 
     def kind(self, access: Access) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import loopkit as lk
@@ -147,3 +148,35 @@ def test_cells_that_hold_one_element_or_another_stay() -> None:
     assert found(kernel(last, "{ [i]: 0 <= i < n }", assumptions="n >= 1", owe_bounds=True)) == {
         "s + i"
     }
+
+
+@pytest.mark.host
+def test_code_is_made_of_what_an_assertion_has_proven() -> None:
+    """Threads that scatter to cells of their own do not wait for each other."""
+    knl = lk.make_kernel(
+        ["{ [b]: 0 <= b < n }", "{ [it]: b0 <= it < b1 }"],
+        """
+        for b
+            <> b0 = starts[b]
+            <> b1 = starts[b + 1]
+            for it
+                <> u = user[it]
+                out[u] = x[b]
+            end
+        end
+        """,
+        [
+            lk.GlobalArg("out", "int32", shape="m"),
+            lk.GlobalArg("x", "int32", shape="n"),
+            lk.GlobalArg("starts", "int32", shape="n + 1"),
+            lk.GlobalArg("user", "int32", shape="m"),
+            ...,
+        ],
+    )
+    knl = knl.assume_increasing("starts").assume_injective("user")
+    knl = knl.split_iname("b", 128, inner_tag="l.0", outer_tag="g.0")
+    assert not knl.prove().findings
+    starts, user = np.array([0, 3, 3, 5, 9], "i4"), np.array([8, 2, 0, 1, 3, 4, 7, 6, 5], "i4")
+    given = {"x": np.arange(1, 5, dtype="i4"), "starts": starts, "user": user}
+    out = knl.executor("host", order="random")(out=np.zeros(9, "i4"), **given)
+    assert out.tolist() == [1, 3, 1, 3, 4, 4, 4, 4, 1]

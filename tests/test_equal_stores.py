@@ -87,6 +87,14 @@ def test_equal_values_may_meet(name: str, tag: str) -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("tag", AXES)
+def test_code_is_made_of_what_a_step_has_proven(tag: str) -> None:
+    """Of a sum in two parts, too: which statement is called what does not matter."""
+    knl = made("for i, j\n    <> t = 2*sum(k, x[k])\n    y[j] = t + j\nend").split_iname("k", 2)
+    knl = knl.split_reduction_inward("k_inner").tag_inames(f"i: {tag}")
+    assert "no code can be made" not in str(knl) and knl.prove().ok
+
+
 @pytest.mark.parametrize(("name", "tag"), [*itertools.product(DIFFERENT, AXES)])
 def test_other_values_may_not(name: str, tag: str) -> None:
     """Refused with two instances of the text, one cell, and sizes."""

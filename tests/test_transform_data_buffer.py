@@ -208,7 +208,7 @@ def test_tags_come_before_a_buffer_or_behind_it(staged):
 
 @pytest.mark.host
 def test_statements_that_wait_for_threads_run_one_after_the_other():
-    """Without threads, the store waits until all that it stores is there, and so does the buffer."""
+    """Without threads, the store waits until all that it stores is there."""
     text = lk.make_kernel(
         "{ [i, j]: 0 <= i < n and 0 <= j < 7 }",
         "y[i] = x[i] - i*i",

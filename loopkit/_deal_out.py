@@ -146,7 +146,7 @@ def _laid_out(
             lambda e: simplify_indices(substitute(e, values), integers, domain & context)
         )
         mine = (statement.inames - {*inames}) | {*new}
-        return replace(moved, inames=mine, predicates=(*moved.predicates, *more))
+        return replace(moved, inames=mine, predicates=(*more, *moved.predicates))
 
     tags = [(part.iname, part.tag) for part in layout.parts if part.tag is not None]
     loops = [p.iname for p in layout.parts if p.tag is None or not p.tag.is_parallel]

@@ -1012,3 +1012,62 @@ def test_how_a_value_came_about_is_cut_off() -> None:
     tagged = plain.split_iname("j", 9, outer_tag="g.0", unchecked=True)
     verdict = lk.verify(plain, tagged)
     assert verdict.answer == "different" and "..." in str(verdict)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[i] = g(x[i])",
+        "y[i] = sum(k, g(x[k])*x[i])",
+        "<> t = g(x[i])\ny[i] = t*t + x[i]",
+        "y[i] = 1 if g(x[i]) > 0 else 2",
+    ],
+)
+def test_functions_of_one_name_are_compared_by_what_they_are(dtype: str, text: str) -> None:
+    def kernel(add: int) -> lk.Kernel:
+        body, meaning = f"return a + {add};", f"a + {add}"
+        g = lk.register_callable("g", {"a": dtype}, dtype, body=body, meaning=meaning)
+        dtypes = {"x, y": dtype}
+        return lk.make_kernel("{ [i, k]: 0 <= i, k < n }", text, dtypes=dtypes, functions=[g])
+
+    one, two, split = kernel(1), kernel(2), kernel(1).split_iname("i", 16)
+    assert [lk.verify(one, k).answer for k in (kernel(1), split)] == ["equal", "equal"]
+    for a, b in ((one, two), (two, one), (two, split)):
+        verdict = lk.verify(a, b)
+        assert verdict.answer == ("undecided" if "else" in text else "different")
+        if verdict.witness is not None:
+            assert verdict.witness.before != verdict.witness.after
+
+
+def test_conditions_that_loops_made_are_asked_first() -> None:
+    base = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "if x[i] > 0\ny[i] = 1\nend",
+        [lk.GlobalArg("x, y", "int32", shape="n"), ...],
+        assumptions="n >= 0",
+    )
+    peeled = base.peel_iname("i", first=1).unroll("i_first")
+    assert lk.verify(base, peeled).answer == "equal" and peeled.prove().ok
+
+
+@pytest.mark.parametrize(
+    ("fill", "tags"),
+    [
+        ("<int32> s[p] = x[b, p]{}", "q: g.0, p: l.0"),
+        ("<int32> s[p] = sum(k, x[b, k]{})", "q: g.0, p: l.0"),
+        ("<int32> s[p] = x[b, p]\ns[p] = s[p] + (x[b, 7 - p]{})", "q: g.0"),
+    ],
+)
+def test_each_block_fills_its_own_shared_array(fill: str, tags: str) -> None:
+    def kernel(operation: str) -> lk.Kernel:
+        return lk.make_kernel(
+            "{ [b, p, q, k]: 0 <= b < n and 0 <= p, q, k < 8 }",
+            f"for b\n{fill.format(operation)}\ny[b, q] = s[7 - q]\nend",
+            [lk.GlobalArg("x, y", "int32", shape="n, 8"), ...],
+            assumptions="n >= 0",
+        )
+
+    one, tagged = kernel("//2"), kernel(">>1").tag_inames(tags)
+    assert "different" not in (lk.verify(one, tagged).answer, lk.verify(tagged, one).answer)
+    assert lk.verify(one, kernel(">>2").tag_inames(tags)).answer == "different"

@@ -276,7 +276,7 @@ class _Scan:
                 # A loaded bound stays one: its loop has one iteration, or none.
                 each = self.part(name, inside.gist(around), {})
             else:
-                each = replace(each, predicates=(*self.by_data, *conditions))
+                each = replace(each, predicates=(*conditions, *self.by_data))
         front = (new - inside).coalesce()
         if front.is_empty():
             return [each]

@@ -117,7 +117,7 @@ def _without(kernel: Kernel, statement: Statement, gone: frozenset[str]) -> Stat
             f"data decide whether '{id_}' runs for some {' and '.join(sorted(gone))}"
         )
     condition = _sets.conditions(some.gist(context))
-    predicates = (*statement.predicates, *conjuncts(condition))
+    predicates = (*conjuncts(condition), *statement.predicates)
     return replace(statement, inames=kept, predicates=predicates)
 
 

@@ -172,7 +172,7 @@ def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[Part]) -> 
         condition = _sets.conditions(part.where.gist(context))
         added = () if condition is True else conjuncts(condition)
         for statement in (change.kernel.statement_by_id[id_] for id_ in ids.values()):
-            predicates = statement.predicates + added
+            predicates = added + statement.predicates
             changed[statement.id] = replace(statement, predicates=predicates)
     return replace(change, kernel=_common.with_statements(change.kernel, changed))
 

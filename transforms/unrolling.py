@@ -111,4 +111,4 @@ def _guarded(old: Kernel, new: Kernel, id_: str, gone: Iterable[str], fixed: isl
     condition = _sets.conditions(wanted.gist(known))
     if condition is True:
         return statement
-    return replace(statement, predicates=statement.predicates + conjuncts(condition))
+    return replace(statement, predicates=conjuncts(condition) + statement.predicates)

@@ -187,7 +187,7 @@ def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list
             condition = _sets.conditions(known)
         except _sets.NotAffineError:
             return []
-        predicates = (*statement.predicates, condition)
+        predicates = (condition, *statement.predicates)
         name = model.kernel.fresh_name(f"{statement.id}_part_{number}")
         found.append(replace(statement, id=name, predicates=predicates))
     return found

@@ -139,8 +139,11 @@ class _Both:
                     if not again.is_close(mine, one.dtypes[name]):
                         shown = f"{name}[{', '.join(map(str, place))}]"
                         return Outcome(ambiguous=f"{shown} depends on the order of its threads")
-                words = provenance(one, mine), provenance(two, its), order.described(two.axes)
-                return Outcome(Difference(dict(self.sizes), name, place, *words))
+                words = [provenance(one, mine), provenance(two, its)]
+                if words[0] == words[1]:  # as where functions of one name are others
+                    words = [f"{w} = {v.value}" for w, v in zip(words, (mine, its), strict=True)]
+                how = order.described(two.axes)
+                return Outcome(Difference(dict(self.sizes), name, place, words[0], words[1], how))
         return None
 
     def first(

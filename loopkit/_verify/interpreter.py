@@ -18,19 +18,20 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _budget
-from loopkit._arrays import ArrayArg, ConstantTable, ValueArg
+from loopkit._arrays import AddressSpace, ArrayArg, ConstantTable, ValueArg
 from loopkit._device_functions import OwnFunction
 from loopkit._expression import ExpressionMapper, evaluate, is_constant
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch, launches_in, launches_of
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression, TypeCast
+from loopkit._places import space_of
 from loopkit._points import TooManyPointsError
 from loopkit._poly.model import Model
 from loopkit._promotion import components_of, record_of
 from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
-from loopkit._reference.places import Key, column_of, copies_of, find_axes
+from loopkit._reference.places import Axis, Key, column_of, copies_of, find_axes
 from loopkit._reference.run import Walker
 from loopkit._tree import statements_in
 from loopkit._verify.examples import ExampleData, Place, Sizes
@@ -177,8 +178,9 @@ class Interpreter(KernelAtSizes):
         super().__init__(model.kernel, sizes)
         kernel = _on_wide_numbers(self.kernel)
         self.axes = find_axes(kernel, self.sizes)
-        self.copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
+        self.copies = _copies(kernel, self.axes)
         self.data = ExampleData(0)
+        self.block: Mapping[Key, int] = {}
         self.used: list[TracedValue] = []
         self.stored: list[tuple[str, Place, Any]] = []
         self.memories = {name: _Cells(self, name) for name in self.dtypes}
@@ -233,29 +235,35 @@ class Interpreter(KernelAtSizes):
                         for name in self.fleeting if launch != last else ():
                             self.memories[name].cells.clear()
                         last = launch
-                        for written in [self.execute(step, row) for step, row in group]:
+                        for written in [self.execute(*event) for event in group]:
                             self.write(written)
         except (ArithmeticError, ValueError, TypeError) as error:
             raise UnsupportedError(str(error)) from None
         return {name: dict(self.memories[name].cells) for name in self.outputs}
 
-    def _at_one_time(self, order: Order) -> Iterator[tuple[Row, list[tuple[_Step, Row]]]]:
+    def _at_one_time(self, order: Order) -> Iterator[tuple[Row, list[tuple[_Step, Row, Row]]]]:
         """The instances in an order, with their launch; several that read before one writes."""
-        steps = enumerate(self.steps)
-        events = sorted((step.time(row, order), n, row) for n, step in steps for row in step.rows)
+        events = sorted(
+            (step.time(row, order, block), n, row, block)
+            for n, step in enumerate(self.steps)
+            for block in step.blocks(order)
+            for row in step.rows
+        )
 
-        def moment(event: tuple[Any, int, Row]) -> Any:
+        def moment(event: tuple[Any, int, Row, Row]) -> Any:
             # Updates of one reduction, or atomic ones, lose nothing of each other.
             is_update = self.steps[event[1]].statement.operation is not None
             return event[0][:-1] if order.at_once and not is_update else event
 
-        for _, group in itertools.groupby(events, moment):
-            members = [*group]
-            yield members[0][0][0], [(self.steps[n], row) for _, n, row in members]
+        for _, found in itertools.groupby(events, moment):
+            members = [*found]
+            group = [(self.steps[n], row, block) for _, n, row, block in members]
+            yield members[0][0][0], group
 
-    def execute(self, step: _Step, row: Row) -> list[TracedValue]:
+    def execute(self, step: _Step, row: Row, block: Row = ()) -> list[TracedValue]:
         """What one instance writes; nothing where a condition keeps it from running."""
         self.used, self.stored = [], []
+        self.block = dict(zip(step.filled, block, strict=False))
         step.function(*row)
         inames = step.statement.inames
         point = {n: v for n, v in zip(step.columns, row, strict=True) if n in inames}
@@ -275,11 +283,31 @@ class Interpreter(KernelAtSizes):
             self.memories[entry.array].cells[entry.place] = entry
 
 
+def _copies(kernel: Kernel, axes: Mapping[Key, Axis]) -> dict[str, tuple[Axis, ...]]:
+    """The axes along which each temporary exists several times.
+
+    What blocks need to fill copies of their own, they compute each for themselves.
+    """
+    found = {t.name: copies_of(kernel, t, axes) for t in kernel.temporaries}
+    own = {t.name for t in kernel.temporaries if space_of(kernel, t) is not AddressSpace.GLOBAL}
+    waiting = [*kernel.statements]
+    while waiting:
+        statement = waiting.pop()
+        for axis in found.get(statement.written, ()):
+            if axis.key[0] != "g" or axis.iname_of(statement) is not None:
+                continue
+            for name in own.intersection(n for n, _ in statement.reads):
+                if axis not in found[name]:
+                    found[name] += (axis,)
+                    waiting += kernel.writers.get(name, ())
+    return found
+
+
 class _Cells(Memory):
     """An array that remembers how its values came about; what nobody wrote is no number."""
 
     def __init__(self, machine: Interpreter, name: str) -> None:
-        self.copies = [axis.extent for axis in machine.copies.get(name, ())]
+        self.copies = machine.copies.get(name, ())
         super().__init__(name, None, None, len(self.copies))
         self.machine = machine
         self.cells: dict[Place, TracedValue] = {}
@@ -290,6 +318,9 @@ class _Cells(Memory):
 
     def loader(self) -> Callable[..., Any]:
         def load(*place: int) -> Any:
+            if block := self.machine.block:
+                own = (block.get(a.key, n) for a, n in zip(self.copies, place, strict=False))
+                place = (*own, *place[len(self.copies) :])
             entry = self.cells.get(place)
             if entry is None:
                 entry = self.machine.initial(self.machine.data, self.name, place)
@@ -302,9 +333,12 @@ class _Cells(Memory):
     def storer(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
         def store(value: Any, *passed: int) -> None:
             rest = iter(passed)
+            block = self.machine.block
             places = [
-                range(extent) if axis in open_axes else (next(rest),)
-                for axis, extent in enumerate(self.copies)
+                ((block[axis.key],) if axis.key in block else range(axis.extent))
+                if number in open_axes
+                else (next(rest),)
+                for number, axis in enumerate(self.copies)
             ]
             for place in itertools.product(*places, *((index,) for index in rest)):
                 self.machine.stored.append((self.name, place, value))
@@ -315,7 +349,8 @@ class _Cells(Memory):
 class _Step:
     """A statement with its instances, as rows of ``columns``, and the time of each.
 
-    The interpreter of the tree runs it by its compiled form, too.
+    The interpreter of the tree runs it by its compiled form, too.  Along the axes in ``filled``,
+    of these extents, each block runs it for a copy of its own.
     """
 
     def __init__(
@@ -331,19 +366,30 @@ class _Step:
         self.function = compiled.function
         compiled.function = lambda *row: machine.write(machine.execute(self, row))
         column = {name: n for n, name in enumerate(self.columns)}
+        written = self.statement.written
         self.loops = [(column[p], True) if isinstance(p, str) else (p, False) for p in loops]
         self.launch = [*self.loops[: 2 * launch[0]], (launch[1], False)]
+        self.filled: dict[Key, int] = {}
         self.axes: dict[str, list[tuple[int | None, int]]] = {"g": [], "l": [], "ilp": []}
         for axis in machine.axes.values():
             iname = axis.iname_of(self.statement)
             first = 0 if iname is None else axis.first[iname]
-            self.axes[axis.key[0]].append((column.get(iname or column_of(axis)), first))
+            place = column.get(iname or column_of(axis))
+            if place is None and axis.key[0] == "g" and axis in machine.copies.get(written, ()):
+                place = len(self.columns) + len(self.filled)  # behind those of a row
+                self.filled[axis.key] = axis.extent
+            self.axes[axis.key[0]].append((place, first))
 
-    def time(self, row: Row, order: Order) -> tuple[tuple[int, ...], ...]:
+    def blocks(self, order: Order) -> Iterator[Row]:
+        """The blocks that run an instance, each by itself; nothing where all do at one time."""
+        return itertools.product(*map(range, self.filled.values() if order.by_block else ()))
+
+    def time(self, row: Row, order: Order, block: Row) -> tuple[tuple[int, ...], ...]:
         """When an instance runs: tuples in lexicographic order, threads last."""
         sign = -1 if order.backwards else 1
+        whole = row + (block or (0,) * len(self.filled))
         blocks, threads = (
-            tuple(0 if c is None else sign * (row[c] - first) for c, first in self.axes[kind])
+            tuple(0 if c is None else sign * (whole[c] - first) for c, first in self.axes[kind])
             for kind in "gl"
         )
         launch, tree = (

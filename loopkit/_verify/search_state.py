@@ -11,6 +11,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._cached import cached_property
+from loopkit._device_functions import OwnFunction
 from loopkit._expression import Access, nodes_of, substitute, to_text, variable_names
 from loopkit._hidden import NEW, OLD, READER, WRITER, instance, label_of, labelled, plain, variable
 from loopkit._kernel import Statement
@@ -254,7 +255,11 @@ class SearchContext:
         """Remember two expressions that do not match."""
         old, new = to_text(todo.old_expr), to_text(todo.new_expr)
         if old == new:
-            old = f"one of another type ({type(todo.old_expr).__name__})"
+            kind = type(todo.old_expr)
+            is_function = issubclass(kind, OwnFunction)
+            old = (
+                "another of that name" if is_function else f"one of another type ({kind.__name__})"
+            )
         mine, its = todo.old_reader.statement.id, todo.new_reader.statement.id
         if mine == its:
             self.note(f"in '{mine}', {new} stands where {old} was")

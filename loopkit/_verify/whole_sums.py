@@ -18,7 +18,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import DType
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import Access, access_of, is_constant, to_text, variable_names
+from loopkit._expression import Access, access_of, is_constant, variable_names
 from loopkit._hidden import READER, WRITER, copied, hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast, subtrahend
@@ -26,7 +26,8 @@ from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Undecided, equal
 from loopkit._promotion import BOOL, INTEGER, INTEGERS
-from loopkit._same import Key, key_of, same
+from loopkit._same import Key, digest_of, key_of, same
+from loopkit._types import Kind
 from loopkit._verify.search_state import renamed
 from loopkit._verify.term_sets import Slots, TermReader, Terms
 
@@ -59,9 +60,12 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Factor:
-    """A factor as text, with slots for its indices in a statement whose inames have a label."""
+    """A factor with slots for its indices in a statement whose inames have a label.
 
-    text: str
+    ``form`` is the factor and its type; None for what is one slot.
+    """
+
+    form: tuple[Expression, Kind | None] | None
     indices: tuple[Expression, ...]
     label: str
 
@@ -188,17 +192,17 @@ class WholeTerms(TermReader):
 
     def keep(self, product: _Product) -> None:
         """Add a product of factors over arguments to what is found."""
-        forms = sorted(map(self.form_of, product.known), key=lambda form: form.text)
+        factors = sorted(map(self.form_of, product.known), key=lambda one: digest_of(one.form))
         where = product.where
         places: list[list[str]] = []
-        for form in forms:
+        for one in factors:
             first = sum(map(len, places))
-            places.append([hidden("slot", first + n) for n in range(len(form.indices))])
-            self.check_affine(form.indices)
-            for name, index in zip(places[-1], form.indices, strict=True):
-                value = self.model.named(index, form.label)
+            places.append([hidden("slot", first + n) for n in range(len(one.indices))])
+            self.check_affine(one.indices)
+            for name, index in zip(places[-1], one.indices, strict=True):
+                value = self.model.named(index, one.label)
                 where = where & equal(prim.Variable(name), value)
-        keys = tuple(key_of(form.text) for form in forms)
+        keys = tuple(key_of(one.form) for one in factors)
         where = self.once(where)
         for both, cells in self.in_one_order(keys, places, where):
             self.add((*keys, key_of(both)), product.number, cells)
@@ -207,10 +211,9 @@ class WholeTerms(TermReader):
         """A factor with slots for its indices; a whole number of inames and sizes is one slot."""
         expr = part.expr
         if self.types.of(expr) == INTEGER and _sets.is_affine(expr):
-            return _Factor("", (expr,), part.label)
+            return _Factor(None, (expr,), part.label)
         slots = Slots(self.model)
-        text = to_text(slots(expr))
-        return _Factor(f"{text} of {self.types.of(expr)}", slots.indices, part.label)
+        return _Factor((slots(expr), self.types.of(expr)), slots.indices, part.label)
 
     def in_one_order(
         self, keys: tuple[Key, ...], places: list[list[str]], where: isl.Set

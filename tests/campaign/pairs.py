@@ -31,17 +31,25 @@ _ROOM = "4*n + 4*m + 40"
 
 @dataclass(frozen=True)
 class Text:
-    """A kernel in parts: domains, instructions, and the types of its arrays."""
+    """A kernel in parts: domains, instructions, the types of its arrays, and its functions.
+
+    A function is ``("function", name, dtype, value)``, its value an expression of ``x``.
+    """
 
     domains: tuple[Part, ...]
     rules: tuple[Part, ...]
     body: tuple[Part, ...]
     types: tuple[tuple[str, str], ...]
+    functions: tuple[Part, ...] = ()
 
     def make(self) -> lk.Kernel:
         """The kernel, by ``lk.make_kernel``."""
+        own = [
+            lk.register_callable(*args, **named) for args, named in map(_declared, self.functions)
+        ]
+        domains = [shown(d) for d in self.domains]
         return lk.make_kernel(
-            [shown(d) for d in self.domains], self.text, self.data(), assumptions="n, m >= 1"
+            domains, self.text, self.data(), assumptions="n, m >= 1", functions=own
         )
 
     @property
@@ -58,7 +66,19 @@ class Text:
         data = ", ".join(f"lk.GlobalArg({n!r}, {t!r}, shape={_shape(n)!r})" for n, t in self.types)
         lines = [f"{name} = lk.make_kernel(", f"    {[shown(d) for d in self.domains]!r},"]
         lines += ['    """', *(f"    {line}" for line in self.text.split("\n")), '    """,']
-        return "\n".join([*lines, f"    [{data}, ...],", '    assumptions="n, m >= 1",', ")"])
+        calls = (
+            f"lk.register_callable(*{args!r}, **{named!r})"
+            for args, named in map(_declared, self.functions)
+        )
+        lines += [f"    [{data}, ...],", '    assumptions="n, m >= 1",']
+        return "\n".join([*lines, f"    functions=[{', '.join(calls)}],", ")"])
+
+
+def _declared(function: Part) -> tuple[tuple[Any, ...], dict[str, str]]:
+    """The arguments of ``lk.register_callable`` that make a function."""
+    _, name, dtype, value = function
+    body, meaning = f"return {shown(value)};", shown(value)
+    return (name, {"x": dtype}, dtype), {"body": body, "meaning": meaning}
 
 
 def _shape(name: str) -> str:
@@ -89,8 +109,18 @@ def shown(part: Part) -> str:
         options = f" {{if={guard}}}" if guard else ""
         return f"{declared} {target} = {value}{options}".strip()
     if kind == "block":
-        return "\n".join([inner[0], *(f"    {line}" for line in inner[1:]), "end"])
+        return "\n".join([inner[0], *_indented(inner[1:]), "end"])
+    if kind == "branch":
+        asked, then, other = inner
+        return "\n".join([f"if {asked}", *_indented([then]), "else", *_indented([other]), "end"])
+    if kind == "segmented":
+        operation, name, value, flag = inner
+        return f"reduce(segmented({operation}), {name}, {value}, {flag})"
     return f"({inner[0]} {kind} {inner[1]})"
+
+
+def _indented(parts: list[str]) -> list[str]:
+    return [f"    {line}" for part in parts for line in part.split("\n")]
 
 
 # {{{ drawing
@@ -112,6 +142,7 @@ class _Drawing:
         else:
             self.types = {n: r.choice(FLOATS) for n in (*INPUTS, *OUTPUTS, "w")}
         self.rules: list[str] = []
+        self.functions: list[Part] = []
         self.scalars: list[str] = []
         self.reduced = 0
 
@@ -168,8 +199,9 @@ class _Drawing:
             return (r.choice(_WHOLE), self.value(inames, depth - 1), r.randint(2, 5))
         if kind < 0.92:
             return ("if", self.condition(inames), self.value(inames, depth - 1), self.leaf(inames))
-        if kind < 0.96 and self.rules:
-            return ("call", r.choice(self.rules), self.value(inames, depth - 1))
+        if kind < 0.96 and (self.rules or self.functions):
+            name = r.choice([*self.rules, *(f[1] for f in self.functions)])
+            return ("call", name, self.value(inames, depth - 1))
         return ("+", self.value(inames, depth - 1), self.leaf(inames))
 
     def condition(self, inames: tuple[str, ...]) -> Part:
@@ -191,6 +223,9 @@ class _Drawing:
         if self.r.random() < 0.2 and not self.reduced:
             self.reduced += 1
             inner = self.value((*inames, "k"), min(depth, 3))
+            if self.r.random() < 0.25:
+                flag = self.condition((*inames, "k"))
+                return ("segmented", self.r.choice(["sum", "max"]), "k", inner, flag)
             found = ("reduce", self.r.choice(["sum", "sum", "max", "min"]), "k", inner)
             return found if self.r.random() < 0.5 else ("+", found, self.leaf(inames))
         return self.value(inames, depth)
@@ -201,16 +236,31 @@ class _Drawing:
         index = self.r.choice(["i", "i", ("+", "i", self.r.randint(1, 3)), ("*", 2, "i")])
         return ("read", self.r.choice(OUTPUTS), index)
 
+    def guard(self, inames: tuple[str, ...]) -> Part:
+        """A condition, often several that hold together."""
+        found = self.condition(inames)
+        while self.r.random() < 0.4:
+            found = ("and", found, self.condition(inames))
+        return found
+
     def line(self, inames: tuple[str, ...]) -> Part:
-        guard = self.condition(inames) if self.r.random() < 0.2 else ""
-        return ("set", "", self.target(inames), self.right(inames), guard)
+        kind, target = self.r.random(), self.target(inames)
+        if kind < 0.1:  # data decide which of two values a cell gets
+            sides = (("set", "", target, self.right(inames), "") for _ in range(2))
+            return ("branch", self.guard(inames), *sides)
+        guard = self.guard(inames) if kind < 0.3 else ""
+        return ("set", "", target, self.right(inames), guard)
 
     def lines(self, inames: tuple[str, ...]) -> tuple[Part, ...]:
         """Some instructions of one loop nest; temporaries are computed first."""
         self.scalars, found = [], []
         if self.r.random() < 0.35:
             declared = "<>" if self.r.random() < 0.6 else f"<{self.types['a']}>"
-            found.append(("set", declared, "t", self.right(inames), ""))
+            value = ("set", declared, "t", self.right(inames), "")
+            if self.r.random() < 0.3:
+                other = ("set", "", "t", self.right(inames), "")
+                value = ("branch", self.guard(inames), value, other)
+            found.append(value)
             self.scalars.append("t")
         found += [self.line(inames) for _ in range(self.r.choice([1, 1, 1, 2, 3]))]
         return tuple(found)
@@ -222,6 +272,10 @@ class _Drawing:
             operator = r.choice(_OPERATORS)
             rules = (("rule", "f", (operator, "x", ("read", r.choice(INPUTS), r.randrange(3)))),)
             self.rules.append("f")
+        if r.random() < 0.3:
+            operators = [r.choice(_OPERATORS) for _ in range(2)]
+            value = (operators[0], (operators[1], "x", r.randint(1, 4)), r.randint(0, 4))
+            self.functions.append(("function", "g", self.types["a"], value))
         two = r.random() < 0.3
         inames = ("i", "j") if two else ("i",)
         high = r.choice(["n", "n", "n", "n + 1", 7])
@@ -238,7 +292,8 @@ class _Drawing:
             domains.append(("domain", "k", 0, "<", r.choice(["m", "n", 4]), ""))
         used = "\n".join(map(shown, (*rules, *body)))
         types = tuple((n, t) for n, t in sorted(self.types.items()) if f"{n}[" in used)
-        return Text(tuple(domains), rules, tuple(body), types)
+        functions = tuple(f for f in self.functions if f"{f[1]}(" in used)
+        return Text(tuple(domains), rules, tuple(body), types, functions)
 
 
 def draw_text(r: random.Random) -> Text:
@@ -375,15 +430,16 @@ def _at(part: Part, path: tuple[int, ...], new: Part) -> Part:
 def edited(r: random.Random, text: Text) -> tuple[str, Text] | None:
     """What was done, and the kernel after one edit; None where the edit drawn does not fit."""
     (edit,) = r.choices([e for e, _ in EDITS], [w for _, w in EDITS])
-    whole = ("all", text.domains, text.rules, text.body)
+    whole = ("all", text.domains, text.rules, text.body, text.functions)
     nested = ("all", *(("some", *parts) for parts in whole[1:]))
     found = [(path, new) for path, part in _places(nested) if (new := edit(r, part)) is not None]
     if not found:
         return None
     path, new = r.choice(found)
     _, *groups = _at(nested, path, new)
-    domains, rules, body = (group[1:] for group in groups)
-    return edit.__name__.lstrip("_"), replace(text, domains=domains, rules=rules, body=body)
+    names = ("domains", "rules", "body", "functions")
+    changed = {name: group[1:] for name, group in zip(names, groups, strict=True)}
+    return edit.__name__.lstrip("_"), replace(text, **changed)
 
 
 # }}}

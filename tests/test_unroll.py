@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import Golden
+from pace import seconds
 
 import loopkit as lk
 from loopkit._tree import Loop
@@ -192,3 +193,46 @@ def test_copies_with_scalars_of_their_own_and_a_rest_on_threads(
         expected = plain.executor("reference")(a=a[:n], b=b[:n])
         for got, wanted in zip(knl.executor("host")(a=a[:n], b=b[:n]), expected, strict=True):
             np.testing.assert_array_equal(got, wanted)
+
+
+def test_threads_whose_range_the_loop_bounds() -> None:
+    """A thread axis keeps its length, each copy its condition, whichever domain holds the axis."""
+    for domains in (
+        ["{ [i]: 0 <= i < 4 }", "[i] -> { [j]: 0 <= j <= i }"],
+        ["{ [i, j]: 0 <= i < 4 and 0 <= j <= i }"],
+    ):
+        knl = lk.make_kernel(domains, "c[i, j] = c[i, j] + 10*i + j", dtypes={"c": "int64"})
+        new = knl.tag_inames("j: l.0").unroll("i")
+        assert new.prove().ok
+        i, j = np.ogrid[:4, :4]
+        c = new.executor("host")(c=np.zeros((4, 4), "int64"))
+        np.testing.assert_array_equal(c, np.where(j <= i, 10 * i + j, 0))
+
+
+def test_rules_of_copies() -> None:
+    """A rule that speaks of the iname has a copy for each statement that is written out."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 3 }",
+        "f(x) := a[i]*x\ng(x) := f(x) + x\nb[i] = g(2)\nc[i] = f(3)",
+        dtypes={"a, b, c": "float64"},
+    )
+    new = knl.unroll("i")
+    assert new.prove().ok
+    a = np.arange(3.0) + 1
+    b, c = new.executor("host")(a=a)
+    np.testing.assert_array_equal((b, c), (2 * a + 2, 3 * a))
+
+
+def test_many_copies_take_little_time() -> None:
+    """Time is in proportion to the copies, with sums of their own and scalars, too."""
+
+    def copies(count: int) -> float:
+        knl = lk.make_kernel(
+            f"{{ [i, j]: 0 <= i < {count} and 0 <= j < n }}",
+            "<> t = 2*a[i]\nb[i] = t + sum(j, a[j])",
+            dtypes={"a, b": "float32"},
+        )
+        return seconds(lambda: knl.unroll("i"))
+
+    assert copies(800) < 2
+    assert copies(800) < 4 * copies(200) * 2.5

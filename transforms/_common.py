@@ -32,7 +32,7 @@ from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_name
 from loopkit._tree import Path, rewrite_paths
 from loopkit._types import Kind, dtype_of, known_types
-from loopkit.transforms._rule_uses import Values, rename_functions, rewritten_rules
+from loopkit.transforms._rule_uses import Values, rename_functions, with_rewritten_rules
 
 
 def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[str] = ()) -> str:
@@ -157,13 +157,13 @@ def _old_value(step: InstanceMap, iname: str) -> Expression:
     return step.values.get(iname, prim.Variable(iname))
 
 
-def maps_for(kernel: Kernel, ids: Iterable[str], values: Values) -> tuple[InstanceMap, ...]:
-    """Maps of the statements in ``ids``, each with those of ``values`` that concern it."""
+def maps_for(kernel: Kernel, values: Mapping[str, Values]) -> tuple[InstanceMap, ...]:
+    """Maps of statements, each with those of its ``values`` that concern it."""
     maps = []
-    for id_ in sorted(ids):
-        gone = values.keys() & kernel.statement_by_id[id_].inames
+    for id_, its in sorted(values.items()):
+        gone = its.keys() & kernel.statement_by_id[id_].inames
         if gone:
-            maps.append(InstanceMap(id_, id_, {n: e for n, e in values.items() if n in gone}))
+            maps.append(InstanceMap(id_, id_, {n: e for n, e in its.items() if n in gone}))
     return tuple(maps)
 
 
@@ -191,57 +191,46 @@ def with_arrays(kernel: Kernel, changed: Mapping[str, Argument | TemporaryVariab
 
 
 def rewrite_statements(
-    kernel: Kernel,
-    ids: Iterable[str],
-    values: Values,
-    new_inames: Iterable[str],
+    kernel: Kernel, values: Mapping[str, Values], new_inames: Iterable[str]
 ) -> tuple[tuple[Statement, ...], tuple[SubstitutionRule, ...]]:
-    """Statements and rules after ``values`` replace inames in the statements ``ids``.
+    """Statements and rules after values replace inames: those of each statement's id.
 
     A statement gets those of ``new_inames`` that the values of its inames use.
     A rule that mentions a replaced iname, and that other statements use too, is copied.
     """
-    chosen, fresh = set(ids), frozenset(new_inames)
-    rules = rewritten_rules(kernel, chosen, values)
-    renamed = {old: new.name for old, new in rules.items() if old != new.name}
+    fresh = frozenset(new_inames)
+    kernel, names = with_rewritten_rules(kernel, values)
     types, statements = ValueTypes(Model(kernel)), []
     for statement in kernel.statements:
-        gone = statement.inames & values.keys()
-        if statement.id not in chosen or not gone:
+        its = values.get(statement.id, {})
+        gone = statement.inames & its.keys()
+        if not gone:
             statements.append(statement)
             continue
-        used = frozenset().union(*(variable_names(values[name]) for name in gone))
-        changed = statement.map_expressions(lambda e: types.substituted(e, values))
-        if renamed:
-            changed = changed.map_expressions(lambda e: rename_functions(e, renamed))
+        used = frozenset().union(*(variable_names(its[name]) for name in gone))
+        changed = statement.map_expressions(lambda e, its=its: types.substituted(e, its))
+        if renamed := names.get(statement.id):
+            changed = changed.map_expressions(lambda e, new=renamed: rename_functions(e, new))
         inames = (statement.inames - gone) | (used & fresh)
         statements.append(replace(changed, inames=inames))
-    result: list[SubstitutionRule] = []
-    for rule in kernel.substitutions:
-        new = rules.get(rule.name)
-        if new is None or new.name != rule.name:
-            result.append(rule)
-        if new is not None:
-            result.append(new)
-    return tuple(statements), tuple(result)
+    return tuple(statements), kernel.substitutions
 
 
 def with_inames(
     kernel: Kernel,
-    ids: Collection[str],
-    values: Values,
+    values: Mapping[str, Values],
     new_inames: Iterable[str],
     path: Callable[[str, Path], Path],
     **changes: Any,
 ) -> Change:
-    """The statements ``ids`` over new inames, ``values`` being old ones in terms of these.
+    """Statements over new inames; ``values`` of each, by id, are old ones in terms of these.
 
     ``path`` gives the path of each of them anew; ``changes`` are to other fields of the kernel.
     """
-    statements, rules = rewrite_statements(kernel, ids, values, new_inames)
-    tree = rewrite_paths(kernel.tree, lambda id_, old: path(id_, old) if id_ in ids else old)
+    statements, rules = rewrite_statements(kernel, values, new_inames)
+    tree = rewrite_paths(kernel.tree, lambda id_, old: path(id_, old) if id_ in values else old)
     new = kernel.with_(statements=statements, substitutions=rules, tree=tree, **changes)
-    return Change(new, maps_for(kernel, ids, values))
+    return Change(new, maps_for(kernel, values))
 
 
 def with_names(
@@ -253,7 +242,7 @@ def with_names(
     def path(id_: str, old: Path) -> Path:
         return tuple((names.get(iname, iname), number) for iname, number in old)
 
-    return with_inames(kernel, ids, values, names.values(), path, **changes)
+    return with_inames(kernel, dict.fromkeys(ids, values), names.values(), path, **changes)
 
 
 def known_dtype(kernel: Kernel, expr: Expression) -> Kind | None:

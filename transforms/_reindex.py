@@ -116,7 +116,8 @@ def reindexed(
         for d in replace_inames(kernel, r.old, r.marks, r.graph)
     ]
     path, ordered = _Paths(kernel, solution), ordered_domains(domains)
-    change = with_inames(kernel, ids, solution.inverse, r.new, path, domains=ordered)
+    values = dict.fromkeys(ids, solution.inverse)
+    change = with_inames(kernel, values, r.new, path, domains=ordered)
     # All of the new inames, also those that no old one is made of.
     changed = {}
     for statement in (kernel.statement_by_id[id_] for id_ in ids):

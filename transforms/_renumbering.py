@@ -83,7 +83,8 @@ def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) 
         return tuple(found)
 
     changes = {"domains": ordered_domains(domains), "args": args, "assumptions": Domain((), known)}
-    new = with_inames(kernel, ids, claim.values, claim.new, path, **changes).kernel
+    values = dict.fromkeys(ids, claim.values)
+    new = with_inames(kernel, values, claim.new, path, **changes).kernel
     statements = {
         id_: replace(
             new.statement_by_id[id_],

@@ -12,7 +12,7 @@ from loopkit import _expression
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import rules_of, rules_used
 from loopkit._nodes import Expression, renamed
-from loopkit._relations import reachable
+from loopkit._relations import grouped, reachable
 from loopkit._rules import (
     beside_reductions,
     expand_in,
@@ -135,18 +135,39 @@ def rename_in_rule(rule: SubstitutionRule, names: Mapping[str, str]) -> Substitu
     return replace(rule, expression=rename_functions(rule.expression, names, rule.arguments))
 
 
-def rewritten_rules(
-    kernel: Kernel, ids: Collection[str], values: Values
-) -> dict[str, SubstitutionRule]:
-    """New rules by the name of the old one, for those rules that mention an iname of ``values``.
+def with_rewritten_rules(
+    kernel: Kernel, values: Mapping[str, Values]
+) -> tuple[Kernel, dict[str, dict[str, str]]]:
+    """The kernel with rules for statements in which values replace inames: those of its id.
 
-    One that statements beside ``ids`` use, too, gets a new name.
+    A rule that mentions such an iname is copied where statements with other values use it, too.
+    Returns the names of such copies as well, by statement and by the name of the rule.
     """
-    inside: set[str] = set()
-    outside: set[str] = set()
-    for statement in kernel.statements if kernel.substitutions else ():
-        concerned = statement.id in ids and bool(statement.inames & values.keys())
-        (inside if concerned else outside).update(rules_of(kernel, statement))
+    names: dict[str, dict[str, str]] = {}
+    if not kernel.substitutions:
+        return kernel, names
+    left = {s.id: rules_of(kernel, s) for s in kernel.statements}
+    concerned = [s.id for s in kernel.statements if s.inames & values.get(s.id, {}).keys()]
+    for ids in grouped((id(values[id_]), id_) for id_ in concerned).values():
+        inside = set().union(*map(left.pop, ids))
+        rules = _rewritten(kernel, inside, set().union(*left.values()), values[ids[0]])
+        result: list[SubstitutionRule] = []
+        for rule in kernel.substitutions:
+            new = rules.get(rule.name)
+            if new is None or new.name != rule.name:
+                result.append(rule)
+            if new is not None:
+                result.append(new)
+        kernel = kernel.with_(substitutions=tuple(result))
+        renamed = {old: new.name for old, new in rules.items() if old != new.name}
+        names |= dict.fromkeys(ids, renamed)
+    return kernel, names
+
+
+def _rewritten(
+    kernel: Kernel, inside: Collection[str], outside: Collection[str], values: Values
+) -> dict[str, SubstitutionRule]:
+    """New rules by the name of the old one; one that is used ``outside``, too, gets a new name."""
     touched = [name for name in sorted(inside) if _mentions(kernel, name, values)]
     names: dict[str, str] = {}
     for name in touched:

@@ -207,7 +207,8 @@ class _Scan:
         )
         new = self.with_domains(new, parts)
         for part in parts:
-            changed, rules = rewrite_statements(new, [part.id], part.values, part.names.values())
+            values = {part.id: part.values}
+            changed, rules = rewrite_statements(new, values, part.names.values())
             new = new.with_(statements=changed, substitutions=rules)
         check_nesting(new)
         every = frozenset(loops)

@@ -21,17 +21,21 @@ from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._slabs import recorded_for, slabs_named, with_slabs
 from loopkit._transform import transform
-from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
+from loopkit._tree import LaunchBarrier, Loop, Node, Path, Tree, entries_of, statements_in
 from loopkit.transforms import _common
 from loopkit.transforms._loop_nests import ancestors_of, ordered_domains
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some iterations of the loop: ``suffix`` names copies, "" stands for the original."""
+    """Some iterations of the loop: ``suffix`` names copies, "" stands for the original.
+
+    Of one iteration, where ``value`` is given, no loop is left.
+    """
 
     suffix: str
     where: isl.Set
+    value: int | None = None
 
 
 def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -> list[Part]:
@@ -124,12 +128,13 @@ def _with_copies(
     outside = [s for s in kernel.statements if iname not in s.inames]
     used = {name for s in outside for name in (s.written, *read_names(kernel, s))}
     own = [t for t in kernel.temporaries if t.accumulates and t.name not in used and not parallel]
-    temporaries, copied, taken = list(kernel.temporaries), list(outside), list[str]()
+    temporaries, copied, taken = list(kernel.temporaries), list(outside), set[str]()
     copies: list[dict[str, str]] = []
 
     def fresh(name: str, part: Part) -> str:
-        taken.append(kernel.fresh_name(name + part.suffix, taken) if part.suffix else name)
-        return taken[-1]
+        new = kernel.fresh_name(name + part.suffix, taken) if part.suffix else name
+        taken.add(new)
+        return new
 
     ids = {s.id for s in inside}
 
@@ -151,7 +156,7 @@ def _with_copies(
             copied.append(replace(copy, id=copies[-1][statement.id]))
     # Statements that depend on one that was copied depend on all of its copies.
     copied = [
-        replace(s, depends_on=s.depends_on | {n[d] for n in copies for d in s.depends_on if d in n})
+        replace(s, depends_on=s.depends_on | {n[d] for d in s.depends_on & ids for n in copies})
         for s in copied
     ]
     new = kernel.with_(
@@ -206,7 +211,7 @@ def inames_around(kernel: Kernel, iname: str) -> frozenset[str]:
 def in_parts(
     kernel: Kernel, iname: str, parts: Sequence[Part], axes: Collection[str] = ()
 ) -> Change:
-    """One loop per part, each over an iname of its own.
+    """One loop per part, each over an iname of its own, or none where it has one value.
 
     Inames inside that depend on it get copies, too, but for the hardware ``axes``.
     """
@@ -216,34 +221,84 @@ def in_parts(
     # Inames of the group that other statements are inside, too, keep their values there.
     elsewhere = {i for s in kernel.statements if s.id not in ids for i in s.inames} & set(group)
     domains, homes = _without_group(kernel, group, elsewhere)
+    # An axis that loops bound, of which there are other ones now, is as long as these let it be.
+    lost = {*group} - elsewhere if parts[0].value is not None else set[str]()
+    domains = [
+        Domain(d.inames, kernel.domain_around(d.inames)) if d.parameters & lost else d
+        for d in domains
+    ]
     tags = [(i, t) for i, t in kernel.tags if i not in group or i in elsewhere]
     change, copies = _with_copies(kernel, iname, parts, parallel=False)
-    taken: list[str] = []
+    taken: dict[str, str] = {}
     slabs = [row for row in kernel.slabs if row[0] not in group or row[0] in elsewhere]
+    values: dict[str, Mapping[str, Expression]] = {}
+    fixed: dict[str, int] = {}
     for part, names in zip(parts, copies, strict=True):
         inames: dict[str, str] = {}
-        for old in group:
+        if part.value is not None:
+            fixed = {iname: part.value}
+        mine = [i for i in group if i not in fixed]
+        for old in mine:
             if part.suffix or old in elsewhere:
                 inames[old] = change.kernel.fresh_name(f"{old}{part.suffix or '_0'}", taken)
-                taken.append(inames[old])
-        mine = frozenset(names.values())
-        change = _common.then(kernel, change, _common.with_names(change.kernel, mine, inames))
+                taken[inames[old]] = old
+        its = {**{old: prim.Variable(new) for old, new in inames.items()}, **fixed}
+        values |= dict.fromkeys(names.values(), its)
         for domain in homes:
-            own = tuple(inames.get(i, i) for i in domain.inames if i in group)
+            own = tuple(inames.get(i, i) for i in domain.inames if i in mine)
+            if not own:
+                continue
             everything = domain.without(frozenset(domain.inames) - around - frozenset(group))
             if iname in domain.inames:
                 everything = everything & part.where
-            everything = everything.coalesce().remove_redundancies()
+            everything = _sets.at_values(everything, fixed).coalesce().remove_redundancies()
             domains.append(Domain(own, _sets.rename(everything, inames)))
-        tags += [(inames.get(i, i), t) for i, t in kernel.tags if i in group]
-        slabs += [(inames.get(i, i), a, b) for i, a, b in kernel.slabs if i in group]
-    new = change.kernel.with_(
+        tags += [(inames.get(i, i), t) for i, t in kernel.tags if i in mine]
+        slabs += [(inames.get(i, i), a, b) for i, a, b in kernel.slabs if i in mine]
+
+    def path(id_: str, old: Path) -> Path:
+        its = ((values[id_].get(i, prim.Variable(i)), number) for i, number in old)
+        return tuple((v.name, number) for v, number in its if isinstance(v, prim.Variable))
+
+    more = _common.with_inames(
+        change.kernel,
+        values,
+        taken,
+        path,
         domains=ordered_domains(domains),
         tags=tuple(dict(tags).items()),
         slabs=slabs_named(tuple(slabs), {}),
     )
-    changed = [id_ for names in copies for id_ in names.values()]
-    return replace(change, kernel=_common.simplified(new, changed))
+    new = _common.with_statements(more.kernel, _guarded(kernel, more.kernel, copies, values))
+    change = replace(_common.then(kernel, change, more), kernel=new)
+    return replace(change, kernel=_common.simplified(new, values))
+
+
+def _guarded(
+    old: Kernel,
+    new: Kernel,
+    copies: Sequence[Mapping[str, str]],
+    values: Mapping[str, Mapping[str, Expression]],
+) -> dict[str, Statement]:
+    """Copies under the conditions that were those of loops, as far as they lost these."""
+    found: dict[str, Statement] = {}
+    for names in copies:
+        conditions: dict[frozenset[str], Expression] = {}
+        for before, now in names.items():
+            statement, its = new.statement_by_id[now], values[now]
+            constants = {i: v for i, v in its.items() if isinstance(v, int)}
+            if not constants:
+                continue
+            inames = old.statement_by_id[before].inames
+            if inames not in conditions:
+                wanted = _sets.at_values(old.domain_of(inames), constants)
+                renamed = {i: v.name for i, v in its.items() if isinstance(v, prim.Variable)}
+                known = new.domain_of(statement.inames) & new.assumptions.set
+                conditions[inames] = _sets.conditions(_sets.rename(wanted, renamed).gist(known))
+            if conditions[inames] is not True:
+                added = conjuncts(conditions[inames])
+                found[now] = replace(statement, predicates=added + statement.predicates)
+    return found
 
 
 def _without_group(

@@ -91,7 +91,9 @@ def _replaced(kernel: Kernel, iname: str, outer: str, inner: str, division: _Div
         parts = (((outer, n), (inner, n)) if i == iname else ((i, n),) for i, n in path)
         return tuple(key for part in parts for key in part)
 
-    change = _common.with_inames(kernel, ids, {iname: division.value}, new, longer, domains=domains)
+    values = {iname: division.value}
+    by_id = dict.fromkeys(ids, values)
+    change = _common.with_inames(kernel, by_id, new, longer, domains=domains)
     return replace(change, kernel=_common.simplified(change.kernel, ids))
 
 

@@ -8,9 +8,9 @@ seen in the one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, groupby, pairwise, product
 
 import pymbolic.primitives as prim
 
@@ -151,6 +151,8 @@ class Pieces:
             return False  # threads come together, once
         if {*self.new.copy_axes(array)} != {*self.old.copy_axes(array)}:
             return False  # each of more launches has its own, say
+        if self.is_one_sequence:
+            return True
         users = by_array(self.pairs.values(), self.old)[array]
         return all(
             self.keeps(one, two)
@@ -159,6 +161,55 @@ class Pieces:
             )
             if one.writes or two.writes
         )
+
+    @cached_property
+    def is_one_sequence(self) -> bool:
+        """Whether all old instances are seen to come in the order in which they came.
+
+        A loop that is written out has a copy of its body for each value, in order.
+        """
+        return self._in_sequence([*self.pairs.values()], 0, 0)
+
+    def _in_sequence(self, pairs: Sequence[StatementPair], outer: int, before: int) -> bool:
+        """The same within so many loops that all share now, and so many that they shared.
+
+        What ran in one loop, or in one iteration of it that is written out, stands together now.
+        """
+        old, new = self.old.order, self.new.order
+
+        def key(pair: StatementPair) -> tuple[object, object]:
+            """Which loop the statement ran in, or else which one it is; and the iteration."""
+            number, path = old.place(pair.old.id)
+            return (
+                (path[before], pair.values.get(path[before][0]))
+                if path[before:]
+                else (number, None)
+            )
+
+        runs = [(at, [*run]) for at, run in groupby(pairs, key)]
+        for (mine, one), (its, two) in pairwise(runs):
+            here, there = (new.place(p.new.id)[1][outer : outer + 1] for p in (one[-1], two[0]))
+            first, second = mine[1], its[1]
+            if mine[0] != its[0]:
+                is_ahead = old.is_above(one[-1].old.id, two[0].old.id)
+            else:
+                is_ahead = isinstance(first, int) and isinstance(second, int) and first < second
+            if not is_ahead or (here and here == there):
+                return False
+        for _, run in runs:
+            loops = {new.place(p.new.id)[1][outer : outer + 1] for p in run}
+            left = old.place(run[0].old.id)[1][before:]
+            if not left:
+                if loops != {()}:
+                    return False
+                continue
+            value = run[0].values.get(left[0][0], prim.Variable(left[0][0]))
+            is_loop = not isinstance(value, int)
+            if is_loop and [[value]] != [[prim.Variable(i) for i, _ in some] for some in loops]:
+                return False
+            if not self._in_sequence(run, outer + is_loop, before + 1):
+                return False
+        return True
 
     def keeps(self, one: StepAccess, two: StepAccess) -> bool:
         """Whether two accesses, the first of them above the second, keep their order."""
@@ -187,13 +238,24 @@ class Pieces:
                 if access[0] != array:
                     continue
                 for writer, same in flow.agreeing(reader, access).items():
-                    for one in pieces:
-                        for two in self.pieces[writer]:
+                    # Those that run at different numbers do not meet.
+                    mine, its = (
+                        grouped((self.numbers(p, same), p) for p in some)
+                        for some in (pieces, self.pieces[writer])
+                    )
+                    for at, here in mine.items():
+                        there = its.get(at, ()) if None not in at else self.pieces[writer]
+                        for one, two in product(here, there):
                             if self.home(one, array) != self.home(two, array) and self.meet(
                                 one, two, same
                             ):
                                 return False
         return True
+
+    def numbers(self, pair: StatementPair, inames: frozenset[str]) -> tuple[int | None, ...]:
+        """The values of old inames that are numbers in a piece; None for others."""
+        values = (pair.values.get(iname) for iname in sorted(inames))
+        return tuple(value if isinstance(value, int) else None for value in values)
 
     def meet(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
         """Whether two pieces have old instances with equal values of some inames."""

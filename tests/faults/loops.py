@@ -136,8 +136,8 @@ fault(
 def _half_renamed(original: Any) -> Any:
     """In what is read, the new name stands for another loop."""
 
-    def rewrite(kernel: Any, ids: Any, values: Values, new: Any) -> Any:
-        statements, rules = original(kernel, ids, values, new)
+    def rewrite(kernel: Any, values: Any, new: Any) -> Any:
+        statements, rules = original(kernel, values, new)
         wrong = {n: var("j") for n in new}
         return tuple(
             dataclasses.replace(s, rhs=substitute(s.rhs, wrong)) for s in statements
@@ -181,14 +181,14 @@ DUPLICATE = do("duplicate_inames", "i", "id:t")
 def _exchanged_bodies(original: Any) -> Any:
     """The copy of a statement does what the other statement did."""
 
-    def rewrite(kernel: Any, ids: Any, values: Values, new: Any) -> Any:
-        statements, rules = original(kernel, ids, values, new)
+    def rewrite(kernel: Any, values: Any, new: Any) -> Any:
+        statements, rules = original(kernel, values, new)
         s, t = kernel.statements
         mine = {s.id: t, t.id: s}
         found = []
         for statement in statements:
             other = mine[statement.id]
-            names = dict(values) if statement.id in ids else {}
+            names = values.get(statement.id, {})
             found.append(
                 dataclasses.replace(
                     statement,
@@ -204,10 +204,10 @@ def _exchanged_bodies(original: Any) -> Any:
 def _exchanged_maps(original: Any) -> Any:
     """The map, too, takes each of the two for the other."""
 
-    def maps(kernel: Any, ids: Any, values: Values) -> Any:
+    def maps(kernel: Any, values: Any) -> Any:
         s, t = (x.id for x in kernel.statements)
         other = {s: t, t: s}
-        found = {m.new: m for m in original(kernel, ids, values)}
+        found = {m.new: m for m in original(kernel, values)}
         return tuple(
             InstanceMap(id_, other[id_], found[id_].values if id_ in found else {}) for id_ in other
         )
@@ -269,14 +269,14 @@ fault(
 
 def _unguarded(original: Any) -> Any:
     """What an iteration of a ragged loop does is done always."""
-    return lambda old, new, id_, gone, fixed: new.statement_by_id[id_]
+    return lambda old, new, copies, values: {}
 
 
 fault(
     "unroll: no guard where the loop was shorter",
     kernels.short_rows,
     do("unroll", "j"),
-    Patch("transforms.unrolling:_guarded", _unguarded),
+    Patch("transforms.slabs:_guarded", _unguarded),
     sizes={"n": 3},
 )
 

@@ -31,8 +31,8 @@ def statements_get(wrong: Callable[[Values], Values]) -> Patch:
     """Statements are rewritten with other values than the transform means."""
 
     def make(original: Any) -> Any:
-        def rewrite(kernel: Any, ids: Any, values: Values, new: Any) -> Any:
-            return original(kernel, ids, wrong(values), new)
+        def rewrite(kernel: Any, values: Any, new: Any) -> Any:
+            return original(kernel, {id_: wrong(its) for id_, its in values.items()}, new)
 
         return rewrite
 
@@ -43,7 +43,9 @@ def maps_say(wrong: Callable[[Values], Values]) -> Patch:
     """The transform says the same of what it did."""
 
     def make(original: Any) -> Any:
-        return lambda kernel, ids, values: original(kernel, ids, wrong(values))
+        return lambda kernel, values: original(
+            kernel, {id_: wrong(its) for id_, its in values.items()}
+        )
 
     return Patch("transforms._common:maps_for", make)
 

@@ -64,9 +64,9 @@ def updated(change: Callable[[Any], Any]) -> Patch:
     """The update comes out changed."""
 
     def make_(original: Any) -> Any:
-        def rewrite(kernel: Any, ids: Any, *arguments: Any) -> Any:
-            statements, rules = original(kernel, ids, *arguments)
-            return tuple(change(s) if s.id in ids else s for s in statements), rules
+        def rewrite(kernel: Any, values: Any, new: Any) -> Any:
+            statements, rules = original(kernel, values, new)
+            return tuple(change(s) if s.id in values else s for s in statements), rules
 
         return rewrite
 

@@ -9,12 +9,11 @@ import pymbolic.primitives as prim
 from refusals.case import do
 
 from faults import kernels
-from faults.making import Values, each, shifted, shorter_tiles, total, var, with_both
+from faults.making import each, shifted, shorter_tiles, total, var, with_both
 from faults.planting import Patch, fault
 from loopkit import _sets
 from loopkit._expression import substitute
 from loopkit._kernel import Domain
-from loopkit.transforms import _common
 
 # {{{ split_iname
 
@@ -85,8 +84,8 @@ fault(
 def _one_statement_only(original: Any) -> Any:
     """The second statement keeps the value of the inner iname alone."""
 
-    def rewrite(kernel: Any, ids: Any, values: Values, new: Any) -> Any:
-        statements, rules = original(kernel, ids, values, new)
+    def rewrite(kernel: Any, values: Any, new: Any) -> Any:
+        statements, rules = original(kernel, values, new)
         wrong = {new[0]: 0}
         last = statements[-1]
         return (*statements[:-1], last.map_expressions(lambda e: substitute(e, wrong))), rules
@@ -156,25 +155,24 @@ fault(
 def _mirrored(original: Any) -> Any:
     """What has a name of its own is counted from the other end."""
 
-    def with_names(kernel: Any, ids: Any, names: Any, **changes: Any) -> Any:
-        if names.get("j", "j") == "j":
-            return original(kernel, ids, names, **changes)
-        values = {i: var(name) for i, name in names.items()}
-        values["j"] = prim.Sum((7, prim.Product((-1, values["j"]))))
+    def with_inames(kernel: Any, values: Any, *rest: Any, **changes: Any) -> Any:
+        def mirrored(value: Any) -> Any:
+            return prim.Sum((7, prim.Product((-1, value))))
 
-        def path(_: str, old: Any) -> Any:
-            return tuple((names.get(iname, iname), number) for iname, number in old)
+        wrong = {
+            id_: {i: mirrored(v) if i == "j" else v for i, v in its.items()}
+            for id_, its in values.items()
+        }
+        return original(kernel, wrong, *rest, **changes)
 
-        return _common.with_inames(kernel, ids, values, names.values(), path, **changes)
-
-    return with_names
+    return with_inames
 
 
 fault(
     "peel_iname: what is set apart runs on other threads",
     kernels.gathered_rows,
     do("peel_iname", "b", last=1),
-    Patch("transforms._common:with_names", _mirrored),
+    Patch("transforms._common:with_inames", _mirrored),
     sizes={"n": 3},
 )
 

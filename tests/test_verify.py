@@ -1071,3 +1071,20 @@ def test_each_block_fills_its_own_shared_array(fill: str, tags: str) -> None:
     one, tagged = kernel("//2"), kernel(">>1").tag_inames(tags)
     assert "different" not in (lk.verify(one, tagged).answer, lk.verify(tagged, one).answer)
     assert lk.verify(one, kernel(">>2").tag_inames(tags)).answer == "different"
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("(a[i] > 0) + (b[i] > 0)", "int64(a[i] > 0) + int64(b[i] > 0)"),
+        ("(a[i] > 1)*(b[i] > 0)*(a[i] > 0)", "a[i] + 1"),
+        ("any(j, a[j] > 0)", "all(j, a[j] > 0)"),
+        ("sum(j, a[j] > 0)", "sum(j, int64(a[j]))"),
+    ],
+)
+def test_sums_of_truth_values_say_how_they_came_about(text: str, other: str) -> None:
+    """Both sides of such a sum are computed, whatever the first one is."""
+    data = [lk.GlobalArg("y", "int64", shape="n"), lk.GlobalArg("a, b", "int32", shape="n"), ...]
+    domain = "{ [i, j]: 0 <= i, j < n }"
+    one, two = (lk.make_kernel(domain, f"y[i] = {t}", data) for t in (text, other))
+    assert lk.verify(one, two).answer == "different"

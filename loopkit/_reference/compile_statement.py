@@ -144,7 +144,7 @@ def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: 
     if symbol is not None and dtype != BOOL:
         return f"({target} {symbol} {value})"
     if operation.name in ("any", "all"):
-        word = "or" if operation.name == "any" else "and"
+        word = "|" if operation.name == "any" else "&"  # both sides are computed
         return f"(bool({target}) {word} bool({value}))"
     function = _COMBINING.get(operation.name, operation.reference)
     if function is None:

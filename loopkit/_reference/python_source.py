@@ -199,8 +199,8 @@ class Translator:
         if is_root:
             return Value(self.apply(functions.root, left, right), common)
         if common == dt.BOOL and node in (prim.Sum, prim.Product):
-            word = "or" if node is prim.Sum else "and"
-            return Value(f"{self.bind(np.bool_, 'bool')}({left} {word} {right})", dt.BOOL)
+            word = "|" if node is prim.Sum else "&"  # both sides are computed, as of all sums
+            return Value(f"({left} {word} {right})", dt.BOOL)
         symbol = _SYMBOLS.get(node)
         if symbol is not None:
             return Value(f"({left} {symbol} {right})", common)

@@ -1,0 +1,130 @@
+"""Names of Loopy's that do not exist here, and errors that say what to write in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+
+from loopkit._errors import NotThereError, nearest
+
+_FUNCTION = (
+    "f = register_callable('f', {'x': 'float32'}, 'float32', body='return 2*x;') is a function "
+    "in C, make_kernel(..., functions=[f]) takes it, and instructions call it"
+)
+_STATEMENTS = "tag_instructions, add_dependency, replace_instruction_ids and their kin change them"
+_ATOMIC = "the option {atomic} makes an instruction an atomic update"
+_LAUNCHES = "kernel.launches() gives them, one for each part between global barriers"
+
+GONE: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("CInstruction", "CallMangleInfo", "InKernelCallable", "PreambleInfo"),
+            *("ScalarCallable", "register_function_manglers", "register_preamble_generators"),
+            "register_symbol_manglers",
+        ),
+        _FUNCTION,
+    ),
+    **dict.fromkeys(("map_instructions", "remove_predicates_from_insn"), _STATEMENTS),
+    **dict.fromkeys(
+        (
+            *("AtomicInit", "AtomicUpdate", "MemoryOrdering", "MemoryScope", "OrderedAtomic"),
+            "VarAtomicity",
+        ),
+        _ATOMIC,
+    ),
+    **dict.fromkeys(
+        (
+            *("find_most_recent_global_barrier", "get_global_barrier_order", "get_subkernels"),
+            "get_subkernel_to_insn_id_map",
+        ),
+        _LAUNCHES,
+    ),
+    **dict.fromkeys(
+        ("ImageArg", "change_arg_to_image"),
+        "there are no textures: add_prefetch stages what threads share, and the argument stays "
+        "an array",
+    ),
+    **dict.fromkeys(
+        ("c_preprocess", "parse_fortran", "parse_transformed_fortran"),
+        "make_kernel takes domains and instructions",
+    ),
+    **dict.fromkeys(
+        ("gather_access_footprint_bytes", "gather_access_footprints"),
+        "costs(n=...) of a kernel counts what a launch touches",
+    ),
+    "LinearSubscript": "a[[e]] in the text of an instruction",
+    "TaggedVariable": "x$tag[i] in the text of an instruction",
+    "VectorizeTag": "split_iname(..., inner_tag='unr') leaves wide accesses to the compiler",
+    "dump_as_python": "t_unit_to_python(knl) gives the steps as a script",
+    "generate_header": "generate_code_v2(knl).device_code() begins with the declaration",
+    "pack_and_unpack_args_for_call": "calls take parts of arrays as they lie",
+    "rename_callable": "make_function(..., name=...) gives a function its name",
+    "save_temporaries_in_loop": "save_and_reload_temporaries does it for all launches",
+    "show_dependency_graph": "get_dot_dependency_graph(knl) gives the graph, print(knl) the nest",
+    "temporary_to_subst": "assignment_to_subst(knl, name)",
+}
+"""Names, each with what to write."""
+
+
+NAMES: Mapping[str, str] = {
+    "ScalarArg": "ValueArg",
+    "add_loop_priority": "prioritize_loops",
+    "set_array_dim_names": "set_array_axis_names",
+    "tag_data_axes": "tag_array_axes",
+    "register_reduction_parser": "register_reduction",
+}
+"""Other names of what loopkit has, each with loopkit's."""
+
+UNCHANGED: Mapping[str, str] = {
+    "add_nosync": "what needs no order is computed",
+    "allocate_temporaries_for_base_storage": "code generation does",
+    "check_kernels": "each step is checked",
+    "fold_constants": "the compiler does; subscripts are simplified by each step",
+    "generate_loop_schedules": "the loop tree is part of the kernel",
+    "get_one_linearized_kernel": "the loop tree is part of the kernel",
+    "get_one_scheduled_kernel": "the loop tree is part of the kernel",
+    "infer_arg_descr": "a kernel is whole from the start",
+    "linearize": "the loop tree is part of the kernel",
+    "preprocess_kernel": "a kernel is whole from the start",
+    "preprocess_program": "a kernel is whole from the start",
+    "set_instruction_priority": "the order is that of the text",
+    "simplify_indices": "each step does",
+}
+"""Functions that return the kernel that they were given, each with why."""
+
+ATTRIBUTES: Mapping[str, str] = {
+    "all_params": "knl.sizes",
+    "arg_dict": "knl.arg_by_name",
+    "copy": "knl.with_(...)",
+    "default_entrypoint": "the kernel itself",
+    "get_constant_iname_length": "knl.range_of(iname)",
+    "get_inames_domain": "knl.domain_of(inames)",
+    "get_var_name_generator": "knl.fresh_name(base)",
+    "id_to_insn": "knl.statement(id), or knl.statement_by_id",
+    "iname_tags_of_type": "knl.iname_tags",
+    "insn_inames": "knl.statement(id).inames",
+    "instructions": "knl.statements",
+    "reader_map": "knl.readers",
+    "temporary_variables": "knl.temporary_by_name",
+    "writer_map": "knl.writers",
+}
+"""What Loopy's kernels have, each with what loopkit's have."""
+
+
+def not_there(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for an attribute that does not exist, of a module or of a kernel.
+
+    It says what Loopy's name is called here, or else which of the ``known`` names are like it.
+    """
+    why = f"{owner} has no attribute '{name}'"
+    if name.startswith("_"):  # what libraries look for
+        return AttributeError(why)
+    instead = NAMES.get(name) or GONE.get(name) or ATTRIBUTES.get(name)
+    if name in UNCHANGED:
+        instead = f"nothing, {UNCHANGED[name]}"
+    if instead:
+        return NotThereError(why, instead=f"instead: {instead}")
+    for module in ("loopkit", "loopkit.loopy"):
+        if name in import_module(module).__all__:  # in this way, as they are made of all else
+            return NotThereError(why, instead=f"instead: {module}.{name}")
+    return NotThereError(why, instead=nearest(name, known))

@@ -226,6 +226,15 @@ def test_two_segmented_ones_and_one_of_ones_own():
     agrees(by_threads(knl, 40), {"x": x, "f": f}, sum(segment_by_segment(*p) for p in parts))
 
 
+@pytest.mark.parametrize("peeled", [{"first": 2}, {"last": 3}, {"first": 2, "last": 2}])
+def test_segments_of_threads_with_code_of_their_own(peeled):
+    text = segments().fix_parameters(n=13)
+    knl = text.realize_reduction(force_scan=True).tag_inames("i: l.0").peel_iname("i", **peeled)
+    assert knl.prove().ok
+    x, f = numbers(13), (numbers(13, np.int32) == 0).astype(np.int32)
+    agrees(knl, {"x": x, "f": f}, segment_by_segment(x, f, np.add))
+
+
 def test_an_operation_that_a_user_calls_so():
     operation = lk.register_reduction("sum_of_segments", 0, lambda a, b: a + b)
     knl = scan(

@@ -60,14 +60,10 @@ def with_segments(kernel: Kernel) -> Kernel:
     Types and address spaces must have been decided.  Raises :class:`IllegalTransformError` where an
     update does not say any more where it starts anew.
     """
-    names = [
-        name
-        for scan in thread_scans(kernel)
-        for name in scan.accumulators
-        if any(adds_to(s, name) and s.operation is None for s in kernel.writers[name])
-    ]
-    for name in names:
-        kernel = _with_parts(kernel, kernel.temporary_by_name[name])
+    names = {name for scan in thread_scans(kernel) for name in scan.accumulators}
+    for name in sorted(names):  # each of them once: a loop that is peeled has several scans
+        if any(adds_to(s, name) and s.operation is None for s in kernel.writers[name]):
+            kernel = _with_parts(kernel, kernel.temporary_by_name[name])
     return kernel
 
 

@@ -46,21 +46,21 @@ _RESERVED = re.compile(r"__|_[A-Z]|lk_|LK_|LOOPKIT_|cuda[A-Z]|CUDA|CU_|NV_")
 
 
 LIBRARY = _words("""
-    CUdevResourceDesc_st CUuuid MAJOR_VERSION MINOR_VERSION PATCH_LEVEL abort calloc clock
-    clock64 clock_t cospi cospif cyl_bessel_i0 cyl_bessel_i0f cyl_bessel_i1 cyl_bessel_i1f
-    double4_16a double4_32a erfcinv erfcinvf erfcx erfcxf erfinv erfinvf exit exp10 exp10f fdim
-    fdimf fdivide fdividef free frexp frexpf half2 ilogb ilogbf j0 j0f j1 j1f labs ldexp ldexpf
-    libraryPropertyType llabs llmax llmin llrint llrintf llround llroundf logb logbf
-    longlong4_16a longlong4_32a lrint lrintf lround lroundf main make_char1 make_char2
-    make_char3 make_char4 make_double1 make_double2 make_double3 make_double4 make_float1
-    make_float2 make_float3 make_float4 make_int1 make_int2 make_int3 make_int4 make_long1
-    make_long2 make_long3 make_long4 make_longlong1 make_longlong2 make_longlong3 make_longlong4
-    malloc memcpy memset modf modff nan nanf nearbyint nearbyintf nextafter nextafterf norm
-    norm3d norm3df norm4d norm4df normcdf normcdff normcdfinv normcdfinvf normf nv_bfloat16
-    nv_bfloat162 nv_half nv_half2 printf ptrdiff_t rcbrt rcbrtf realloc remainder remainderf
-    rhypot rhypotf rnorm rnorm3d rnorm3df rnorm4d rnorm4df rnormf round roundf scalbn scalbnf
-    sincos sincosf sincospi sincospif sinpi sinpif size_t std ullmax ullmin umax umin va_arg
-    va_copy va_end va_list va_start y0 y0f y1 y1f
+    CUdevResourceDesc_st CUuuid MAJOR_VERSION MINOR_VERSION PATCH_LEVEL abort calloc clock clock64
+    clock_t cospi cospif cyl_bessel_i0 cyl_bessel_i0f cyl_bessel_i1 cyl_bessel_i1f double4_16a
+    double4_32a erfcinv erfcinvf erfcx erfcxf erfinv erfinvf exit exp10 exp10f fdim fdimf fdivide
+    fdividef free frexp frexpf half2 ilogb ilogbf j0 j0f j1 j1f jn jnf labs ldexp ldexpf
+    libraryPropertyType llabs llmax llmin llrint llrintf llround llroundf logb logbf longlong4_16a
+    longlong4_32a lrint lrintf lround lroundf main make_char1 make_char2 make_char3 make_char4
+    make_double1 make_double2 make_double3 make_double4 make_float1 make_float2 make_float3
+    make_float4 make_int1 make_int2 make_int3 make_int4 make_long1 make_long2 make_long3 make_long4
+    make_longlong1 make_longlong2 make_longlong3 make_longlong4 malloc memcpy memset modf modff nan
+    nanf nearbyint nearbyintf nextafter nextafterf norm norm3d norm3df norm4d norm4df normcdf
+    normcdff normcdfinv normcdfinvf normf nv_bfloat16 nv_bfloat162 nv_half nv_half2 printf ptrdiff_t
+    rcbrt rcbrtf realloc remainder remainderf remquo remquof rhypot rhypotf rnorm rnorm3d rnorm3df
+    rnorm4d rnorm4df rnormf round roundf scalbln scalblnf scalbn scalbnf sincos sincosf sincospi
+    sincospif sinpi sinpif size_t std ullmax ullmin umax umin va_arg va_copy va_end va_list va_start
+    y0 y0f y1 y1f yn ynf
 """)
 """What headers and compilers declare beside functions, so that no kernel has the name."""
 

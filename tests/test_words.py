@@ -30,6 +30,7 @@ static __device__ void lk_c{i}() {{ float {name}; {name} = 1.0f; }} \
 static __device__ void lk_d{i}() {{ for (long long {name} = 0; {name} < 4; ++{name}) {{ }} }} \
 static __device__ void lk_e{i}() {{ __shared__ float {name}[4]; {name}[0] = 1.0f; }}"""
 KERNEL = 'extern "C" __global__ void __launch_bounds__(256) {name}(float *__restrict__ lk_a);'
+HEADERS = "complex ctype fenv inttypes math stdio stdlib string time unistd wchar"
 
 
 def _nvrtc_words():
@@ -71,8 +72,16 @@ def _host_words():
     return found
 
 
+def _c_words():
+    """The identifiers of C's library, of which compilers know some without any header."""
+    text = "".join(f"#include <{name}.h>\n" for name in HEADERS.split())
+    command = ["g++", "-x", "c++", "-E", "-"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
+    return set(WORD.findall(done.stdout))
+
+
 def candidates():
-    words = {word.decode() for word in _nvrtc_words() | _host_words()}
+    words = {word.decode() for word in _nvrtc_words() | _host_words() | _c_words()}
     return sorted(words | _words.KEYWORDS | _words.CUDA | _words.CALLED | _words.LIBRARY)
 
 
@@ -109,7 +118,9 @@ COMPILERS = (rejected_by_nvrtc, rejected_by_host)
 @pytest.mark.parametrize("rejected", COMPILERS)
 def test_what_is_not_refused_as_a_variable_compiles(rejected):
     words = candidates()
-    assert len(words) > 4000 and {"threadIdx", "__half", "sqrtf", "clock64", "norm"} <= set(words)
+    assert len(words) > 4000 and {"threadIdx", "__half", "sqrtf", "clock64", "norm", "jn"} <= set(
+        words
+    )
     free = [word for word in words if not _words.meaning(word)]
     assert not rejected(source(VARIABLE, free))
 
@@ -135,3 +146,15 @@ def test_names_that_people_use_are_free(word):
     assert not _words.meaning(word)
     kernel = lk.make_kernel(f"{{ [i]: 0 <= i < {word}_ }}", f"{word}[i] = 1")
     assert kernel.prove().ok
+
+
+@pytest.mark.parametrize("word", ["lk", "LK", "NV", "CU", "LOOPKIT", "_"])
+def test_names_are_made_from_any_other(word):
+    """Also from those that begin as what is reserved does."""
+    kernel = lk.make_kernel(f"{{ [{word}]: 0 <= {word} < n }}", f"y[{word}] = 2*{word}")
+    for step in (
+        kernel.split_iname(word, 4),
+        kernel.chunk_iname(word, 4),
+        kernel.duplicate_inames(word, "id:insn"),
+    ):
+        assert step.prove().ok and not any(_words.meaning(name) for name in step.all_inames)

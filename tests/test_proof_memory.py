@@ -503,6 +503,30 @@ def test_staged_reads_under_guards_on_data_are_open() -> None:
     assert "data decide whether '0 < flag[" in found.undecided[0].what
 
 
+def test_what_data_decide_is_said_as_a_text_says_it() -> None:
+    """Numbers with a fraction, functions and operations as people write them."""
+    kept = lk.TemporaryVariable("A", dtype="float64", shape=3)
+    knl = lk.make_kernel(
+        "{ [b, r, i]: 0 <= b < n and 0 <= r < 2 and 0 <= i < 3 }",
+        """
+        for b
+            <> A[i] = x[b, i]
+            for r
+                <> p = 0 if r < 1 else 1
+                <> t = A[p + 1] if abs(A[p])*2 > 1e-30 else 0
+                A[p] = t
+            end
+            y[b] = A[0]
+        end
+        """,
+        dtypes={"x, y": "float64"},
+        temporary_variables=[kept],
+    ).split_iname("b", 32, outer_tag="g.0", inner_tag="l.0")
+    text = str(prove(knl))
+    assert " at 0x" not in text
+    assert "0 < abs(A[p])*2.0 - 1e-30" in text or prove(knl).ok, text
+
+
 def test_barrier_under_a_guard_on_a_variable() -> None:
     """Whether a barrier is executed that a loaded value decides, one for all threads, is open."""
     shared = lk.TemporaryVariable("s", "float32", shape=(64,), address_space=lk.AddressSpace.LOCAL)

@@ -8,6 +8,7 @@ from typing import Any
 from loopkit.codegen.proof import forms
 from loopkit.codegen.proof.conditions import Compare, Joined, Unknown
 from loopkit.codegen.proof.forms import Form, Node
+from loopkit.codegen.proof.operations import OWN
 
 
 def shown(node: Node) -> str:
@@ -45,8 +46,26 @@ def _several(node: forms.Extreme | Joined) -> str:
 
 
 def _opaque(atom: forms.Opaque) -> str:
-    word = " ".join(str(part) for part in atom.word if part is not None)
-    return f"{word}({_listed(atom.parts)})" if atom.parts else word
+    op, *more = atom.word
+    symbol = _SYMBOLS.get(op)
+    if symbol is not None:
+        return symbol.join(f"({t})" if " " in t else t for t in map(shown, atom.parts))
+    if op == "cast" or (more and more[-1] is not None):  # a type, a function, a number
+        op = str(more[0 if op == "cast" else -1]).removeprefix(OWN)
+    return f"{op}({_listed(atom.parts)})" if atom.parts else str(op)
+
+
+_SYMBOLS: dict[Any, str] = {
+    "add": " + ",
+    "mul": "*",
+    "div": "/",
+    "fdiv": "//",
+    "mod": " % ",
+    "*": "*",
+    "//": "//",
+    "%": " % ",
+    "condition": "",
+}
 
 
 def _unknown(condition: Unknown) -> str:

@@ -111,7 +111,7 @@ class TypedForms:
             return Known(forms.constant(value), (value, value), True, False, condition)
         if term.dtype in INTEGERS:
             return Known(forms.constant(term.data), (term.data, term.data), True, False)
-        word = ("number", term.dtype, key_of(term.data))
+        word = ("number", term.dtype, key_of(term.data), str(term.data))
         return Known(forms.opaque(word), limits(term.dtype), False, False)
 
     def _truth(self, term: Term, parts: list[Known], of_data: bool) -> Known:

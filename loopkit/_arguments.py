@@ -7,12 +7,13 @@ Whatever comes in is only looked at by its type before it is known to be harmles
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from types import NoneType
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import islpy as isl
 import numpy as np
@@ -517,6 +518,23 @@ def kinds_of(function: Callable[..., Any]) -> Mapping[str, Kind]:
     """
     hints = get_type_hints(function, include_extras=True)
     return {n: hint.__metadata__[0] for n, hint in hints.items() if hasattr(hint, "__metadata__")}
+
+
+class Plain(str):
+    """An annotation as text, without quotation marks around it."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def plain(annotation: Any) -> Plain:
+    """The annotation of an argument as ordinary types: ``str | None`` for :data:`NewName`."""
+
+    def ordinary(kind: re.Match[str]) -> str:
+        return inspect.formatannotation(get_args(globals()[kind[1]])[0])
+
+    found = re.sub(r"\bkind\.(\w+)", ordinary, annotation)
+    return Plain(re.sub(r"\b[a-z_][\w.]*\.(?=[A-Z])", "", found))
 
 
 def normal(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,18 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
     return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?" if near else otherwise
 
 
+def shown(value: object) -> str:
+    """``value`` in a message: on one line, of bounded length, whatever its ``repr`` does."""
+    try:
+        text = ascii(value) if isinstance(value, (str, bytes)) else repr(value)
+    except Exception:  # a value from outside may do anything
+        text = f"an object of type {type(value).__name__}"
+    if not isinstance(value, str):
+        first, *more = text.encode("ascii", "backslashreplace").decode().strip().split("\n")
+        text = " ".join(first.split()) + ("..." if more else "")
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
 def counted(number: int | str, noun: str, several: str = "") -> str:
     """``1 block``, ``1,024 blocks``, ``n axes``"""
     text = number if isinstance(number, str) else f"{number:,}"
@@ -178,21 +190,26 @@ class UnknownNameError(LoopkitError):
         asked: str = "",
     ) -> None:
         self.kind = kind
-        self.name = name = str(name)  # what is no name at all is none that exists
+        # What is no name at all is none that exists.
+        self.name = name = name if isinstance(name, str) else shown(name)
         self.known = tuple(sorted({*known}))
         self.near = tuple(difflib.get_close_matches(name, self.known, n=3))
         instead = f"this kernel has no {kind} at all"
         if self.known:
-            shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
+            some = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
             several = f"{kind[:-1]}ies" if kind.endswith("ry") else f"{kind}s"
             several = "names" if " or " in kind else several
-            instead = nearest(name, self.known, f"{several} that exist: {shown}")
+            instead = nearest(name, self.known, f"{several} that exist: {some}")
         why = f"there is no {kind} '{name}'"
         super().__init__(why, position=position, asked=asked, instead=instead)
 
 
 class InvalidArgumentError(LoopkitError, ValueError):
     """An argument of a call has a value or a type that it cannot have."""
+
+
+class NotThereError(LoopkitError, AttributeError):
+    """An attribute that does not exist: the error says what to write in its place."""
 
 
 class TypeInferenceError(LoopkitError):

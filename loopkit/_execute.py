@@ -13,7 +13,7 @@ from typing import Any
 from loopkit._arguments import flag
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
-from loopkit._spelling import is_name, shown
+from loopkit._spelling import shown
 
 
 def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
@@ -41,7 +41,7 @@ def chosen_executor(name: str | None) -> str:
     """The executor with this name, or the best there is for None."""
     chosen = best_executor() if name is None else name
     if not isinstance(chosen, str) or chosen not in EXECUTORS:
-        raise UnknownNameError("executor", _named(chosen), EXECUTORS)
+        raise UnknownNameError("executor", chosen, EXECUTORS)
     return chosen
 
 
@@ -90,16 +90,11 @@ def bind(kernel: Kernel, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
     return bound
 
 
-def _named(value: Any) -> str:
-    """A wrong name in a message."""
-    return value if is_name(value) else shown(value)
-
-
 def _order(name: str, value: Any) -> str:
     from loopkit._host.launch import ORDERS
 
     if not isinstance(value, str) or value not in ORDERS:
-        raise UnknownNameError(f"thread {name}", _named(value), ORDERS)
+        raise UnknownNameError(f"thread {name}", value, ORDERS)
     return value
 
 

@@ -7,8 +7,28 @@ import os
 import tempfile
 from pathlib import Path
 
+from loopkit._errors import InvalidArgumentError, shown
+
 UNFINISHED = ".loopkit-new-"
 """How the names of files begin that somebody is writing, or has left half written."""
+
+
+def place_for(path: object, what: str) -> Path:
+    """The path of a file that can be written, for what a user asks to have written there.
+
+    Raises :class:`~loopkit.InvalidArgumentError` for a folder, for a file in a folder that does not
+    exist, and for what is not a path.
+    """
+    why = "is not the path of a file"
+    with contextlib.suppress(OSError, ValueError):  # a name may be too long, or hold a NUL
+        if isinstance(path, (str, os.PathLike)):
+            target = Path(path)
+            if b"\0" in os.fsencode(target):
+                raise ValueError
+            if not target.is_dir() and target.absolute().parent.is_dir():
+                return target
+            why = "is a folder" if target.is_dir() else "is in no folder that exists"
+    raise InvalidArgumentError(f"{what} cannot be written: {shown(path)} {why}")
 
 
 def write_whole(

@@ -306,6 +306,8 @@ class Kernel(Exact, Methods):
         :arg sizes: numbers by name; what is no whole number is left alone.
         :returns: all of them, the computed ones behind the others.
         """
+        if not isinstance(sizes, Mapping):
+            raise InvalidArgumentError(f"sizes are numbers by name, not {_spelling.shown(sizes)}")
         found = dict(sizes)
         for name, value in self.computed_sizes.items():
             with suppress(KeyError, TypeError):
@@ -348,8 +350,16 @@ class Kernel(Exact, Methods):
 
         None for a name that nothing uses.
         """
+        if not isinstance(name, str):
+            raise UnknownNameError("array", name, self.arrays)
         writers = self.writers.get(name, ())
         return (*writers, *(s for s in self.readers.get(name, ()) if s.written != name))
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The names of temporaries and of arguments that are arrays."""
+        arguments = (a.name for a in self.args if isinstance(a, ArrayArg))
+        return (*self.temporary_by_name, *arguments)
 
     @cached_property
     def changing(self) -> frozenset[str]:
@@ -371,22 +381,34 @@ class Kernel(Exact, Methods):
 
         Raises :class:`UnknownNameError` where there is none.
         """
-        found = self.temporary_by_name.get(name) or self.arg_by_name.get(name)
+        found = None
+        if isinstance(name, str):
+            found = self.temporary_by_name.get(name) or self.arg_by_name.get(name)
         if found is None or isinstance(found, ValueArg):
-            known = [*self.temporary_by_name]
-            known += [a.name for a in self.args if isinstance(a, ArrayArg)]
-            raise UnknownNameError("array", name, known)
+            raise UnknownNameError("array", name, self.arrays)
         return found
 
     def is_array(self, name: str) -> bool:
         """Whether ``name`` is an array argument or a temporary (scalars included)."""
-        return name in self.temporary_by_name or isinstance(self.arg_by_name.get(name), ArrayArg)
+        return isinstance(name, str) and (
+            name in self.temporary_by_name or isinstance(self.arg_by_name.get(name), ArrayArg)
+        )
 
     def check_iname(self, iname: str) -> str:
         """``iname`` itself; raises :class:`UnknownNameError` where there is no such iname."""
-        if iname not in self.home_domain:
+        if not isinstance(iname, str) or iname not in self.home_domain:
             raise UnknownNameError("iname", iname, self.all_inames)
         return iname
+
+    def _inames(self, inames: Iterable[str]) -> frozenset[str]:
+        """Inames that exist, from outside."""
+        if type(inames) is frozenset and inames <= self.home_domain.keys():
+            return inames
+        try:
+            names: list[Any] = [inames] if isinstance(inames, str) else [*inames]
+        except TypeError:
+            names = [inames]  # which is refused
+        return frozenset(map(self.check_iname, names))
 
     @cached_property
     def all_names(self) -> frozenset[str]:
@@ -406,6 +428,8 @@ class Kernel(Exact, Methods):
 
     def fresh_name(self, base: str, taken: Iterable[str] = ()) -> str:
         """``base``, or ``base_0``, ``base_1``, ... if that is taken."""
+        if not isinstance(base, str):
+            raise InvalidArgumentError(f"a name is text, not {_spelling.shown(base)}")
         used = self.all_names.union(taken)
         return next(name for name in _spelling.candidates(base) if name not in used)
 
@@ -414,7 +438,7 @@ class Kernel(Exact, Methods):
 
         Inames that a domain uses as parameters stay in the set as names.
         """
-        return _domain_of(self, frozenset(inames))
+        return _domain_of(self, self._inames(inames))
 
     def statement_domain(self, statement: Statement | str) -> isl.Set:
         """The instances of a statement, or of the one with this id, predicates left aside.
@@ -422,22 +446,28 @@ class Kernel(Exact, Methods):
         Returns a set over the names of its inames and of sizes.  Raises
         :class:`UnknownNameError` for an id that there is not.
         """
-        if isinstance(statement, str):
-            if statement not in self.statement_by_id:
-                raise UnknownNameError("statement", statement, self.statement_by_id)
-            statement = self.statement_by_id[statement]
+        if not isinstance(statement, Statement):
+            statement = self.statement(statement)
         return self.domain_around(statement.inames)
+
+    def statement(self, name: str) -> Statement:
+        """The statement whose id is ``name``; raises :class:`UnknownNameError` without one."""
+        if not isinstance(name, str) or name not in self.statement_by_id:
+            raise UnknownNameError("statement", name, self.statement_by_id)
+        return self.statement_by_id[name]
 
     def parents_of(self, iname: str) -> frozenset[str]:
         """Inames that the bounds of ``iname`` use as given (parameters of its domain)."""
-        return self.domains[self.home_domain[iname]].parameters & self.home_domain.keys()
+        home = self.home_domain[self.check_iname(iname)]
+        return self.domains[home].parameters & self.home_domain.keys()
 
     def range_of(self, iname: str) -> tuple[int | None, int | None]:
         """The smallest and largest value of an iname for all sizes; None where it has none.
 
         Bounds that are other inames are taken as any numbers.
         """
-        return self.domains[self.home_domain[iname]].range_of(iname, self.assumptions.set)
+        home = self.home_domain[self.check_iname(iname)]
+        return self.domains[home].range_of(iname, self.assumptions.set)
 
     def range_around(self, iname: str) -> tuple[int | None, int | None]:
         """Like :meth:`range_of`, but for what the loops around let the iname be.
@@ -455,7 +485,7 @@ class Kernel(Exact, Methods):
         They differ where a domain has a parameter that is an iname not in
         ``inames``: a loop that some thread enters is one that the block enters.
         """
-        return _domain_around(self, frozenset(inames))
+        return _domain_around(self, self._inames(inames))
 
     def with_(self, **changes: Any) -> Kernel:
         """A copy with some fields changed; statements follow the order of the tree.

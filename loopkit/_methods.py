@@ -14,6 +14,7 @@ from loopkit import _execute, _inspect, _plot, _slabs, transforms
 from loopkit._cached import cached_property
 from loopkit._called import fitting
 from loopkit._compat import names as _compat
+from loopkit._compat.gone import not_there
 from loopkit._errors import LoopkitError, Witness, WitnessError
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
@@ -121,6 +122,10 @@ class Methods:
         untag_inames = transforms.untag_inames
 
 
+def _not_there(kernel: Kernel, name: str) -> Any:
+    raise not_there("a kernel", name, (n for n in dir(Kernel) if n[0] != "_"))
+
+
 class _Later:
     """A transform as a method, imported when somebody first looks it up."""
 
@@ -151,6 +156,7 @@ def _attach() -> None:
             if name not in _OF_ANY_CLASS:
                 is_asked_for = isinstance(method, FunctionType) and not name.startswith("_")
                 setattr(kind, name, fitting(method) if is_asked_for else method)
+    setattr(Kernel, "__getattr__", _not_there)  # noqa: B010 - hidden from type checkers
     for name in registered:
         setattr(Kernel, name, _Later(name))
     for owner in (WitnessError, Witness):

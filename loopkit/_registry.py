@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from loopkit._compat.gone import not_there
 from loopkit._errors import UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._spelling import check_identifier
@@ -16,7 +17,7 @@ def later(space: dict[str, Any], modules: Mapping[str, str]) -> Callable[[str], 
 
     def find(name: str) -> Any:
         if name not in modules:
-            raise AttributeError(f"module '{space['__name__']}' has no attribute '{name}'")
+            raise not_there(f"module '{space['__name__']}'", name, space.get("__all__", modules))
         found = space[name] = getattr(import_module(modules[name]), name)
         return found
 

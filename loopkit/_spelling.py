@@ -20,6 +20,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _words
 from loopkit._errors import InvalidArgumentError
+from loopkit._errors import shown as shown
 from loopkit._hidden import is_hidden
 from loopkit._nodes import (
     Component,
@@ -143,11 +144,14 @@ def candidates(base: str) -> Iterator[str]:
     """
     if base.startswith("__"):
         base = "_" + base.lstrip("_")
-    room = LONGEST - len(f"_{MOST}")
+    room = LONGEST - len(f"own__{MOST}")
     if len(base) > room:  # what tells names apart stands at their ends
         base = base[: room // 2] + base[-(room - room // 2) :]
     stem = "" if base == "_" else base  # two at the beginning are not for anybody
-    for name in itertools.chain([base], (f"{stem}_{n}" for n in range(MOST))):
+    if _words.meaning(f"{stem}_0"):  # the beginning is reserved, as that of lk_0 is
+        stem = f"own_{stem}"
+    numbered = (f"{stem}_{n}" for n in range(MOST))
+    for name in itertools.chain([base, stem or base], numbered):
         if not _words.meaning(name):
             yield name
 
@@ -259,15 +263,3 @@ def _check_tree(expr: Expression) -> None:
 @cache
 def _fields(kind: Hashable) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cast(Any, kind)) if f.name != "operator")
-
-
-def shown(value: object) -> str:
-    """``value`` in a message: on one line, of bounded length, whatever its ``repr`` does."""
-    try:
-        text = ascii(value) if isinstance(value, (str, bytes)) else repr(value)
-    except Exception:  # a value from outside may do anything
-        text = f"an object of type {type(value).__name__}"
-    if not isinstance(value, str):
-        first, *more = text.encode("ascii", "backslashreplace").decode().strip().split("\n")
-        text = " ".join(first.split()) + ("..." if more else "")
-    return text if len(text) <= 80 else text[:77] + "..."

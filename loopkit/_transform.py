@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, Concatenate, ParamSpec
 
 from loopkit import _budget
-from loopkit._arguments import Kind, flag, is_plain, kinds_of
+from loopkit._arguments import Kind, flag, is_plain, kinds_of, plain
 from loopkit._budget import SpentError, in_turn, within
 from loopkit._called import fitting
 from loopkit._change import Change
@@ -103,7 +103,10 @@ def transform(function: Makes[P]) -> Transform[P]:
         return change.kernel.recorded(History((*kernel.history, step)), lineage)
 
     apply.__annotations__ = {**function.__annotations__, "return": "Kernel"}
-    apply.__signature__ = signature.replace(return_annotation="Kernel")  # type: ignore[attr-defined]
+    shown_as = [p.replace(annotation=plain(p.annotation)) for p in signature.parameters.values()]
+    apply.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=shown_as, return_annotation=plain("Kernel")
+    )
     return apply
 
 

@@ -18,9 +18,8 @@ from pymbolic.primitives import Variable
 
 import loopkit as lk
 import loopkit.loopy as lp
+from loopkit._compat.gone import GONE, NAMES, UNCHANGED
 from loopkit.loopy import match
-from loopkit.loopy._gone import GONE
-from loopkit.loopy._same import NAMES, UNCHANGED
 from loopkit.loopy._unit import OPTIONS
 from loopkit.loopy.kernel.data import GroupInameTag, LocalInameTag
 from loopkit.loopy.target.c import CTarget, ExecutableCTarget
@@ -458,7 +457,7 @@ def test_names_are_imported_from_where_loopy_has_them() -> None:
         with pytest.raises(AttributeError, match=f"'loopkit.loopy.{module}' has no .* 'nothing'"):
             found.nothing  # noqa: B018
     assert lp.transform.data.add_prefetch is lp.add_prefetch
-    with pytest.raises(AttributeError, match=r"instead: knl\.kernel\.costs"):
+    with pytest.raises(AttributeError, match=r"instead: costs\(n="):
         lp.statistics.gather_access_footprints  # noqa: B018
 
 

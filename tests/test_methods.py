@@ -120,3 +120,52 @@ def test_type_checkers_see_the_methods(tmp_path: Path) -> None:
         'error: Argument 2 has incompatible type "str"; expected "int"  [arg-type]',
         'error: "Kernel" has no attribute "split_the_iname"  [attr-defined]',
     ], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "said"),
+    [
+        (lk, "make_kernal", "did you mean 'make_kernel'"),
+        (transforms, "split_inames", "did you mean 'split_iname'"),
+        (kernel(), "split_inames", "did you mean 'split_iname'"),
+        (lk, "ScalarArg", "instead: ValueArg"),
+        (lk, "set_options", "instead: loopkit.loopy.set_options"),
+        (lk, "CInstruction", "register_callable"),
+        (lk, "preprocess_kernel", "a kernel is whole from the start"),
+        (kernel(), "instructions", "instead: knl.statements"),
+        (kernel(), "verify", "instead: loopkit.verify"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_answered_with_one_that_does(
+    owner: object, name: str, said: str
+) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(owner, name)
+    assert isinstance(caught.value, lk.LoopkitError) and said in str(caught.value)
+    assert not hasattr(owner, name) and not hasattr(owner, "_repr_png_")
+
+
+def test_signatures_show_ordinary_types() -> None:
+    for name, function in registered.items():
+        shown = str(inspect.signature(function))
+        assert "kind." not in shown and "'Kernel'" not in shown, name
+    assert "split_iname: str, inner_length: int, *, outer_iname: str | None = None" in str(
+        inspect.signature(lk.split_iname)
+    )
+    assert "inner_length: int" in pydoc.render_doc(lk.split_iname)
+
+
+@pytest.mark.parametrize("wrong", [None, {}, [[]], 3, "no_such_name"])
+def test_what_is_looked_up_by_no_name_is_refused(wrong: object) -> None:
+    knl = kernel()
+    looks = [knl.array, knl.check_iname, knl.domain_of, knl.domain_around, knl.parents_of]
+    looks += [knl.range_of, knl.range_around, knl.statement, knl.statement_domain]
+    if not isinstance(wrong, str):
+        looks += [knl.users, knl.fresh_name, knl.with_computed]
+    if wrong == {}:  # no inames, and no sizes
+        looks = [look for look in looks if look not in (knl.domain_of, knl.domain_around)]
+        looks.remove(knl.with_computed)
+    for look in looks:
+        with pytest.raises(lk.LoopkitError):
+            look(wrong)
+    assert not knl.is_array(wrong)

@@ -294,7 +294,7 @@ def test_arguments_of_other_types_are_refused(tmp_path: Path) -> None:
         (lambda: knl.plot_access(wrong, n=8), "no array '3'"),
         (lambda: knl.plot_loop(wrong, n=8), "there is no .*'3'"),
         (lambda: knl.split_iname("i", 4).history.at(n="<b>"), "whole number"),
-        (lambda: picture.save(wrong), "saved in a file"),
+        (lambda: picture.save(wrong), "cannot be written"),
         (lambda: picture.save(tmp_path / "x.pdfx"), "ends in '.pdfx'"),
         (lambda: picture.plot(ax=wrong), "ax is matplotlib's"),
     ):

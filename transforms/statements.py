@@ -89,8 +89,7 @@ def remove_instructions(kernel: Kernel, insn_ids: kind.Names, *, unchecked: bool
     for id_ in sorted(gone):
         if id_ in barriers:
             raise InvalidArgumentError(f"'{id_}' is a barrier", instead="remove_barrier takes it")
-        if id_ not in kernel.statement_by_id:
-            raise UnknownNameError("statement", id_, kernel.statement_by_id)
+        kernel.statement(id_)
     return Change(_without(kernel, gone))
 
 
@@ -108,8 +107,7 @@ def replace_instruction_ids(
     """
     ids: dict[str, str] = {}
     for old, given in replacements.items():
-        if old not in kernel.statement_by_id:
-            raise UnknownNameError("statement", old, kernel.statement_by_id)
+        kernel.statement(old)
         new, *more = kind.names_in(given) or (old,)
         if more:
             raise InvalidArgumentError(f"'{old}' is one statement, which has one id")

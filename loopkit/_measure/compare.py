@@ -59,7 +59,7 @@ class Contest(Printed):
 
     def __getitem__(self, name: str) -> Entry:
         for entry in self.entries:
-            if entry.name == name:
+            if isinstance(name, str) and entry.name == name:
                 return entry
         raise UnknownNameError("kernel", name, [entry.name for entry in self.entries])
 

@@ -42,8 +42,8 @@ def chosen_request(
     """One request; of what is left open, the first access, block and iterations that there are."""
     sizes = check_sizes(kernel, sizes, asked)
     kernel.array(array)
-    if statement is not None and statement not in kernel.statement_by_id:
-        raise UnknownNameError("statement", str(statement), kernel.statement_by_id)
+    if statement is not None:
+        kernel.statement(statement)
     every = launched(kernel)
     users = [a for one in every for a in accesses_of(one.model.kernel) if a.array == array]
     found = _accesses(users, array, statement)

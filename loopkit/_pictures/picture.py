@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import bundle, html_text, output
 from loopkit._errors import InvalidArgumentError
+from loopkit._files import place_for
 from loopkit._kernel import Kernel
 from loopkit._pictures.characters import as_text
 from loopkit._pictures.grid import Figure
@@ -82,9 +82,7 @@ class Picture:
 
     def save(self, path: str | Path, theme: str = "auto") -> None:
         """Write a file: ``.svg`` or ``.html``, or what matplotlib writes, ``.pdf`` and ``.png``."""
-        if not isinstance(path, (str, os.PathLike)):
-            raise InvalidArgumentError(f"a picture is saved in a file, not in {shown(path)}")
-        path = Path(path)
+        path = place_for(path, "the picture")
         if path.suffix == ".svg":
             path.write_text(self.svg(theme), encoding="utf-8")
         elif path.suffix == ".html":

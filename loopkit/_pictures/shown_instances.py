@@ -50,9 +50,7 @@ def check_statement(kernel: Kernel, statement: str | None) -> str:
     """A statement's id; the first of those in the most loops where none is named."""
     if statement is None:
         return max(kernel.statements, key=lambda s: len(s.inames)).id
-    if statement not in kernel.statement_by_id:
-        raise UnknownNameError("statement", str(statement), kernel.statement_by_id)
-    return statement
+    return kernel.statement(statement).id
 
 
 def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.Set:

@@ -12,13 +12,12 @@ from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
 from loopkit._display.markup import Part, fold
-from loopkit._errors import InvalidArgumentError, LoopkitError, counted
-from loopkit._files import write_whole
+from loopkit._errors import LoopkitError, counted
+from loopkit._files import place_for, write_whole
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 from loopkit._program import Program
 from loopkit._run.listing import Listing
-from loopkit._spelling import shown
 from loopkit._transform import replay
 from loopkit._view import resources
 from loopkit._view.machine_code import NOT_COMPILED, listings_of
@@ -37,12 +36,7 @@ from loopkit._view.panes import (
 
 def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping[str, int]) -> Path:
     """Write the page for a kernel; returns where it is."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidArgumentError(f"{shown(path)} is no path of a file", instead='"out.html"')
-    target = Path(path)
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        why = "is a folder" if target.is_dir() else "is in no folder that exists"
-        raise InvalidArgumentError(f"the page cannot be written: {target} {why}")
+    target = place_for(path, "the page")
     costs = None
     if sizes or not kernel.sizes:
         costs = costs_of(kernel, check_sizes(kernel, sizes, "view"))

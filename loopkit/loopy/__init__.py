@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 import loopkit
+from loopkit._compat.gone import NAMES, UNCHANGED, not_there
 from loopkit._errors import LoopkitError, LoopkitWarning
 from loopkit.loopy import (
     _modules,
@@ -52,7 +53,6 @@ from loopkit.loopy._functions import (
     split_array_axis as split_array_axis,
     t_unit_to_python as t_unit_to_python,
 )
-from loopkit.loopy._gone import not_there
 from loopkit.loopy._instructions import (
     Assignment as Assignment,
     BarrierInstruction as BarrierInstruction,
@@ -60,7 +60,7 @@ from loopkit.loopy._instructions import (
     NoOpInstruction as NoOpInstruction,
     Optional as Optional,
 )
-from loopkit.loopy._same import NAMES, UNCHANGED, unchanged
+from loopkit.loopy._same import unchanged
 from loopkit.loopy._unit import TranslationUnit as TranslationUnit, wrapped
 from loopkit.loopy.options import Options as Options
 from loopkit.loopy.symbolic import (
@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
     """loopkit's own name, or the one that it has for Loopy's; functions take and return units."""
     wanted = NAMES.get(name, name)
     if wanted.startswith("_") or wanted not in loopkit.__all__:
-        raise not_there(__name__, name)
+        raise not_there(f"module '{__name__}'", name, __dir__())
     found = getattr(loopkit, wanted)
     made = wrapped(found) if callable(found) and not isinstance(found, type) else found
     globals()[name] = made

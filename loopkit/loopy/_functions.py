@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import loopkit
 from loopkit._arguments import is_integer
+from loopkit._compat.gone import GONE
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -24,7 +25,6 @@ from loopkit._match import Match, matching
 from loopkit._sets import at
 from loopkit._spelling import shown
 from loopkit._tags import GroupAxis, LocalAxis, Tag
-from loopkit.loopy._gone import GONE
 from loopkit.loopy._instructions import lines_of, without_duplicates
 from loopkit.loopy._unit import OPTIONS, TranslationUnit, unwrapped, with_options
 

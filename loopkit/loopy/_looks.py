@@ -72,7 +72,7 @@ class Looks:
 
     def insn_inames(self, insn: Statement | str) -> frozenset[str]:
         """The inames that a statement, or the one of an id, is inside."""
-        return (self.kernel.statement_by_id[insn] if isinstance(insn, str) else insn).inames
+        return (insn if isinstance(insn, Statement) else self.kernel.statement(insn)).inames
 
     def iname_tags(self, iname: str) -> frozenset[Tag]:
         """The tag of an iname, if it has one."""

@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from loopkit import _tags
+from loopkit._compat.gone import not_there
 from loopkit._same import digest_of
-from loopkit.loopy._gone import NotThereError, not_there
 
 MODULES = """
     auto_test check preprocess statistics tools translation_unit type_inference
@@ -62,10 +62,8 @@ class Elsewhere(ModuleType):
             raise AttributeError(name)
         try:
             return getattr(self._package, name)
-        except NotThereError:
-            raise
         except AttributeError:
-            raise not_there(self.__name__, name) from None
+            raise not_there(f"module '{self.__name__}'", name, dir(self)) from None
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *dir(self._package)})

@@ -138,8 +138,8 @@ class TranslationUnit(Looks):
 
     def __getitem__(self, name: str) -> TranslationUnit:
         """The kernel of this name, which is the only one."""
-        if name != self.kernel.name:
-            raise UnknownNameError("kernel", str(name), [self.kernel.name])
+        if not isinstance(name, str) or name != self.kernel.name:
+            raise UnknownNameError("kernel", name, [self.kernel.name])
         return self
 
     def __str__(self) -> str:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 import loopkit as lk
+from loopkit import loopy
 from loopkit._history import step_from_json
 from loopkit._registry import transforms as registered
 
 from .calls import Call, Draw, shown, spelled
-from .pools import hostile, names, number, word
+from .pools import BEGINNINGS, HEADERS, hostile, names, number, word
 from .texts import CONDITIONS, KERNELS, mutated, nearly, soup
 
 
@@ -260,6 +261,84 @@ def histories(rng: random.Random) -> Call:
 
 # }}}
 
+# {{{ names and look-ups
+
+
+def library_names(rng: random.Random) -> Call:
+    """Names that compilers know, for all that has a name: what is taken must compile."""
+    name = rng.choice(HEADERS if rng.random() < 0.7 else BEGINNINGS)
+    role = rng.choice(["kernel", "iname", "array", "temporary", "size", "rule", "id", "new"])
+    named = {role: name}
+    i, a, n = named.get("iname", "i"), named.get("array", "a"), named.get("size", "n")
+    t, f, s = named.get("temporary", "t"), named.get("rule", "f"), named.get("id", "s")
+    text = f"{f}(u) := 2*u\n<> {t} = {f}({a}[{i}]) {{id={s}}}\nb[{i}] = {t}"
+    step = rng.choice(["split_iname", "chunk_iname", "duplicate_inames", "peel", "precompute"])
+
+    def run() -> object:
+        args = f"{{ [{i}]: 0 <= {i} < {n} }}", text
+        types = {f"{a}, b": "float32"}
+        kernel = lk.make_kernel(*args, dtypes=types, name=named.get("kernel", "k"))
+        if step == "duplicate_inames":
+            kernel = kernel.duplicate_inames(i, f"id:{s}")
+        elif step == "peel":
+            kernel = kernel.assume(f"{n} >= 4").peel_iname(i, first=1)
+        elif step == "precompute":
+            kernel = kernel.split_iname(i, 4).precompute(f, f"{i}_inner")
+        else:
+            kernel = getattr(kernel, step)(i, 4, inner_iname=named.get("new"))
+        try:
+            return kernel.cuda() if rng.random() < 0.5 else kernel.cubin("sm_90")
+        except lk.CompileError as error:
+            raise AssertionError(f"{role} {name}: what was taken does not compile") from error
+
+    return Call(f"{role} called {name!r}, then {step}", run)
+
+
+@functools.cache
+def _looked_into() -> Mapping[str, Any]:
+    """Values in which things are looked up by name."""
+    kernel = kernels()[0]
+    few = {"executor": "reference", "seconds": 1e-3, **dict.fromkeys(kernel.sizes, 4)}
+    found = {"knl": kernel, "unit": loopy.make_kernel(*KERNELS[0][:2])}
+    return {**found, "contest": lk.compare({"one": kernel}, **few), "lk": lk, "loopy": loopy}
+
+
+_LOOKUPS = {
+    "knl": (
+        *("array", "users", "is_array", "check_iname", "domain_of", "domain_around", "parents_of"),
+        *("range_of", "range_around", "statement", "statement_domain", "fresh_name", "view"),
+        *("with_computed", "script", "__getattr__"),
+    ),
+    "unit": ("insn_inames", "iname_tags", "get_constant_iname_length", "__getitem__"),
+    "contest": ("__getitem__",),
+    "lk": ("__getattr__",),
+    "loopy": ("__getattr__",),
+}
+
+
+def lookups(rng: random.Random) -> Call:
+    """What is looked up by a name, by all that could be taken for one."""
+    where = rng.choice(sorted(_LOOKUPS))
+    method = rng.choice(_LOOKUPS[where])
+    name = hostile(rng) if rng.random() < 0.7 else word(rng, rng.choice(["iname", "array", "id"]))
+    if method == "__getattr__":
+        name = rng.choice([rng.choice(HEADERS), f"{rng.choice(sorted(registered))}s"])
+    if method == "view":  # nothing is written
+        name = name if not isinstance(name, str) else f"no/such/folder/{name}"
+
+    def run() -> object:
+        try:
+            return getattr(_looked_into()[where], method)(name)
+        except AttributeError as error:
+            if method == "__getattr__" and isinstance(error, lk.LoopkitError):
+                return str(error)
+            raise
+
+    return Call(spelled(f"{where}.{method}", (name,), {}), run)
+
+
+# }}}
+
 # {{{ running
 
 
@@ -445,6 +524,8 @@ AREAS: Mapping[str, Draw] = {
     "constructors": constructors,
     "creation": creation,
     "histories": histories,
+    "library_names": library_names,
+    "lookups": lookups,
     "runs": runs,
     "executors": executors,
     "costs": costs,

@@ -176,6 +176,30 @@ WORDS = {
 }
 
 
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+HEADERS = _words("""
+    abort abs acos acosf acosh asin asinh atan atan2 atan2f atanh atoi bsearch calloc cbrt ceil
+    clock copysign cos cosh cospi cyl_bessel_i0 difftime div erf erfc erfcinv erfcx erfinv exit
+    exp exp10 exp2 expm1 fabs fdim fdivide fma fmax fmin fmod free frexp getenv hypot ilogb
+    isalpha isfinite isinf isnan isnormal j0 j0f j1 jn jnf labs ldexp lgamma llabs llrint
+    llround log log10 log1p log2 logb lrint lround malloc memcmp memcpy memmove memset modf nan
+    nanf nearbyint nextafter nexttoward norm norm3d normcdf normcdfinv printf putchar puts qsort
+    rand rcbrt realloc remainder remquo remquof rhypot rint rnorm round rsqrt scalbln scalblnf
+    scalbn scalbnf sigaction signbit sin sincos sincosf sincospi sinh sinpi snprintf sprintf
+    sqrt srand stderr stdin stdout strcmp strcpy strlen strtod system tan tanh tgamma time trunc
+    umax umin vprintf y0 y1 yn ynf errno EOF INFINITY NAN M_PI HUGE_VAL CHAR_BIT INT_MAX FLT_MAX
+    DBL_EPSILON assert cudaMalloc cudaError dim3 threadIdx atomicAdd atomicCAS clock64 __ldg
+    __syncthreads warpSize half float2 int4 size_t ptrdiff_t int8_t uint32_t complex I std main
+    NULL va_list
+""")
+"""Names that C's library, CUDA's headers and compilers declare."""
+BEGINNINGS = ["lk", "LK", "CU", "NV", "CUDA", "cuda", "LOOPKIT", "_", "__", "_A", "lk_", "for"]
+"""What reserved names begin with, alone."""
+
+
 def word(rng: random.Random, kind: str) -> Any:
     """A word of a kind, sometimes of another."""
     return rng.choice(WORDS[kind if rng.random() < 0.9 else rng.choice(sorted(WORDS))])

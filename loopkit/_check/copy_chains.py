@@ -54,11 +54,15 @@ class CopyChains:
         return result
 
     def check_filled(self, mover: str) -> None:
-        """Report cells of temporaries that a statement of the schedule alone reads unwritten.
+        """Report cells of temporaries that are stored in an argument before they are written.
 
-        Reads that data decide are left out, and writes that data decide count as made.
+        What a copy holds in cells that are never used may be anything; what a caller's array
+        holds may not, even if a later statement overwrites it.  Reads that data decide are left
+        out, and writes that data decide count as made.
         """
         statement, at = self.new.statement[mover], Instance(mover, BASE)
+        if statement.written not in self.new.kernel.arg_by_name:
+            return
         if self.conditions_of(statement) or self.new.bounds_from_data(mover):
             return
         bounds, everywhere = self.new.everywhere(at)

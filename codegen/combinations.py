@@ -9,7 +9,9 @@ from loopkit._collectives import (
     COMBINE,
     SCAN,
     TOGETHER,
+    adds_to,
     combined_axes,
+    operation_text,
     scanned_blocks,
     scans_of,
     spread_inames,
@@ -75,10 +77,7 @@ def combination_note(kernel: Kernel, statement: Statement, block: Block) -> str:
         mine = [
             *dict.fromkeys(i for s in scans_of(kernel, name) if s.path == path for i in s.inames)
         ]
-    operation = operations_of(kernel.reductions)[kernel.temporary_by_name[name].accumulates or ""]
-    shown = operation.shown
-    if any(s.kind == "update" and s.operation is None for s in kernel.writers[name]):
-        shown = f"segmented {shown}"
+    shown = operation_text(kernel, next(s for s in kernel.writers[name] if adds_to(s, name)))
     if statement.kind == CARRY:
         return f"what all threads along {', '.join(mine)} have, to the first"
     running = "" if statement.kind == COMBINE else "running "

@@ -40,7 +40,6 @@ from loopkit._make import (
     make_function,
     make_kernel,
     merge,
-    register_reduction,
 )
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
 from loopkit._registry import homes as _transforms
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     from loopkit._explore.table import Tried
     from loopkit._measure.compare import Contest, compare
     from loopkit._measure.measure import Measurement, measure
-    from loopkit._register import register_callable
+    from loopkit._register import register_callable, register_reduction
     from loopkit._verify import Difference, Verdict, verify
     from loopkit.transforms import *  # noqa: F403
     from loopkit.transforms.batches import to_batched
@@ -76,6 +75,7 @@ __version__ = "0.1.0"
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
     "register_callable": "loopkit._register",
+    "register_reduction": "loopkit._register",
     "Device": "loopkit._costs.devices",
     "fuse_kernels": "loopkit.transforms.fuse_kernels",
     "to_batched": "loopkit.transforms.batches",

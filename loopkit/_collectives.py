@@ -71,12 +71,18 @@ def reduction_text(kernel: Kernel, update: Statement) -> str:
     if temporary.is_running:  # also along threads that both are on
         parallel = {i for i, tag in kernel.tags if tag.is_parallel}.intersection(reduced)
         running = running or any(parallel & reader.inames for reader in readers)
-    operation = update.operation
-    if operation is None:
-        operation = f"segmented {temporary.accumulates}"
-    operation = next((o.shown for o in kernel.reductions if o.name == operation), operation)
     over = f" over {', '.join(reduced)}" if reduced else ""
-    return f"{'running ' if running else ''}{operation}{over}"
+    return f"{'running ' if running else ''}{operation_text(kernel, update)}{over}"
+
+
+def operation_text(kernel: Kernel, update: Statement) -> str:
+    """What an update's operation is called, also where its terms have an order."""
+    name = update.operation or kernel.temporary_by_name[update.written].accumulates or ""
+    own = next((o for o in kernel.reductions if o.name == name), None)
+    shown = name if own is None else own.shown
+    if update.operation is not None:
+        return shown
+    return f"{'ordered' if own is not None and own.is_ordered else 'segmented'} {shown}"
 
 
 @memoised

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -13,11 +13,15 @@ import numpy as np
 from loopkit import _once
 from loopkit import _promotion as dt
 from loopkit._device_functions import DeviceFunction
-from loopkit._errors import InvalidArgumentError, MissingDependencyError
+from loopkit._errors import InvalidArgumentError, LoopkitError, MissingDependencyError
+from loopkit._make.operation import SCALAR, ReductionOperation, operands
 from loopkit._promotion import DType, dtype_name
+from loopkit._types import concrete, dtype_of
 
 DRAWS = 400
 """How many arguments a declared meaning is tested with."""
+LAW_DRAWS = 60
+"""How many numbers the laws of a reduction's operation are tested with."""
 _SEED = 20260
 _TOLERANCES = {
     dt.FLOAT16: 1e-2,
@@ -48,7 +52,7 @@ def check_meaning(
         return
     if function.meaning is None:
         return
-    draws = _draws(function, ranges)
+    draws = _draws(function.arguments, ranges)
     twice = [np.concatenate([d, d[::-1]]) for d in draws]
     found, ended = in_process_of_its_own(function, twice)
     columns = [*zip(*twice, strict=True)]
@@ -69,13 +73,86 @@ def check_meaning(
         raise _wrong(function, given, why, instead)
 
 
+def check_operation(
+    operation: ReductionOperation, ranges: Mapping[str, tuple[float, float]]
+) -> None:
+    """Raise where a reduction's operation breaks a law, with numbers for which it does.
+
+    ``ranges`` says of each component from where to where these are.  An operation may be meant for
+    whole numbers or for fractions alone: it is enough that one of the two obeys all laws.
+    """
+    from loopkit._reference.compile_statement import joining
+
+    names = [v.name for side in operands(operation.components or SCALAR) for v in side]
+    broken = []
+    for dtype in (dt.INT64, dt.FLOAT64):
+        known = dict.fromkeys(names, dtype).__getitem__
+        try:
+            made = [concrete(dtype_of(p, known)) for p in operation.joined(dtype)]
+            if dtype == dt.INT64 and not dt.INTEGERS.issuperset({*made} - {dt.BOOL}):
+                continue  # fractions come of it
+            kinds = {n: k if k == dt.BOOL else dtype for n, k in zip(ranges, made, strict=True)}
+            kind = dt.record_of(kinds) if operation.components else kinds["value"]
+            start, join = operation.start(kind), joining(operation, kind)
+            starts = start.parts if operation.components else (start,)
+            neutral = tuple(k.type(x) for k, x in zip(kinds.values(), starts, strict=True))
+        except (LoopkitError, OverflowError, ValueError):
+            continue  # it is not meant for these
+        values = [*zip(*_draws([*kinds.items()], ranges), strict=True)][:LAW_DRAWS]
+        with np.errstate(all="ignore"):
+            found = _broken_law(operation, join, neutral, values)
+        if found is None:
+            return
+        broken.append(found)
+    if broken:
+        raise broken[0]
+
+
+def _broken_law(
+    operation: ReductionOperation,
+    join: Callable[[Any, Any], Any],
+    neutral: tuple[Any, ...],
+    values: list[tuple[Any, ...]],
+) -> InvalidArgumentError | None:
+    """The error for the plainest values for which a law does not hold; None where all do."""
+
+    def text(value: tuple[Any, ...]) -> str:
+        return str(value[0]) if len(value) == 1 else f"({', '.join(map(str, value))})"
+
+    def call(a: str, b: str) -> str:
+        return f"combine({a}, {b})"
+
+    wrong = []
+    for a, b, c in zip(values, values[1:], values[2:], strict=False):
+        x, y, z = map(text, (a, b, c))
+        xy, xyz = call(call(x, y), z), call(x, call(y, z))
+        laws = [
+            ("is not associative", xy, join(join(a, b), c), xyz, join(a, join(b, c))),
+            ("has another neutral element", call(text(neutral), x), join(neutral, a), x, a),
+            ("has another neutral element", call(x, text(neutral)), join(a, neutral), x, a),
+        ]
+        if not operation.is_ordered:
+            laws.insert(0, ("is not commutative", call(x, y), join(a, b), call(y, x), join(b, a)))
+        for number, (law, one, first, other, second) in enumerate(laws):
+            if not all(_is_close(p, q, 1e-6) for p, q in zip(first, second, strict=True)):
+                size = max(map(_oddness, (*a, *b, *c)))
+                same = "" if other == x else f", and {other} is {text(second)}"
+                wrong.append((number, size, f"{law}: {one} is {text(first)}{same}"))
+    if not wrong:
+        return None
+    _, _, why = min(wrong)
+    ordered = "ordered=True keeps the order of its terms; " * ("commutative" in why)
+    instead = f"{ordered}within= says which numbers there are"
+    return InvalidArgumentError(f"the reduction '{operation.name}' {why}", instead=instead)
+
+
 def _draws(
-    function: DeviceFunction, ranges: Mapping[str, tuple[float, float]]
+    arguments: Sequence[tuple[str, DType]], ranges: Mapping[str, tuple[float, float]]
 ) -> list[np.ndarray[Any, Any]]:
     """Arguments of all sizes, special ones among them; the same in every process."""
     generator = np.random.default_rng(_SEED)
     found = []
-    for name, dtype in function.arguments:
+    for name, dtype in arguments:
         if dtype == dt.BOOL:
             values: Any = generator.integers(0, 2, DRAWS)
         elif dtype in dt.INTEGERS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from loopkit import _arguments as kind
@@ -11,9 +11,10 @@ from loopkit._called import fitting
 from loopkit._device_functions import DeviceFunction
 from loopkit._errors import InvalidArgumentError, counted
 from loopkit._expression import accesses, variable_names
-from loopkit._function_tests import check_meaning
+from loopkit._function_tests import check_meaning, check_operation
 from loopkit._functions import FUNCTIONS
-from loopkit._make.reduction_operations import check_free_name
+from loopkit._make.operation import ReductionOperation
+from loopkit._make.reduction_operations import check_free_name, own_operation
 from loopkit._nodes import Expression, Record
 from loopkit._preamble_text import definition
 from loopkit._promotion import DType, dtype_name
@@ -110,6 +111,55 @@ def register_callable(
         raise InvalidArgumentError(f"tolerance is a number, not {shown(tolerance)}")
     check_meaning(function, _ranges(types, within), tolerance)
     return function
+
+
+@fitting
+def register_reduction(
+    name: str,
+    neutral: Any,
+    combine: Callable[[Any, Any], Any],
+    reference: Callable[[Any, Any], Any] | None = None,
+    *,
+    components: Sequence[str] | None = None,
+    ordered: bool = False,
+    within: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
+) -> ReductionOperation:
+    """An operation of one's own, to be passed as ``make_kernel(..., reductions=[...])``.
+
+    Nothing is registered anywhere: the operation travels with the kernels made with it.
+    One with several results, used as ``a, b = name(k, x, y)``, has a tuple of neutral elements;
+    its functions take two tuples and give one.  ``docs/language.md`` shows Welford's mean and
+    variance.
+
+    :arg name: what the text calls it, ``name(k, ...)``.
+    :arg neutral: a number, or a function that gives one for a type; a tuple of these.
+    :arg combine: of two expressions makes the one that combines them. It must be associative, and
+        commutative unless ``ordered``; this is tested with numbers drawn at random.
+    :arg reference: the same of two values, for the reference executor. Where it is left out, that
+        computes the expressions of ``combine``.
+    :arg components: what the results are called in the nest and the source.
+    :arg ordered: True: terms are combined in the order of the loops, the earlier one on the left.
+        A schedule may split these loops, and threads may scan them, but nothing changes their
+        order.
+    :arg within: from where to where the numbers of the test are, for each component by name, if
+        there are several. Without it they are from -9 to 9, and those of components from 1 to 9.
+    :returns: the operation.
+    :raises InvalidArgumentError: for a name that is taken, and for what is none of that; with
+        numbers for which the operation is not associative or commutative, or its neutral element
+        changes something.
+    """
+    if kind.flag("ordered", ordered) and reference is not None:
+        raise InvalidArgumentError(
+            f"the reduction '{name}' is ordered, and has a reference",
+            instead="all executors compute what combine makes of two terms in their order",
+        )
+    made = own_operation(name, neutral, combine, reference, components, ordered)
+    names = made.components or ("value",)
+    given = within if made.components or within is None else {"value": within}
+    low = 1 if made.components else -9
+    ranges = {**dict.fromkeys(names, (low, 9)), **_ranges(dict.fromkeys(names), given)}
+    check_operation(made, ranges)
+    return made
 
 
 def _types(what: str, given: Any) -> dict[str, DType]:
@@ -243,10 +293,10 @@ def _meaning(name: str, given: Any, types: Mapping[str, DType], result: DType) -
     return found
 
 
-def _ranges(types: Mapping[str, DType], given: Any) -> dict[str, tuple[float, float]]:
+def _ranges(types: Mapping[str, Any], given: Any) -> dict[str, tuple[float, float]]:
     ranges: dict[str, tuple[float, float]] = {}
     if given is not None and not isinstance(given, Mapping):
-        raise kind.unfit("within", "a mapping of arguments to two numbers", given)
+        raise kind.unfit("within", "a mapping of names to two numbers", given)
     for name, ends in (given or {}).items():
         if name not in types:
             raise InvalidArgumentError(f"within names {shown(name)}, which is no argument")

@@ -6,13 +6,17 @@ import math
 import textwrap
 
 import numpy as np
+import pymbolic.primitives as prim
 import pytest
 from kernel_outline import outline
+from pymbolic.primitives import Max
 
+import loopkit as lk
 from loopkit._arrays import AddressSpace
 from loopkit._errors import InvalidArgumentError, ParseError
-from loopkit._make import make_kernel, register_reduction
+from loopkit._make import make_kernel
 from loopkit._reference import run_reference
+from loopkit._register import register_reduction
 
 DOMAIN = "{ [i, k, l]: 0 <= i < n and 0 <= k < m and 0 <= l < 4 }"
 
@@ -170,3 +174,89 @@ def test_what_a_function_of_the_users_raises_names_it() -> None:
     own = register_reduction("own", object, lambda a, b: a, lambda a, b: a)
     with pytest.raises(InvalidArgumentError, match="neutral of the reduction 'own' raised TypeE"):
         make_kernel("{ [i]: 0 <= i < n }", "y = own(i, x[i])", reductions=[own])
+
+
+UNLAWFUL = {
+    "the first": ((0, lambda a, b: a), "commutative: combine(-1, 0) is -1, and combine(0, -1"),
+    "difference": ((0, lambda a, b: a - b), "is not commutative"),
+    "mean": ((0, lambda a, b: (a + b) / 2), "is not associative: combine(combine("),
+    "one more": ((0, lambda a, b: a + b + 1), "has another neutral element: combine(0, -1) is 0"),
+    "largest from 0": ((0, lambda a, b: Max((a, b))), "combine(0, -1) is 0"),
+    "lines": (((1, 0), lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1])), "is not commutative"),
+    "not even in order": ((0, lambda a, b: a - b, True), "is not associative"),
+}
+
+
+@pytest.mark.parametrize("name", UNLAWFUL)
+def test_laws_of_an_operation(name: str) -> None:
+    (neutral, combine, *ordered), why = UNLAWFUL[name]
+    with pytest.raises(InvalidArgumentError) as caught:
+        register_reduction("own", neutral, combine, ordered=bool(ordered))
+    assert why in str(caught.value)
+
+
+def test_laws_hold_for_what_there_is() -> None:
+    """For whole numbers or for fractions, and within the bounds that are given."""
+    register_reduction("own", -1, lambda a, b: Max((a, b)), within=(0, 100))
+    register_reduction("own", (1, 0), lambda a, b: (a[0] * b[0], a[1] + b[1]))
+    register_reduction("own", lambda t: np.finfo(t).min, lambda a, b: Max((a, b)), within=(0, 5.5))
+    register_reduction("own", 0, _combine)
+    log, exp = (prim.Variable(name) for name in ("log", "exp"))
+    register_reduction("own", -math.inf, lambda a, b: log(exp(a) + exp(b)))
+    with pytest.raises(InvalidArgumentError, match="within names 'y', which is no"):
+        register_reduction("own", (1, 0), lambda a, b: a, within={"y": (0, 1)})
+    with pytest.raises(InvalidArgumentError, match="is ordered, and has a reference"):
+        register_reduction("own", 0, lambda a, b: a, np.add, ordered=True)
+
+
+LAST = register_reduction(
+    "last", 0, lambda a, b: prim.If(prim.Comparison(b, "!=", 0), b, a), ordered=True
+)
+LINES = register_reduction(
+    "lines",
+    (1, 0),
+    lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]),
+    components=("factor", "rest"),
+    ordered=True,
+)
+IN_ORDER = {
+    "last": ("u[i] = 2*last(k, x[i, k]*(k + 1))", LAST),
+    "lines": ("u[i], v[i] = lines(k, x[i, k], y[i, k] + x[i, k])", LINES),
+    "inner": ("u[i] = last(k, max(l, x[i, k]*l))", LAST),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_the_order_of_terms_is_kept(name: str) -> None:
+    text, operation = IN_ORDER[name]
+    text = make_kernel(
+        "{ [i, k, l]: 0 <= i < n and 0 <= k < m and 0 <= l < 4 }",
+        text,
+        dtypes={a: "int64" for a in "xy" if f"{a}[" in text},
+        reductions=[operation],
+        assumptions="n, m >= 1",
+    )
+    assert f"ordered {operation.name} over k" in str(text)
+    x, y = np.random.default_rng(1).integers(-3, 4, (2, 5, 11))
+    given = {n: v for n, v in (("x", x), ("y", y)) if n in text.arg_by_name}
+    split = text.split_iname("k", 4).add_prefetch("x", "k_inner", default_tag=None)
+    for knl in (text, split.split_iname("i", 2, outer_tag="g.0", inner_tag="l.0")):
+        assert knl.prove().ok and lk.verify(text, knl)
+        found = knl.executor("host", order="random")(**given)
+        for one, two in zip(found, text.executor("reference")(**given), strict=True):
+            np.testing.assert_array_equal(one, two)
+    if name == "lines":
+        factor, rest = text.executor("reference")(**given)
+        last = np.zeros(5, int)
+        for column, more in zip(x.T, (x + y).T, strict=True):
+            last = last * column + more
+        assert rest.tolist() == last.tolist() and factor.tolist() == x.prod(1).tolist()
+    for step in (
+        lambda: split.prioritize_loops("k_inner, k_outer"),
+        lambda: text.map_domain("{ [k] -> [q]: q = -k }"),
+        lambda: text.split_iname("k", 4, inner_tag="l.0"),
+        lambda: text.split_iname("k", 4, outer_tag="g.0"),
+    ):
+        with pytest.raises(lk.LoopkitError, match="would "):
+            step()

@@ -240,7 +240,7 @@ def test_hostile_names(name: str) -> None:
 
 def test_operations_that_differ_in_a_number_have_other_keys() -> None:
     def kernel(number: int) -> lk.Kernel:
-        own = lk.register_reduction("own", 0, lambda a, b: a + b + number)
+        own = lk.register_reduction("own", -number, lambda a, b: a + b + number)
         return lk.make_kernel(ROWS, "y[i] = own(j, x[i, j])", reductions=[own])
 
     assert kernel(1).key == kernel(1).key != kernel(2).key
@@ -414,7 +414,9 @@ def test_operations_that_are_none(changed: dict[str, Any], why: str) -> None:
 
 
 def test_what_functions_give_is_named_where_it_is_nonsense() -> None:
-    own = lk.register_reduction("own", (0, 0), lambda a, b: a, lambda a, b: "?")
+    own = lk.register_reduction(
+        "own", (0, 0), lambda a, b: (a[0] + b[0], a[1] + b[1]), lambda a, b: "?"
+    )
     kernel = lk.make_kernel(
         ROWS, "a[i], b[i] = own(j, x[i, j], j)", dtypes={"x": "int32"}, reductions=[own]
     )

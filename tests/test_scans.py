@@ -249,7 +249,7 @@ def test_segments_text_and_results(golden):
 
 
 def test_segments_of_an_operation_of_ones_own_within_an_expression():
-    operation = lk.register_reduction("larger", -1, lambda a, b: Max((a, b)))
+    operation = lk.register_reduction("larger", -1, lambda a, b: Max((a, b)), within=(0, 200))
     knl = lk.make_kernel(
         [LINE, "{ [j]: 0 <= j <= i }"],
         "y[i] = 1 + 2*reduce(segmented(larger), j, x[j], x[j] < 2)",

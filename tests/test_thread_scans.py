@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pymbolic.primitives import Max
+from pymbolic.primitives import Comparison, If, Max
 
 import loopkit as lk
 from loopkit._expression import evaluate
@@ -214,7 +214,7 @@ def test_segments_text_and_results(golden):
 
 
 def test_two_segmented_ones_and_one_of_ones_own():
-    operation = lk.register_reduction("larger", -1, lambda a, b: Max((a, b)))
+    operation = lk.register_reduction("larger", -1, lambda a, b: Max((a, b)), within=(0, 200))
     knl = scan(
         text="y[i] = reduce(segmented(larger), j, x[j], f[j]) "
         "+ reduce(segmented(sum), j, x[j], f[j]) + reduce(segmented(sum), j, 2*x[j], x[j] < 2)",
@@ -245,6 +245,31 @@ def test_an_operation_that_a_user_calls_so():
     x, f = numbers(100), (numbers(100, np.int32) == 0).astype(np.int32)
     expected = segment_by_segment(x, f, np.add) + x.cumsum()
     agrees(by_threads(knl, 40), {"x": x, "f": f}, expected)
+
+
+def test_terms_in_their_order():
+    """Threads and blocks scan what does not commute: each joins what comes before with its own."""
+    last = lk.register_reduction(
+        "last", 0, lambda a, b: If(Comparison(b, "!=", 0), b, a), ordered=True
+    )
+    lines = lk.register_reduction(
+        "lines", (1, 0), lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), ordered=True
+    )
+    for text, types, operation in (
+        ("y[i] = last(j, x[j])", {"x, y": "int32"}, last),
+        ("_[i], y[i] = lines(j, x[j], x[j] + j)", {"x": "int32"}, lines),
+    ):
+        knl = scan(text=text.replace("_[i]", "<>_"), types=types, reductions=[operation])
+        x = numbers(100, np.int32, -1, 2)
+        expected, so_far = [], 0
+        for place, value in enumerate(x):
+            so_far = (value or so_far) if operation is last else so_far * value + value + place
+            expected.append(so_far)
+        for length in (32, 40):
+            agrees(by_threads(knl, length), {"x": x}, expected)
+        blocks = by_threads(knl, 32).realize_reduction(by="lookback").tag_inames("i_outer: g.0")
+        agrees(blocks, {"x": x}, expected)
+        assert lk.verify(knl, blocks)
 
 
 @pytest.mark.parametrize("length", [32, 64, 256])

@@ -253,8 +253,13 @@ class Lockstep:
         else:
             if node.operator != "=" or node.atomic:
                 found = [node.target, *(x for x in found if x != node.target)]
-            if len(found) != 2 or not self.joins(node, found):
+            if len(found) > 2:  # the operation itself may name its neutral element
+                found = [x for x in found if not self.is_neutral(x)]
+            ways = [found] if node.atomic else [found, found[::-1]]
+            ways = [way for way in ways if len(way) == 2 and self.joins(node, way)]
+            if not ways:
                 raise self.wrong("the line is no combination of two partial results")
+            found = ways[0]
             if node.atomic:
                 self.add(node.target, self.value(found[1], active), active)
                 return

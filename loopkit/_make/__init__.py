@@ -7,7 +7,6 @@ from loopkit._make.einsum import make_einsum
 from loopkit._make.given_data import ConstantArg, GlobalArg
 from loopkit._make.infer_arguments import read_dtypes
 from loopkit._make.operation import ReductionOperation
-from loopkit._make.reduction_operations import register_reduction
 from loopkit._make.type_inference import infer_known_types, infer_types
 from loopkit._make.unlinked import linkable, merge
 
@@ -27,5 +26,4 @@ __all__ = [
     "make_kernel",
     "merge",
     "read_dtypes",
-    "register_reduction",
 ]

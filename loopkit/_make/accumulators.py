@@ -45,6 +45,8 @@ class Accumulator:
             value, restart = operand.parts
             operand = prim.If(restart, value, self.operation.combine(self.value, value))
             name = None
+        elif self.operation.is_ordered:
+            operand, name = self.operation.applied(self.value, operand), None
         inner = start.inames.union(inames)
         return replace(start, id=id_, rhs=operand, inames=inner, operation=name, kind="update")
 

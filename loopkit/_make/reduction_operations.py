@@ -9,10 +9,9 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arguments import values_of
-from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, LoopkitError, counted
 from loopkit._frozen import dataclass
-from loopkit._make.operation import ReductionOperation, operands
+from loopkit._make.operation import SCALAR, ReductionOperation, operands
 from loopkit._make.record_operations import (
     FirstExtremum,
     OwnRecord,
@@ -50,6 +49,11 @@ class ScalarOperation(ReductionOperation):
     def result_type(self, *kinds: Kind) -> DType:
         """The accumulator's type for operands of one type."""
         return BOOL if self.boolean else reduction_type(self.name, concrete(*kinds))
+
+    def joined(self, dtype: DType) -> tuple[Expression, ...]:
+        """The expression that joins two values, as that of the only component."""
+        (a,), (b,) = operands(SCALAR)
+        return (self.combine(a, b),)
 
     def on_values(self, a: Any, b: Any) -> Any:
         """The operation on NumPy's scalars."""
@@ -125,31 +129,15 @@ def check_free_name(name: Any) -> str:
     return word
 
 
-@fitting
-def register_reduction(
+def own_operation(
     name: str,
     neutral: Any,
     combine: Callable[[Any, Any], Any],
-    reference: Callable[[Any, Any], Any] | None = None,
-    *,
-    components: Sequence[str] | None = None,
+    reference: Callable[[Any, Any], Any] | None,
+    components: Sequence[str] | None,
+    ordered: bool,
 ) -> ReductionOperation:
-    """An operation of one's own, to be passed as ``make_kernel(..., reductions=[...])``.
-
-    Nothing is registered anywhere: the operation travels with the kernels made with it.
-    One with several results, used as ``a, b = name(k, x, y)``, has a tuple of neutral elements;
-    its functions take two tuples and give one.  ``docs/language.md`` shows Welford's mean and
-    variance.
-
-    :arg name: what the text calls it, ``name(k, ...)``.
-    :arg neutral: a number, or a function that gives one for a type; a tuple of these.
-    :arg combine: of two expressions makes the one that combines them; associative and commutative.
-    :arg reference: the same of two values, for the reference executor. Where it is left out, that
-        computes the expressions of ``combine``.
-    :arg components: what the results are called in the nest and the source.
-    :returns: the operation.
-    :raises InvalidArgumentError: for a name that is taken, and for what is none of that.
-    """
+    """The operation of a call of :func:`~loopkit.register_reduction`, whose laws are not tested."""
     check_identifier(name, "the name of a reduction")
     for what, given in (("combine", combine), ("reference", reference)):
         if not callable(given) and not (what == "reference" and given is None):
@@ -170,20 +158,22 @@ def register_reduction(
                 instead="neutral is a tuple with one for each",
             )
         checked = Combined(combining)
-        (x,), (y,) = operands(("x",))
-        checked(x, y)
-        return ScalarOperation(
+        made = ScalarOperation(
             name,
             neutral=_neutral(name, neutral),
             combine=checked,
             reference=on_values and Evaluated(on_values),
+            is_ordered=ordered,
         )
+        made.joined(FLOAT64)
+        return made
     record = OwnRecord(
         name,
         _components(name, len(neutral), components),
         starts=tuple(_neutral(name, one) for one in neutral),
         combine=combining,
         reference=on_values,
+        is_ordered=ordered,
     )
     record.joined(FLOAT64)
     return record

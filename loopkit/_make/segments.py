@@ -32,17 +32,13 @@ class Segments(RecordOperation):
     """What joins two parts of a segmented reduction, the one that comes first on the left."""
 
     components: tuple[str, ...] = _PARTS
+    is_ordered: bool = True
     whole: ScalarOperation
 
     @property
     def shown(self) -> str:
         """The segmented operation."""
         return f"segmented {self.whole.name}"
-
-    @property
-    def is_ordered(self) -> bool:
-        """Parts are joined in their order."""
-        return True
 
     def neutral(self, kinds: Sequence[DType]) -> tuple[Any, ...]:
         """Nothing, in which nothing starts anew."""
@@ -55,10 +51,11 @@ class Segments(RecordOperation):
 
 
 def with_segments(kernel: Kernel) -> Kernel:
-    """The kernel whose accumulators of segmented reductions hold parts, where threads scan them.
+    """The kernel whose threads scan segmented reductions, or ordered ones, by an operation.
 
-    Types and address spaces must have been decided.  Raises :class:`IllegalTransformError` where an
-    update does not say any more where it starts anew.
+    Until then, the updates of both read their accumulator like any variable.  Types and address
+    spaces must have been decided.  Raises :class:`IllegalTransformError` where an update does not
+    say any more where it starts anew.
     """
     names = {name for scan in thread_scans(kernel) for name in scan.accumulators}
     for name in sorted(names):  # each of them once: a loop that is peeled has several scans
@@ -71,6 +68,15 @@ def _with_parts(kernel: Kernel, temporary: TemporaryVariable) -> Kernel:
     name, dtype = temporary.name, temporary.dtype
     operations = operations_of(kernel.reductions)
     whole = operations[temporary.accumulates or ""]
+    updates = [s for s in kernel.writers[name] if adds_to(s, name)]
+    terms = {s.id: whole.term(s.lhs, s.rhs) for s in updates}
+    if all(term is not None for term in terms.values()):
+        return kernel.with_(
+            statements=tuple(
+                replace(s, rhs=terms[s.id], operation=whole.name) if s.id in terms else s
+                for s in kernel.statements
+            )
+        )
     assert isinstance(whole, ScalarOperation) and dtype is not None
     known = {o.shown: o for o in kernel.reductions}
     own = known.get(f"segmented {whole.name}")

@@ -46,7 +46,8 @@ class Types:
             if statement.kind == "update" and operation is None:
                 # A segmented reduction has the type of one of what it starts anew with.
                 operation = self.kernel.temporary_by_name[statement.written].accumulates
-                rhs = rhs.then
+                term = self.operations[operation or ""].term(statement.lhs, rhs)
+                rhs = rhs.then if term is None else term
             parts = rhs.parts if isinstance(rhs, Record) else (rhs,)
             kinds = [dtype_of(part, self.known.__getitem__) for part in parts]
             if operation is not None:

@@ -12,7 +12,7 @@ from loopkit._errors import LaunchError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.operation import ReductionOperation, operands
+from loopkit._make.operation import SCALAR, ReductionOperation, operands
 from loopkit._make.reduction_operations import ScalarOperation, operations_of
 from loopkit._nodes import Expression
 from loopkit._promotion import BOOL, DType, components_of
@@ -162,14 +162,20 @@ def _joined(operation: ReductionOperation, dtype: DType) -> Callable[[Any, Any],
             return tuple(functions.converter(None, kind)(value) for value, kind in found)
 
         return join
+    return joining(operation, dtype)
+
+
+def joining(operation: ReductionOperation, dtype: DType) -> Callable[[Any, Any], Any]:
+    """What the expressions of an operation make of two values or records, each a tuple."""
+    kinds = [*components_of(dtype).values()] or [dtype]
     types, sources = {}, {}
-    for side, variables in zip("ab", operands(operation.components), strict=True):
+    for side, variables in zip("ab", operands(operation.components or SCALAR), strict=True):
         for place, (variable, kind) in enumerate(zip(variables, kinds, strict=True)):
             types[variable.name], sources[variable.name] = kind, f"{side}[{place}]"
     translator = Translator(Names(frozenset(), {}, types, lambda name, _: sources[name]))
     parts = zip(operation.joined(dtype), kinds, strict=True)
     listed = ", ".join(translator.stored(part, kind) for part, kind in parts)
     space = dict(translator.space)
-    exec(code_of(f"def join(a, b):\n    return ({listed})", f"<{operation.name}>"), space)
+    exec(code_of(f"def join(a, b):\n    return ({listed},)", f"<{operation.name}>"), space)
     found: Callable[[Any, Any], Any] = space["join"]
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from refusals.case import do
 
+import loopkit as lk
 from faults.collectives import ALL, Nodes, number, replaced, without
 from faults.kernels import make
 from faults.planting import Patch, fault
@@ -132,17 +133,29 @@ def segments() -> Any:
     )
 
 
-IN_SEGMENTS: dict[str, Patch] = {
-    "what stands behind comes first": Patch(
-        "codegen.combine:Combining.takes_before", lambda original: lambda self, v: self.takes(v)
-    ),
-}
-for name, patch in IN_SEGMENTS.items():
+def lines() -> Any:
+    """A linear recurrence: terms that do not commute."""
+    return make(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "<>_, y[i] = lines(j, x[j] - 2, x[j] + j)",
+        "x, y",
+        assumptions="n >= 1",
+        reductions=[
+            lk.register_reduction(
+                "lines", (1, 0), lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), ordered=True
+            )
+        ],
+    )
+
+
+for what, kernel in (("of segments", segments), ("that have an order", lines)):
     fault(
-        f"thread scans: {name}",
-        segments,
+        f"thread scans: {what}, what stands behind comes first",
+        kernel,
         None,
-        patch,
+        Patch(
+            "codegen.combine:Combining.takes_before", lambda original: lambda self, v: self.takes(v)
+        ),
         chain=threads(32),
         sizes={"n": 100},
     )

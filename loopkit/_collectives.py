@@ -61,14 +61,14 @@ def reduction_text(kernel: Kernel, update: Statement) -> str:
     """What an update adds up: ``sum over j``, or ``running sum over i``, read on the way."""
     reduced = kernel.reduced_inames(update)
     mine = kernel.paths.get(update.id, ())
-    temporary = kernel.temporary_by_name[update.written]
+    temporary = kernel.temporary_by_name.get(update.written)  # none where launches hand it on
     readers = [r for r in kernel.readers.get(update.written, ()) if r.kind != "update"]
     running = any(
         iname in reduced
         for reader in readers
         for iname in path_inames(common_prefix((mine, kernel.paths.get(reader.id, ()))))
     )
-    if temporary.is_running:  # also along threads that both are on
+    if temporary is not None and temporary.is_running:  # also along threads that both are on
         parallel = {i for i, tag in kernel.tags if tag.is_parallel}.intersection(reduced)
         running = running or any(parallel & reader.inames for reader in readers)
     over = f" over {', '.join(reduced)}" if reduced else ""
@@ -77,7 +77,8 @@ def reduction_text(kernel: Kernel, update: Statement) -> str:
 
 def operation_text(kernel: Kernel, update: Statement) -> str:
     """What an update's operation is called, also where its terms have an order."""
-    name = update.operation or kernel.temporary_by_name[update.written].accumulates or ""
+    held = kernel.temporary_by_name.get(update.written)
+    name = update.operation or (held and held.accumulates) or "reduction"
     own = next((o for o in kernel.reductions if o.name == name), None)
     shown = name if own is None else own.shown
     if update.operation is not None:

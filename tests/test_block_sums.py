@@ -151,3 +151,19 @@ def test_what_is_refused():
 def test_history_goes_to_text_and_back():
     knl = blocks(whole())
     assert lk.replay(whole(), knl.history) == knl
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("part", ["j_first", "j", "i"])
+def test_one_part_of_a_peeled_sum(part):
+    """The other parts add to the same accumulator, in launches that hand it on."""
+    text = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "y[0] = sum((i, j), x[i, j])",
+        [lk.GlobalArg("x", "float32", shape="n, m"), lk.GlobalArg("y", "float32", shape=1), ...],
+        assumptions="n >= 0 and m >= 3",
+    )
+    knl = text.peel_iname("j", first=2).realize_reduction(by="atomic", inames=part)
+    assert "sum over" in knl.cuda() and knl.prove().ok
+    x = np.arange(12, dtype="f").reshape(3, 4)
+    assert knl.executor("host", order="random")(x=x).tolist() == [x.sum()]

@@ -81,31 +81,27 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
                 f"iname '{iname}' is tagged ilp, but its length is not a constant",
                 instead=f"split it first: split_iname('{iname}', 4, inner_tag='ilp')",
             )
-        for statement in kernel.users(temporary.name):
-            if iname not in statement.inames:
-                raise IllegalTransformError(
-                    f"'{temporary.name}' has one value per '{iname}' (ilp), but statement "
-                    f"'{statement.id}' uses it outside '{iname}'",
-                    instead=f"tag '{iname}' unr, or put '{statement.id}' into its loop",
-                )
+        # What is outside of the iname has a cell of its own, behind all others.
+        more = any(iname not in s.inames for s in kernel.users(temporary.name))
         expanded[temporary.name] = replace(
             temporary,
-            shape=(*temporary.shape, high - low + 1),
+            shape=(*temporary.shape, high - low + 1 + more),
             dim_tags=None,
             padding=(),
             swizzles=(),
         )
-    index: Expression = prim.Variable(iname) if not low else prim.Sum((prim.Variable(iname), -low))
+    inside_at: Expression = prim.Sum((prim.Variable(iname), -low)) if low else prim.Variable(iname)
 
-    def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
-        if name not in expanded:
-            return None
-        return prim.Subscript(prim.Variable(name), (*indices, index))
+    def changed(statement: Statement) -> Statement:
+        at = inside_at if iname in statement.inames else (high or 0) - (low or 0) + 1
 
-    statements = kernel.statements
+        def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+            place = prim.Variable(name)
+            return prim.Subscript(place, (*indices, at)) if name in expanded else None
+
+        return statement.map_expressions(lambda e: replace_accesses(e, access))
+
     return kernel.with_(
-        statements=tuple(
-            s.map_expressions(lambda e: replace_accesses(e, access)) for s in statements
-        ),
+        statements=tuple(map(changed, kernel.statements)),
         temporaries=tuple(expanded.get(t.name, t) for t in kernel.temporaries),
     )

@@ -28,7 +28,7 @@ from loopkit._errors import (
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
 from loopkit._registry import transform_named
-from loopkit._slabs import used_slabs, without_lost
+from loopkit._slabs import settled, used_slabs, without_lost
 from loopkit._spelling import shown
 
 P = ParamSpec("P")
@@ -100,7 +100,10 @@ def transform(function: Makes[P]) -> Transform[P]:
         # Copies, so that a history keeps none of what its kernels remember.
         kernels = replace(kernel), replace(change.kernel, history=kernel.history, lineage=lineage)
         step = replace(step, seconds=time.perf_counter() - start, kernels=kernels)
-        return change.kernel.recorded(History((*kernel.history, step)), lineage)
+        new = change.kernel.recorded(History((*kernel.history, step)), lineage)
+        if not unchecked:
+            _check_slabs(new, step)
+        return new
 
     apply.__annotations__ = {**function.__annotations__, "return": "Kernel"}
     shown_as = [p.replace(annotation=plain(p.annotation)) for p in signature.parameters.values()]
@@ -156,6 +159,16 @@ def _with_wishes(kernel: Kernel, change: Change, lineage: Lineage) -> tuple[Chan
             continue
         change = more
     return change, lineage
+
+
+def _check_slabs(kernel: Kernel, step: Step) -> None:
+    """Raise where the first or last iterations of a loop cannot get code of their own."""
+    try:
+        settled(kernel)
+    except LoopkitError as error:
+        error.step = step.call()[1:]
+        error.asked = f"{error.step} leaves slabs that cannot be peeled:\n{error.asked}".rstrip()
+        raise
 
 
 def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:

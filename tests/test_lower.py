@@ -373,3 +373,32 @@ def test_a_grid_that_takes_too_long_to_find_is_longer(
         knl.executor("host")(y=made, n=n)
         plain.executor("reference")(y=meant, n=n)
         np.testing.assert_array_equal(made, meant)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("space", ["shared", "global"])
+def test_a_shared_accumulator_takes_all_values_of_an_ilp_iname(space: str) -> None:
+    text = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
+        "for i\n<> t = sum(j, x[i, j])\ny[i] = t\nend",
+        dtypes={"x, y": "int32"},
+    )
+    knl = text.set_temporary_address_space("acc", space).tag_inames("j: ilp")
+    x = np.arange(12, dtype="i4").reshape(3, 4)
+    assert knl.prove().ok and knl.executor("host")(x=x).tolist() == x.sum(1).tolist()
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("length", "slabs"), [(1, (1, 0)), (2, (0, 1)), (4, (1, 1))])
+def test_slabs_of_an_ilp_iname_have_copies_of_their_own(
+    length: int, slabs: tuple[int, int]
+) -> None:
+    text = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "for i\n<> t = 2*x[i]\ny[i] = t + 1\nend",
+        dtypes={"x, y": "int32"},
+        assumptions="n >= 3",
+    )
+    knl = text.split_iname("i", length, inner_tag="ilp", slabs=slabs)
+    x = np.arange(9, dtype="i4")
+    assert knl.prove().ok and knl.executor("host")(x=x).tolist() == (2 * x + 1).tolist()

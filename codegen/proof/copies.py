@@ -47,20 +47,24 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
     first, last = _sets.value_range(domain, prim.Variable(iname))
     if first is None or last is None:
         return kernel
-    position = prim.Sum((prim.Variable(iname), -first))
-
-    def cell(name: str, indices: tuple[Expression, ...]) -> Expression | None:
-        if name not in spread:
-            return None
-        return prim.Subscript(prim.Variable(name), (*indices, position))
+    count = last - first + 1
 
     def copied(statement: Statement) -> Statement:
+        # What runs for no value of the iname has the last cell.
+        mine = prim.Sum((prim.Variable(iname), -first)) if iname in statement.inames else count
+
+        def cell(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+            if name not in spread:
+                return None
+            return prim.Subscript(prim.Variable(name), (*indices, mine))
+
         return statement.map_expressions(lambda e: replace_accesses(e, cell))
 
     def longer(temporary: TemporaryVariable) -> TemporaryVariable:
         if temporary.name not in spread:
             return temporary
-        shape = (*temporary.shape, last - first + 1)
+        others = any(iname not in s.inames for s in kernel.users(temporary.name))
+        shape = (*temporary.shape, count + others)
         return replace(
             temporary, shape=shape, dim_tags=None, padding=(), swizzles=(), dim_names=None
         )

@@ -206,3 +206,24 @@ def test_arrays_that_overwrite_each_other_are_neither_proven_nor_equal() -> None
     for one, two in ((plain, trusted), (trusted, plain), (trusted, trusted)):
         verdict = lk.verify(one, two)
         assert verdict.answer == "undecided" and "in the place of" in str(verdict)
+
+
+def test_places_that_no_set_holds_are_undecided() -> None:
+    """Of arrays whose sizes are multiplied, where they overlap is not known."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 2 }",
+        """
+        for i
+            <> s[j] = x[i, j]
+            y[i, j] = s[j]
+        end
+        for i
+            <> t[j] = x[i, 1 - j]
+            z[i, j] = t[j]
+        end
+        """,
+        dtypes={"x, y, z": "float32"},
+    )
+    knl = knl.set_temporary_address_space("s, t", "shared").alias_temporaries(["s", "t"])
+    with pytest.raises(lk.UndecidedError, match="where 's' and 't' lie is beyond sets"):
+        knl.privatize_temporaries_with_inames("i", "s")

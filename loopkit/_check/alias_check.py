@@ -24,10 +24,11 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_reads
 from loopkit._hidden import BASE, OTHER, SURE
 from loopkit._kernel import Kernel, Statement
+from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._places import shared_storage
 from loopkit._poly.model import Cell, Model, model_of
-from loopkit._poly.pairs import Instance
+from loopkit._poly.pairs import FLAT, Instance, Undecided
 from loopkit._poly.places import places_of
 
 
@@ -127,10 +128,12 @@ def _in_one_place(new: Model, a: Cell, b: Cell) -> isl.Set:
     if not all(map(_sets.is_affine, (*a.indices, *b.indices))):
         return result
     first, second = _bytes(new, a, BASE), _bytes(new, b, OTHER)
-    for one, two in ((first, second), (second, first)):
-        result = result & _sets.condition_set(
-            prim.Comparison(one.begin, "<", prim.Sum((two.begin, two.size)))
-        )
+    try:
+        for one, two in ((first, second), (second, first)):
+            end = prim.Sum((two.begin, two.size))
+            result = result & _sets.condition_set(prim.Comparison(one.begin, "<", end))
+    except NotAffineError:
+        raise Undecided(f"where '{a.array}' and '{b.array}' lie is beyond sets", FLAT) from None
     result = result & first.tied & second.tied
     return _sets.project_out(result, [*first.digits, *second.digits])
 

@@ -61,8 +61,9 @@ def _were_tried(sizes: Mapping[str, int], cases: Sequence[Case]) -> bool:
 
 
 # Lowering may refuse what no step has looked at, such as too many threads.  These it may not find:
-# the steps were proven.
+# the steps were proven, and what cannot become code is refused by the step that causes it.
 _LATE = (
+    lk.IllegalTransformError,
     lk.RaceError,
     lk.OutOfBoundsError,
     lk.UninitializedReadError,

@@ -699,6 +699,7 @@ _TOGETHER = (
 )
 # What sequences are about: the first steps, and what is drawn more often after them.
 _THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("buffer_array", "add_inames_to_insn"), ("add_inames_to_insn", "add_prefetch", "precompute")),
     ((), ()),
     (("parallel",), ("tag_inames", "split_iname", "prioritize_loops", "peel_iname")),
     (("parallel", "parallel"), ("add_prefetch", "buffer_array", "tag_inames", "split_iname")),

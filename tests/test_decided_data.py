@@ -14,6 +14,7 @@ from pace import timed
 import loopkit as lk
 from loopkit._change import Change
 from loopkit._check.checker import check_change
+from loopkit.codegen.proof import prove_source
 
 
 def scatter(text: str) -> lk.Kernel:
@@ -276,3 +277,138 @@ def test_a_remainder_of_data_lies_in_its_array(index: str, shape: int, is_inside
 
 
 # }}}
+
+
+BRANCHES = {
+    "else": "if x[i] > 0\n<> m = x[i]\nelse\nm = -2*x[i]\nend\ny[i] = m",
+    "elif": "if x[i] > 0\n<> m = x[i]\nelif x[i] < -4\nm = 1\nelse\nm = 2\nend\ny[i] = m",
+    "nested": "if x[i] > 0 and x[i] < 9\nif x[i] < 3\n<> m = x[i]\nelse\nm = 4\nend\n"
+    "elif x[i] < -4 or x[i] > 100\nm = 1\nelse\nm = 2\nend\ny[i] = m",
+    "two ifs": "if x[i] > 0\n<> m = x[i]\nend\nif not (x[i] > 0)\nm = 3\nend\n"
+    "if x[i] > 0\ny[i] = m + 1\nelse\ny[i] = m\nend",
+    "loops": "if x[i] > 0\n<> t[j] = x[i] {inames=+j}\nelse\nt[k] = 3 {inames=+k}\nend\n"
+    "y[i] = sum(l, t[l])",
+    "inside": "<> s = 0\nfor j\n<> q = x[i] - j\nif q > 0\n<> m = q\nelse\nm = 1\nend\n"
+    "s = s + m\nend\ny[i] = s",
+}
+
+
+def branches(text: str, **options: object) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j, k, l]: 0 <= i < n and 0 <= j, k, l < 5 }",
+        f"for i\n{text}\nend",
+        [lk.GlobalArg("x, y", "float32", shape="n"), ...],
+        **options,
+    )
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_what_all_branches_write_is_a_threads_own(name: str) -> None:
+    knl = branches(BRANCHES[name])
+    fast = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    assert fast.history[-1].verdict == "proven"
+    assert knl.prove().ok
+    assert fast.prove().ok
+    x = np.array([1, -1, 2, -3, 0, -7, 200], "f4")
+    assert np.array_equal(fast.executor("host")(x=x), knl.executor("reference")(x=x))
+
+
+NOT_ALL = {
+    "other data": "if x[i] > 0\nm = x[i]\nend\nif not (z[i] > 0)\nm = 3\nend",
+    "another element": "if x[i] > 0\nm = x[i]\nend\nif not (x[i + 1] > 0)\nm = 3\nend",
+    "what changed": "<> c = x[i] > 0\nif c\nm = 1\nend\nc = z[i] > 0\nif not c\nm = 3\nend",
+    "twice the same": "if x[i] > 0\nm = x[i]\nend\nif x[i] > 0\nm = 3\nend",
+    "two of three": "if x[i] > 0\nm = x[i]\nelif x[i] < -3\nm = 3\nend",
+}
+
+
+@pytest.mark.parametrize("name", NOT_ALL)
+def test_a_branch_that_is_missing_leaves_what_was_there(name: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"<> m = 0\nfor i\n{NOT_ALL[name]}\ny[i] = m\nend",
+        [lk.GlobalArg("x, y, z", "float32", shape="n + 1"), ...],
+        dtypes={"m": "float32"},
+    )
+    with pytest.raises(lk.IllegalTransformError):
+        knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+def test_a_branch_is_proven_written_only_if_its_condition_holds_until_then() -> None:
+    fast = branches(BRANCHES["else"]).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    source = str(fast.cuda())
+    assert prove_source(fast, source).ok
+    for old, new in (
+        ("else\n", "if (x[32 * i_outer + i_inner] < 5.0f)\n"),
+        ("else\n", "if (x[32 * i_outer + i_inner] > 0.0f)\n"),
+    ):
+        assert not prove_source(fast, source.replace(old, new)).ok
+
+
+CELLS = [
+    "max(0, iy - 1) <= cy <= min(ny - 1, iy + 1) and max(0, ix - 1) <= cx <= min(nx - 1, ix + 1)",
+    "iy - 1 <= cy <= iy + 1 and ix - 1 <= cx <= ix + 1",
+]
+
+
+@pytest.mark.parametrize("box", CELLS)
+def test_what_a_box_around_loaded_cells_writes_first_is_its_own(box: str) -> None:
+    knl = lk.make_kernel(
+        [
+            "{ [i, d]: 0 <= i < n and 0 <= d < 2 }",
+            f"{{ [cy, cx]: {box} }}",
+            "{ [j]: j0 <= j < j1 }",
+        ],
+        """
+        for i
+            <> ix = cellx[i]
+            <> iy = celly[i]
+            <> r = 0
+            for cy, cx
+                <> j0 = first[cy, cx]
+                <> j1 = last[cy, cx]
+                for j
+                    <> t[d] = px[j, d] - px[i, d] {inames=+d}
+                    r = r + t[0]*t[1]
+                end
+            end
+            rho[i] = r
+        end
+        """,
+        [lk.GlobalArg("px", shape="n, 2"), lk.GlobalArg("first, last", shape="ny, nx"), ...],
+        dtypes={"px, rho, r": "float32", "cellx, celly, first, last": "int32"},
+        owe_bounds=True,
+    )
+    fast = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    assert fast.history[-1].verdict == "proven"
+
+
+@pytest.mark.parametrize("value", ["1", "col[0]"])
+def test_equal_stores_may_come_in_another_order(value: str) -> None:
+    """What is left is one value, whichever comes last; a read in between sees if there was one."""
+    args = [lk.GlobalArg("y, z", "int32", shape="n"), lk.GlobalArg("col", "int32", shape="n"), ...]
+    text = f"if col[i] > 2\ny[0] = {value}\nend"
+    for more, is_legal in (("", True), ("\nz[i] = y[0]", False)):
+        knl = lk.make_kernel("{ [i]: 0 <= i < n }", text + more, args)
+        if is_legal:
+            knl = knl.map_domain("{ [i] -> [r]: r = -i }")
+            assert knl.history[-1].verdict == "proven"
+        else:
+            with pytest.raises(lk.IllegalTransformError):
+                knl.map_domain("{ [i] -> [r]: r = -i }")
+    other = lk.make_kernel("{ [i]: 0 <= i < n }", text.replace(f"= {value}", "= i"), args)
+    with pytest.raises(lk.IllegalTransformError):
+        other.map_domain("{ [i] -> [r]: r = -i }")
+
+
+def test_subscripts_of_open_types_are_whole_numbers() -> None:
+    knl = lk.make_kernel(
+        "{ [e, i, j]: 0 <= e < ne and 0 <= i < nt and 0 <= j < ns }",
+        "r[to[e]*nt + i, fr[e]*ns + j] = mat[i, j]",
+        [lk.GlobalArg("r", shape="n, m"), lk.ValueArg("n, m"), ...],
+        owe_bounds=True,
+    )
+    knl = knl.split_iname("i", 32, inner_tag="l.0")
+    assert knl.history[-1].verdict == "proven"
+    with pytest.raises(lk.TypeInferenceError):
+        knl.add_dtypes({"to, fr, mat, r": "float32"}).cuda()

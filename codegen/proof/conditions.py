@@ -151,6 +151,20 @@ def negated(condition: Condition) -> Condition:
     return Compare(_NEGATED[condition.operator], condition.form)
 
 
+def atom_in(condition: Condition) -> Condition:
+    """A part of a condition that is not made of others."""
+    return atom_in(condition.parts[0]) if isinstance(condition, Joined) else condition
+
+
+def supposed(condition: Condition, atom: Condition, holds: bool) -> Condition:
+    """What is left of a condition where it is known whether an atom holds."""
+    if isinstance(condition, Joined):
+        return joined(condition.word, [supposed(p, atom, holds) for p in condition.parts])
+    if condition in (atom, negated(atom)):
+        return TRUE if (condition == atom) == holds else FALSE
+    return condition
+
+
 def is_known(condition: Condition) -> bool:
     """Whether nothing in the condition is unknown."""
     if isinstance(condition, Joined):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from loopkit._cached import memoised, once
 from loopkit._hidden import hidden
-from loopkit.codegen.c.tree import Assign, For, Let, Number
+from loopkit.codegen.c.tree import Assign, For, If, Let, Number
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import route
 from loopkit.codegen.proof.forms import (
@@ -30,6 +30,9 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
 _EARLIER = hidden("earlier")
+
+_MOST_ATOMS = 8
+"""Branches on more conditions are not told apart: each doubles the cases."""
 
 Cell = tuple[Form, ...]
 
@@ -54,12 +57,35 @@ class ReachingDefinitions:
     def is_fixed(self, write: Touch, read: Touch) -> bool:
         """Whether the written cell is called the same until it is read."""
         names = self.memory(write.cell)
-        return not names or not self._written_in(_between(write.leaf, read.leaf), names)
+        return not names or not self._written_in(self._between(write.leaf, read.leaf), names)
 
     def _written_in(self, span: tuple[int, int], names: frozenset[str]) -> list[Touch]:
         """What lines of a part of the text write of what lies in memory by these names."""
         leaves = self.subject.leaves[span[0] : span[1] + 1]
         return [t for leaf in leaves for t in leaf.touches if t.is_write and t.array in names]
+
+    def _between(self, first: Leaf, second: Leaf) -> tuple[int, int]:
+        """The span of all that may run between two lines in one iteration of what is around both.
+
+        It begins where conditions on data are asked that the first line runs under.
+        """
+        # The groups around each, outermost first, and the line itself.
+        one: list[Group | Leaf] = [*(group for group, _ in route(first)), first]
+        two: list[Group | Leaf] = [*(group for group, _ in route(second)), second]
+        depth = 0
+        while depth < min(len(one), len(two)) and one[depth] is two[depth]:
+            depth += 1
+        if depth == min(len(one), len(two)):
+            return one[depth - 1].span
+        start = next(group for group in one[depth:] if not self._is_plain(group))
+        return start.span[0], two[depth].span[1]
+
+    def _is_plain(self, group: Group | Leaf) -> bool:
+        """Whether a group is a guard that no data decide."""
+        if not isinstance(group, Group) or not isinstance(group.node, If):
+            return False
+        asked = frozenset[str]().union(*map(conditions.names_in, group.scope.conditions))
+        return not (group.scope.own_unknown or asked & self.subject.data_names)
 
     def _is_true_before(self, changed: Touch, write: Touch) -> bool:
         """Whether a condition of a write held at it if it holds behind a line that changes it.
@@ -100,16 +126,44 @@ class ReachingDefinitions:
         """The cells that were written before a read, by what is around both; nearest first.
 
         Only by what surely comes behind a line, if one is given that stands before the read.
+        The last piece is what all branches write, whatever data decide which is taken.
         """
+        branches = []
         for write, carried in self.before(read, after):
-            found = self.piece(write, read, carried)
-            if found is not None:
-                yield found
+            same = self.same_data(write, read, carried)
+            if same is not None and (found := self._piece(write, read, carried, same)) is not None:
+                if same.open == conditions.TRUE:
+                    yield found
+                else:
+                    branches.append((same.open, found))
+        if len(branches) > 1:
+            yield self._in_all_branches(branches, _MOST_ATOMS)
+
+    def _in_all_branches(
+        self, branches: list[tuple[conditions.Condition, isl.Set]], most: int
+    ) -> isl.Set:
+        """The cells that are in one of the pieces whose conditions hold, whatever data are."""
+        found = self.space.nothing
+        for condition, piece in branches:
+            if condition == conditions.TRUE:
+                found = found | piece
+        rest = [b for b in branches if b[0] not in (conditions.TRUE, conditions.FALSE)]
+        if len(rest) < 2 or not most:
+            return found
+        atom = conditions.atom_in(rest[0][0])
+        both = [
+            self._in_all_branches(
+                [(conditions.supposed(c, atom, holds), piece) for c, piece in rest], most - 1
+            )
+            for holds in (True, False)
+        ]
+        return found | (both[0] & both[1])
 
     def perhaps(self, read: Touch) -> Iterator[isl.Set]:
         """Cells that may have been written before a read, as data have it, beside `pieces`."""
         for write, carried in self.before(read):
-            if self.same_data(write, read, carried) is None:
+            same = self.same_data(write, read, carried)
+            if same is None or same.open != conditions.TRUE:
                 common = _common(write.scope, read.scope, carried)
                 found = self.make_piece(write, common, carried, Matching())
                 if found is not None:
@@ -134,8 +188,13 @@ class ReachingDefinitions:
         None where only data decides that they are.
         """
         same = self.same_data(write, read, carried)
-        if same is None:
+        if same is None or same.open != conditions.TRUE:
             return None
+        return self._piece(write, read, carried, same)
+
+    def _piece(
+        self, write: Touch, read: Touch, carried: For | None, same: Matching
+    ) -> isl.Set | None:
         common = _common(write.scope, read.scope, carried)
         # Cells that data decide are those of the read, which may not be those of the next one.
         cell = tuple(None if a.is_affine else a for a in write.cell or ())
@@ -145,9 +204,11 @@ class ReachingDefinitions:
     def same_data(self, write: Touch, read: Touch, carried: For | None) -> Matching | None:
         """Where what only data decides, conditions and cells, is the same for write and read.
 
-        None if the read does not ask for the same, or what lies in memory may have changed.
+        Conditions that the read does not ask for are left open.  None if it reads another cell,
+        or what lies in memory may have changed.
         """
         same = Matching()
+        left: list[conditions.Condition] = []
         flags: set[str] = set()
         asked = dict.fromkeys(read.scope.unknown)
         for condition in write.scope.unknown:
@@ -155,8 +216,9 @@ class ReachingDefinitions:
             found = (matching(condition, other) for other in several)
             match = next((m for m in found if m is not None), None)
             if match is None:
-                return None
-            if (flag := _flag(condition)) is not None:
+                left.append(condition)
+                match = Matching(words_in(condition) | conditions.names_in(condition))
+            elif (flag := _flag(condition)) is not None:
                 flags.add(flag)
                 match = Matching(match.words - {flag}, match.pairs)
             same = same.joined(match)
@@ -177,6 +239,7 @@ class ReachingDefinitions:
                 words |= form.names & data
         tested |= flags
         alone, words = tested - words, words | tested
+        same = replace(same, open=conditions.joined("and", left))
         if not words:
             return same
         places = self.subject.names.places
@@ -188,13 +251,13 @@ class ReachingDefinitions:
             if threads_own & self.varying:
                 return None
         if memory:
-            span = _between(write.leaf, read.leaf)
+            span = self._between(write.leaf, read.leaf)
             if carried is not None:
                 span = next(g.span for g, _ in route(write.leaf) if g.node is carried)
             changed = self._written_in(span, memory)
             if any(t.array not in alone or not self._is_true_before(t, write) for t in changed):
                 return None
-        return Matching(frozenset(words), same.pairs)
+        return replace(same, words=frozenset(words))
 
     def make_piece(
         self, write: Touch, common: Scope, carried: For | None, same: Matching
@@ -240,19 +303,6 @@ class ReachingDefinitions:
         return space.without(where, gone)
 
 
-def _between(first: Leaf, second: Leaf) -> tuple[int, int]:
-    """The span of all that may run between two lines in one iteration of what is around both."""
-    # The groups around each, outermost first, and the line itself.
-    one: list[Group | Leaf] = [*(group for group, _ in route(first)), first]
-    two: list[Group | Leaf] = [*(group for group, _ in route(second)), second]
-    depth = 0
-    while depth < min(len(one), len(two)) and one[depth] is two[depth]:
-        depth += 1
-    if depth == min(len(one), len(two)):
-        return one[depth - 1].span
-    return one[depth].span[0], two[depth].span[1]
-
-
 def _common(one: Scope, two: Scope, carried: For | None) -> Scope:
     """The innermost scope around both; with ``carried`` that of the loop."""
     around = set(map(id, two.chain()))
@@ -278,10 +328,12 @@ class Matching:
     """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` are equal.
 
     Words are names of loops, constants and hardware indices, and of what lies in memory.
+    What is ``open`` is a condition of the first alone.
     """
 
     words: frozenset[str] = frozenset()
     pairs: tuple[tuple[Form, Form], ...] = ()
+    open: conditions.Condition = conditions.TRUE
 
     def joined(self, other: Matching) -> Matching:
         """Where two pairs of nodes are the same."""

@@ -97,11 +97,10 @@ class DataDependentOrder:
             return False
         if not sources.untouched.is_empty():
             return False
-        for name, relation in sources.writes.items():
+        for name in sources.writes:
             if is_update(self.root.statement[name]):
                 continue
-            sure = sources.sure.get(name)
-            if sure is None or not relation.is_subset(sure):
+            if name not in sources.certain:
                 return False
         return True
 

@@ -154,7 +154,7 @@ class ReadCheck(SourceCheck):
         """
         special = {event.time.statement, *(f.image.statement for f in found)}
         places = [self.new.order.place(s)[0] for s in special if s is not None]
-        sure = [f for f in found if sources.is_sure(f.image.origin)]
+        sure = [f for f in found if f.image.origin in sources.certain]
         harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _hidden.OTHER)
@@ -376,6 +376,9 @@ class ReadCheck(SourceCheck):
 
         A superset: only writes that surely happen replace another one.
         """
+        names = _sets.names_of(bad)
+        if sources.choices is not None:
+            bad = bad & sources.choices
         for origin, relation in sources.writes.items():
             relation = sources.sure.get(origin, relation - relation)
             if relation.is_empty():
@@ -391,4 +394,4 @@ class ReadCheck(SourceCheck):
                     bad = bad - self.check.onto(late, bad)
                 if bad.is_empty():
                     return bad
-        return bad
+        return _sets.project_onto(bad, names) if sources.choices is not None else bad

@@ -25,9 +25,18 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._hidden import KILLER, READER, WRITER, hidden
 from loopkit._kernel import Kernel, Statement
-from loopkit._poly.in_bounds import inside
+from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import between, inside
 from loopkit._poly.model import Cell, Model, model_of
-from loopkit._poly.pairs import Instance, Undecided, differ, equal_inames, within_any, without
+from loopkit._poly.pairs import (
+    Instance,
+    Undecided,
+    differ,
+    equal_inames,
+    intersection,
+    within_any,
+    without,
+)
 from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
 
@@ -39,17 +48,24 @@ class Sources:
     ``writes[id]`` relates inames of writer ``id`` (label ``WRITER``) to
     those of the reader (label ``READER``).  ``untouched`` holds the reader's instances
     that may see what the array held before the kernel.  ``sure`` holds that
-    part of ``writes`` in which the cell is set whatever the data are.
+    part of ``writes`` in which the cell is set whatever the data are, but for the ``choices``:
+    names for the truth values of conditions on data, the same for reader and writer, with the
+    set ``{ choices : each is 0 or 1 }``.  ``certain`` are the writers that set the cell
+    wherever theirs is the write that is seen, as the choices are.
     """
 
     writes: Mapping[str, isl.Set]
     untouched: isl.Set
     sure: Mapping[str, isl.Set] = field(default_factory=dict)
+    certain: frozenset[str] = frozenset()
+    choices: isl.Set | None = None
 
     def is_sure(self, writer: str) -> bool:
-        """Whether a writer sets the cell wherever it may be what is read."""
-        relation, certain = self.writes.get(writer), self.sure.get(writer)
-        return relation is None or bool(certain is not None and relation.is_subset(certain))
+        """Whether a writer sets the cell wherever it may be what is read, in all choices."""
+        relation, sure = self.writes.get(writer), self.sure.get(writer)
+        if relation is None or sure is None:
+            return relation is None
+        return bool((relation if self.choices is None else relation & self.choices) <= sure)
 
 
 def is_update(statement: Statement) -> bool:
@@ -115,7 +131,7 @@ class Dataflow:
         if all(map(self._is_sure, self.model.writers(writer.written))):
             # Whatever came later would have replaced it, and it replaces all before.
             itself = left & equal_inames(writer.inames, WRITER, READER)
-            return left, Sources({statement: itself}, left - left, {statement: itself})
+            return left, _only(statement, itself)
         found = self._sources(end, writer, written, beside=None, domain=left)
         return left, replace(found, untouched=left - left)
 
@@ -311,18 +327,19 @@ class Dataflow:
         last = above[-1] if above else None
         if last is None or not self._is_alike(last, reader) or last.write[1] != access[1]:
             return None
-        inames = sorted(reader.inames)
-        same = model.domain(Instance(reader.id, READER)) & equal_inames(inames, WRITER, READER)
-        return Sources({last.id: same}, same - same, {last.id: same})
+        names = {*reader.inames, *model.bounds_from_data(reader.id)}
+        alike = model.domain(Instance(reader.id, READER)) & equal_inames(names, WRITER, READER)
+        return _only(last.id, alike)
 
     def _is_alike(self, writer: Statement, other: Statement) -> bool:
-        """Whether a sure write happens in each instance of ``other``, in the same loops."""
+        """Whether a write happens in each instance of ``other``, in the same loops."""
         model = self.model
         return (
-            self._is_sure(writer)
+            not (is_update(writer) or model.cells_by_data(writer))
             and writer.inames == other.inames
             and same(writer.predicates, other.predicates)
             and model.order.place(writer.id)[1] == model.order.place(other.id)[1]
+            and all(self._decided_by(p, writer, other) is not None for p in writer.predicates)
         )
 
     def _is_written_again(self, statement: Statement) -> bool:
@@ -371,11 +388,16 @@ class Dataflow:
         domain = model.domain(at) if domain is None else domain
         writes: dict[str, isl.Set] = {}
         reached = self._writes_before(at, reader, cell, domain, beside=beside)
+        choices = _Choices()
+        mine = [p for p in reader.predicates if self._is_decided(p, reader)]
+        reads = intersection(map(choices.where, mine))
+        happens = {w.id: self._happens(w, reader, choices) for w in model.writers(cell.array)}
         sure = {
-            writer.id: inames
-            for writer in model.writers(cell.array)
-            if writer.id in reached and (inames := self._surely(writer, reader)) is not None
+            name: found
+            for name, found in happens.items()
+            if found and name in reached and self._may_be_sure(model.statement[name], reader)
         }
+        free = choices.free() & reads
         for writer_id, before in reached.items():
             own = Instance(writer_id, WRITER)
             written = model.write_cell(own)
@@ -386,25 +408,37 @@ class Dataflow:
                 if not alive.is_empty():
                     writes[writer_id] = alive.coalesce()
                 continue
+            if choices.names:
+                before = before & free
             dead = before - before
-            for other, inames in sure.items():
+            for other, (inames, where) in sure.items():
                 killer = model.statement[other]
-                near = before & equal_inames(inames, KILLER, READER)
-                near = near & self._same_loads(killer, reader, KILLER)
+                near = before & equal_inames(inames, KILLER, READER) & where
                 dead = dead | self._killed_by(killer, near, written, own, at)
+            if (itself := happens[writer_id]) is not None:
+                inames, where = itself
+                dead = dead | (before & equal_inames(inames, WRITER, READER)) - where
             alive = (before - dead).coalesce()
             if not alive.is_empty():
                 writes[writer_id] = alive
         if cell.by_data:
             # Which of the writes that may have come last sets the cell, data decide.
-            return Sources(writes, domain)
-        untouched, certain = domain, {}
-        for other, inames in sure.items():
-            alike = equal_inames(inames, WRITER, READER)
+            return Sources({n: choices.forgotten(w) for n, w in writes.items()}, domain)
+        untouched, known, certain = domain & free, {}, set[str]()
+        for other, (inames, where) in sure.items():
+            alike = equal_inames(inames, WRITER, READER) & where
             untouched = untouched - without(reached[other] & alike, WRITER)
             if other in writes:
-                certain[other] = writes[other] & alike if inames else writes[other]
-        return Sources(writes, untouched.coalesce(), certain)
+                known[other] = choices.forgotten(writes[other]) & alike & free
+                if writes[other] <= known[other]:
+                    certain.add(other)
+        return Sources(
+            {name: choices.forgotten(where) for name, where in writes.items()},
+            choices.forgotten(untouched).coalesce(),
+            known,
+            frozenset(certain),
+            free if choices.names else None,
+        )
 
     def _writes_before(
         self,
@@ -443,48 +477,89 @@ class Dataflow:
                 before = without_near(tuple(nearer))
                 if not before.is_empty():
                     before = before & model.writing(source, cell) & piece
-                    before = before & self._same_loads(writer, reader, WRITER)
+                    before = before & self._same_loads(writer, reader, level)
                 if before.is_empty():
                     continue
                 found[writer.id] = found[writer.id] | before if writer.id in found else before
-                if at.statement is None or cell.by_data or not self._is_sure(writer):
+                if at.statement is None or cell.by_data or not self._is_sure_near(writer, reader):
                     continue
                 if level == len(order.shared_loops(writer.id, reader.id)):
                     covered[writer.id] = without(before, WRITER)
         return {w.id: found[w.id] for w in model.writers(cell.array) if w.id in found}
 
-    def _surely(self, writer: Statement, reader: Statement) -> frozenset[str] | None:
-        """The inames that writer and reader must share for the write to be sure; None if never.
+    def _is_sure_near(self, writer: Statement, reader: Statement) -> bool:
+        """Whether a write sets its cells in the iteration of a reader, whose conditions hold."""
+        loops = {*self.model.order.shared_loops(writer.id, reader.id)}
+        loads = (self._load(n, writer, reader) for n in self.model.bounds_from_data(writer.id))
+        return (
+            self._may_be_sure(writer, reader)
+            and all(inames is not None and inames <= loops for inames in loads)
+            and all(
+                self.model.condition(p) is not None
+                or (p in reader.predicates and self._decided_by(p, writer, reader) is not None)
+                for p in writer.predicates
+            )
+        )
 
-        A write under a condition on data is sure where the reader runs under
-        the same condition, on data that nobody changes in between; likewise one in
-        a loop whose bounds were loaded, if the reader is inside the same bounds.
-        Names of loaded bounds are among the inames that must agree.
+    def _may_be_sure(self, writer: Statement, reader: Statement) -> bool:
+        """Whether a write sets its cells wherever its conditions hold, near a reader.
+
+        In a loop whose bounds were loaded it does if the reader is inside of the same bounds.
         """
         model = self.model
         if is_update(writer) or model.cells_by_data(writer):
-            return None
+            return False
+        loads = model.bounds_from_data(writer.id)
+        return all(self._load(name, writer, reader) is not None for name in loads)
+
+    def _happens(
+        self, writer: Statement, reader: Statement, choices: _Choices
+    ) -> tuple[frozenset[str], isl.Set] | None:
+        """Where conditions on data let a write happen, and which inames it shares with the reader.
+
+        ``{ choices : all conditions hold }``, for instances that agree in the inames, names of
+        loaded bounds among them.  None where data decide that nobody leaves alone.
+        """
+        model = self.model
         inames: set[str] = set()
         for name in model.bounds_from_data(writer.id):
             found = self._load(name, writer, reader)
-            if found is None:
-                return None
-            inames |= {*found, name}
+            inames |= {name, *found} if found is not None else set()
+        where = _sets.universe()
         for predicate in writer.predicates:
             if model.condition(predicate) is not None:
                 continue
-            names = variable_names(predicate)
-            if predicate not in reader.predicates:
+            decided_by = self._decided_by(predicate, writer, reader)
+            if decided_by is None:
                 return None
-            for name in names & model.written:
-                held = self._held(name, writer, reader)
-                if held is None and predicate == prim.Variable(name):
-                    held = self._still_set(name, writer, reader)
-                if held is None:
-                    return None
-                inames |= held
-            inames |= names & model.kernel.home_domain.keys()
-        return frozenset(inames)
+            inames |= decided_by
+            where = where & choices.where(predicate)
+        return frozenset(inames), where
+
+    def _is_decided(self, predicate: Expression, reader: Statement) -> bool:
+        """Whether data decide a condition, the same data wherever it is asked."""
+        is_by_data = self.model.condition(predicate) is None
+        return is_by_data and self._decided_by(predicate, reader, reader) is not None
+
+    def _decided_by(
+        self, predicate: Expression, writer: Statement, reader: Statement
+    ) -> frozenset[str] | None:
+        """The inames in which two statements that agree see one value of a condition.
+
+        None if unknown: what it depends on may change in between.
+        """
+        names = variable_names(predicate)
+        inames = names & self.model.kernel.home_domain.keys()
+        if not inames <= reader.inames:
+            return None
+        for name in names & self.model.written:
+            held = self._held(name, writer, reader)
+            if held is None and predicate == prim.Variable(name) and predicate in reader.predicates:
+                held = self._still_set(name, writer, reader)
+            if held is None:
+                return None
+            inames |= held
+        return inames
 
     def _held(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames in which two statements that agree see one value of a scalar; None if unknown.
@@ -522,25 +597,54 @@ class Dataflow:
 
     def _load(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames that decide a loaded bound that two statements share; None if unknown."""
-        model = self.model
-        loads = model.writers(name)
-        if name not in model.bounds_from_data(reader.id) or len(loads) > 1:
+        if name not in self.model.bounds_from_data(reader.id):
             return None
-        inames = frozenset().union(*(load.inames for load in loads))
-        if not all(model.is_exact(load) for load in loads):
-            return None
-        return inames if inames <= writer.inames & reader.inames else None
+        if name not in self.model.written:
+            return frozenset()
+        return self._held(name, writer, reader)
 
-    def _same_loads(self, writer: Statement, reader: Statement, label: str) -> isl.Set:
-        """Loaded bounds are the same wherever the inames that decide them are.
+    def _same_loads(self, writer: Statement, reader: Statement, level: int) -> isl.Set:
+        """Loaded bounds are the same wherever the loops are that they are loaded in.
 
-        ``{ inames·label and loaded bounds·label of the writer, those·READER }``.
+        ``{ loaded bounds·WRITER, those·READER }``, of instances that one iteration of ``level``
+        shared loops runs, and no iteration of the next one.
         """
-        result = _sets.universe()
-        for name in self.model.bounds_from_data(writer.id):
-            inames = self._load(name, writer, reader)
-            if inames is not None:
-                same = equal_inames([name], label, READER)
-                other = equal_inames(inames, label, READER).complement() if inames else same
-                result = result & (same | other)
-        return result
+        equal = {*self.model.order.shared_loops(writer.id, reader.id)[:level]}
+        names = (
+            name
+            for name in self.model.bounds_from_data(writer.id)
+            if (inames := self._load(name, writer, reader)) is not None and inames <= equal
+        )
+        return equal_inames(names, WRITER, READER)
+
+
+def _only(writer: str, relation: isl.Set) -> Sources:
+    """One write that surely happens wherever there is a reader."""
+    return Sources({writer: relation}, relation - relation, {writer: relation}, frozenset([writer]))
+
+
+class _Choices:
+    """Names for the truth values of what conditions on data are made of."""
+
+    def __init__(self) -> None:
+        self.names: dict[Key, str] = {}
+
+    def where(self, condition: Expression) -> isl.Set:
+        """``{ choices : a condition holds }``."""
+        if isinstance(condition, prim.LogicalNot):
+            return self.where(condition.child).complement()
+        if isinstance(condition, (prim.LogicalAnd, prim.LogicalOr)):
+            is_and = isinstance(condition, prim.LogicalAnd)
+            return reduce(
+                isl.Set.intersect if is_and else isl.Set.union, map(self.where, condition.children)
+            )
+        name = self.names.setdefault(key_of(condition), hidden("choice", len(self.names)))
+        return _sets.equality(name, 1)
+
+    def free(self) -> isl.Set:
+        """``{ choices : each is 0 or 1 }``."""
+        return intersection(between(name, 0, 1) for name in self.names.values())
+
+    def forgotten(self, where: isl.Set) -> isl.Set:
+        """A set without the choices."""
+        return _sets.project_out(where, [*self.names.values()]) if self.names else where

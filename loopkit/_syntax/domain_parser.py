@@ -90,7 +90,8 @@ def parse_assumptions(text: str) -> isl.Set:
 def _read(kind: type[T], text: str, instead: str = "") -> T:
     """What isl makes of a text that this module took for one of its own."""
     try:
-        return kind(text)  # type: ignore[call-arg]
+        # A minimum or a maximum among the bounds is read as a case for each of its arguments.
+        return kind(text).coalesce()  # type: ignore[call-arg,attr-defined,no-any-return]
     except isl.Error as error:
         if is_spent():
             raise

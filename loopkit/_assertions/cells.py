@@ -51,7 +51,8 @@ def data_of(kernel: Kernel) -> Data:
     whole = [
         d.name
         for d in (*kernel.args, *kernel.temporaries)
-        if d.dtype is not None and d.dtype.kind in "iu"
+        # What subscripts and bounds read is whole, though its type may still be open.
+        if d.dtype is None or d.dtype.kind in "iu"
     ]
     known = kernel.assumptions.set
     return Data(

@@ -295,11 +295,15 @@ def with_rests(old: Expression, new: Expression, before: Model, after: Model) ->
 
 
 def _is_whole(expr: Expression, model: Model) -> bool:
-    """Whether an expression is made of integers, those of arrays too, by operations on integers."""
+    """Whether a subscript is made of integers, those of arrays too, by operations on integers.
+
+    An array whose type is still open can only be one of integers there.
+    """
     for node in nodes_of(expr, is_no_access):
         read = access_of(node, model.data)
         if read is not None:
-            if model.array(read[0]).dtype not in INTEGERS:
+            dtype = model.array(read[0]).dtype
+            if dtype is not None and dtype not in INTEGERS:
                 return False
         elif isinstance(node, prim.Variable):
             if node.name not in model.integers:

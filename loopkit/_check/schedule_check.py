@@ -215,8 +215,8 @@ class Check:
     def not_equal(self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance) -> isl.Set:
         """The cases of ``bad`` in which ``at`` is not known to write what the event is to see.
 
-        A superset: what the event is to see must surely be there, and have been computed alike by
-        another thread at the same time.
+        A superset: what the event is to see must surely be there.  Either all writes that it may
+        be are of one value with ``at``, or another thread has computed that at the same time.
         At the end all writes have been made; which of them data decide, their order is asked for.
         """
         array = self.new.statement[at.statement or ""].written
@@ -224,17 +224,20 @@ class Check:
         at_end = event.time.statement is None and not all(map(self.root.is_exact, writers))
         if not (at_end or all(map(sources.is_sure, sources.writes))):
             return bad
+        differing = bad - bad
         for origin, relation in sources.writes.items():
             if is_update(self.root.statement[origin]):
+                differing = bad
                 continue
             values = {i: variable(i, WRITER) for i in self.root.statement[origin].inames}
             tied = without(bad & event.bound & relation, READER)
             alike = self.equal_to(Computed(origin, values), at, tied)
+            differing = differing | self.onto(tied - alike, bad)
             for image in self.images_writing(origin, array):
                 both = alike & self.instances(image, SURE, WRITER)
                 for race in self.new.unordered(at, Instance(image.statement, SURE), array):
                     bad = bad - self.onto(both & race[1], bad)
-        return bad
+        return bad & differing
 
     def equal_writes(self, a: Instance, b: Instance, where: isl.Set) -> isl.Set:
         """The part of ``where`` in which two writes of the schedule are known to be of one value.

@@ -437,3 +437,14 @@ def test_axes_need_bounds(product: Kernel) -> None:
 
 
 # }}}
+
+
+def test_an_accumulator_with_a_cell_for_each_iteration_lives_in_three_loops() -> None:
+    knl = make_kernel(
+        "{ [i, j]: 0 <= i < 3 and 0 <= j < 8 }", "out[i] = sum(j, a[i, j])", dtypes={"a": "float64"}
+    )
+    knl = knl.privatize_temporaries_with_inames("i", only_var_names={"acc"})
+    knl = knl.duplicate_inames("i", within="id:insn_init").duplicate_inames("i", within="id:insn")
+    assert all(step.verdict == "proven" for step in knl.history)
+    assert knl.prove().ok
+    assert str(knl).count("for i") == 3

@@ -300,3 +300,16 @@ def test_what_is_claimed_is_read_back() -> None:
     for change in wrong:
         with pytest.raises(lk.IllegalTransformError, match="cannot be counted in another way"):
             check_change(knl, change)
+
+
+def test_a_fetch_in_some_of_the_loops_keeps_them_from_being_joined() -> None:
+    knl = lk.make_kernel(
+        "{ [g, r, jb, k]: 0 <= g < n and 0 <= r < 2 and 0 <= jb < m and 0 <= k < 4*l }",
+        "c[2*g + r, jb] = sum(k, a[2*g + r, k]*b[jb, k])",
+        dtypes={"a, b, c": "float32"},
+        assumptions="n, m, l >= 1",
+    )
+    knl = knl.split_iname("k", 4).prioritize_loops(["k_outer", "jb", "k_inner"])
+    knl = knl.add_prefetch("a", ["k_inner"], default_tag=None)
+    with pytest.raises(lk.IllegalTransformError, match="inside some of the loops only, 'g' and"):
+        knl.join_inames(["g", "jb", "r"], "tile")

@@ -57,7 +57,8 @@ def settled(old: Kernel, change: Change) -> Change:
             continue
         uses = _uses(old, new, temporary.name, maps)
         lost = _lost_inames(old, new, temporary, uses)
-        lost = [i for i in lost if not _is_separated(new, temporary, uses, i)]
+        inside = {i: [u for u in uses if i in old.statement_by_id[u.old].inames] for i in lost}
+        lost = [i for i in lost if not _is_separated(new, temporary, inside[i], i)]
         if lost:
             new = _expanded(old, new, temporary, uses, lost)
     return replace(change, kernel=new)
@@ -117,7 +118,7 @@ def _is_kept(new: Kernel, iname: str, shared: set[str], writer: _Use, other: _Us
 
 
 def _is_separated(new: Kernel, temporary: TemporaryVariable, uses: list[_Use], iname: str) -> bool:
-    """Whether different values of ``iname`` use different cells already."""
+    """Whether different values of ``iname`` use different cells already, of what is inside it."""
     if not temporary.shape:
         return False
     for writer, other in _pairs(temporary.name, uses):

@@ -243,6 +243,16 @@ def join_inames(
     if all(isinstance(length, int) for _, length in extents[1:]):
         change = then(kernel, first, _joined(first.kernel, inames, extents, joined))
         return replace(change, kernel=with_tags(change.kernel, tags)) if tags else change
+    for statement in first.kernel.statements:
+        some, others = (
+            [i for i in inames if (i in statement.inames) == inside] for inside in (True, False)
+        )
+        if some and others:
+            raise IllegalTransformError(
+                f"cannot join {', '.join(old)}: statement '{statement.id}' is inside some of the "
+                f"loops only, '{some[0]}' and not '{others[0]}', and joined loops stand one "
+                "directly inside the other"
+            )
     nested = in_order(first.kernel, _adjacent(first.kernel, inames))
     lows, lengths = zip(*extents, strict=True)
     counted = renumbering.joined(nested.kernel, inames, lows, lengths, joined)

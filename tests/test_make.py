@@ -64,6 +64,29 @@ def test_a_scalar_is_read_where_it_is_written() -> None:
     )
 
 
+def test_the_option_inames_says_all_loops_also_inside_of_for() -> None:
+    check(
+        TWO,
+        """
+        for i, j
+            <> t = a[i, j]
+            b[i, j] = t
+            c[i] = sum(j, t) {inames=i}
+        end
+        """,
+        """
+        i:
+          acc = 0
+          j:
+            t = a[i, j]
+            b[i, j] = t
+            acc sum= t
+          c[i] = acc
+        """,
+    )
+    check(TWO, "for i, j\nc[i] = 1 {inames=+i}\nend", "i:\n  j:\n    c[i] = 1")
+
+
 def test_updates_live_where_their_start_is() -> None:
     check(
         TWO,

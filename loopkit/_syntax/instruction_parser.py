@@ -296,6 +296,10 @@ class _Reader:
     def shared(self, line: str, options: Options, *conditions: Expression) -> dict[str, Any]:
         """What an instruction has of its options and of the blocks around it."""
         block = self.blocks[-1]
+        scopes = block.scopes
+        if options.inames_is_final:  # these, of all loops around it
+            own = [(n, tuple(i for i in its if i in (options.inames or ()))) for n, its in scopes]
+            scopes = tuple(scope for scope in own if scope[1])
         if block.options is not NO_OPTIONS:
             options = options.inside(block.options)
         more = options.predicates + conditions
@@ -303,7 +307,7 @@ class _Reader:
             **{name: getattr(options, name) for name in Options.__slots__},
             "predicates": block.predicates + more,
             "predicate_blocks": block.predicate_blocks + (0,) * len(more),
-            "scopes": block.scopes,
+            "scopes": scopes,
             **self.place(line),
         }
 

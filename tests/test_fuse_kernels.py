@@ -137,6 +137,30 @@ def test_unchecked_steps_are_what_a_kernel_means() -> None:
     assert str(knl.iname_tags["i"]) == "l.0"
 
 
+def test_declarations_are_compared_as_integers() -> None:
+    """n + 2 is 2 + n, in shapes and in strides."""
+    one, other = (
+        make(f"{name}[i, j] = x[i, j]", kernel_data=[lk.GlobalArg("x", **how), ...])
+        for name, how in (
+            ("y", {"shape": "n + 2, 2*n", "strides": "2*n + 4, 1"}),
+            ("z", {"shape": "2 + n, n + n", "strides": "2*(2 + n), 1"}),
+        )
+    )
+    assert lk.fuse_kernels([one, other]).arg_by_name["x"] == one.arg_by_name["x"]
+    wider = make("z[i, j] = x[i, j]", kernel_data=[lk.GlobalArg("x", shape="n + 3, 2*n"), ...])
+    with pytest.raises(lk.InvalidArgumentError, match=r"shape of 'x' is \(n \+ 2, 2\*n\)"):
+        lk.fuse_kernels([one, wider])
+
+
+def test_data_flow_of_what_is_written_anew() -> None:
+    first, then = make("y[i, j] = i", name="first"), make("y[i, j] = j", name="then")
+    for flows, order in (([("y", 0, 1)], (0, 1)), ([("y", 1, 0)], (1, 0))):
+        fused = lk.fuse_kernels([first, then], data_flow=flows)
+        assert fused.name == "_and_".join(("first", "then")[n] for n in order)
+    with pytest.raises(lk.InvalidArgumentError, match="kernel 1 uses no argument 'z'"):
+        lk.fuse_kernels([make("z[i, j] = i"), then], data_flow=[("z", 0, 1)])
+
+
 def test_loaded_bounds_and_rules() -> None:
     """Temporaries that bound loops, rules and their arguments have names of their own."""
     rows = lk.make_kernel(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import Argument, ArrayArg, ConstantTable
+from loopkit._arrays import Argument, ArrayArg, ConstantTable, Strided
 from loopkit._assertions.values import Assertion
 from loopkit._budget import in_turn
 from loopkit._called import fitting
@@ -24,6 +24,7 @@ from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel
 from loopkit._make import infer_known_types
 from loopkit._make.check_initialized import check_initialized
+from loopkit._polynomials import are_one_polynomial
 from loopkit._rules import expand_rules
 from loopkit._slabs import slabs_named
 from loopkit._spelling import check_identifier
@@ -63,7 +64,8 @@ def fuse_kernels(
     :arg kernels: at least one, in their order.
     :arg suffixes: what is appended to the names of the temporaries of each kernel.
     :arg data_flow: triples ``(name, one, other)``: array ``name`` is written by kernel number
-        ``one`` and read by ``other``, which comes later, wherever it stands in ``kernels``.
+        ``one`` and read, or written anew, by ``other``, which comes later, wherever it stands in
+        ``kernels``.
     :arg separate_launches: end a launch behind each kernel but the last.
     :returns: the kernel, with no step taken.  What one of them surely writes before another reads
         it, no call need pass.
@@ -118,7 +120,7 @@ def _in_order(kernels: Sequence[Kernel], flows: Sequence[Any]) -> list[int]:
             )
         for number, uses, verb in (
             (one, kernels[one].writers, "writes"),
-            (other, expand_rules(kernels[other]).readers, "reads"),
+            (other, _users(kernels[other]), "uses"),
         ):
             if name not in uses or name not in kernels[number].arg_by_name:
                 listed = ", ".join(sorted(n for n in uses if n in kernels[number].arg_by_name))
@@ -137,6 +139,11 @@ def _in_order(kernels: Sequence[Kernel], flows: Sequence[Any]) -> list[int]:
             )
         order.append(ready[0])
     return order
+
+
+def _users(kernel: Kernel) -> Collection[str]:
+    """What a kernel reads or writes."""
+    return {*expand_rules(kernel).readers, *kernel.writers}
 
 
 def _suffixes(given: Any, count: int) -> Sequence[str]:
@@ -251,7 +258,7 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
     merged: dict[str, Any] = {}
     for what in ("dtype", "shape", "dim_tags", "offset", "default", "contents"):
         mine, its = getattr(one, what, None), getattr(other, what, None)
-        if mine is not None and its is not None and mine != its:
+        if mine is not None and its is not None and not _are_one(mine, its):
             shown = (f"{value}" for value in (_shown(mine), _shown(its)))
             raise InvalidArgumentError(
                 f"the {what.replace('_', ' ')} of '{one.name}' is {' and '.join(shown)}",
@@ -263,6 +270,17 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
     if isinstance(one, ArrayArg) and not isinstance(one, ConstantTable):
         merged |= {"is_input": None, "is_output": None}
     return replace(one, **merged)
+
+
+def _are_one(mine: Any, its: Any) -> bool:
+    """Whether two parts of declarations are equal, however their integers are spelled."""
+    if mine == its:
+        return True
+    if isinstance(mine, tuple) and isinstance(its, tuple) and len(mine) == len(its):
+        return all(map(_are_one, mine, its))
+    if isinstance(mine, Strided) and isinstance(its, Strided):
+        return _are_one(mine.stride, its.stride)
+    return are_one_polynomial(mine, its)
 
 
 def _shown(value: Any) -> str:

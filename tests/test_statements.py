@@ -140,6 +140,19 @@ def test_moves_out_of_loops_that_are_not_shared() -> None:
     assert there.tree == knl.tree and there.statement_by_id["fifth"].depends_on == {"first"}
 
 
+def test_what_ends_a_launch_has_an_id() -> None:
+    text = "f[j] = 2*j {id=set}\n... gbarrier {id=bar}\ny[i] = f[i] {id=get}"
+    knl = lk.make_kernel("{ [j, i]: 0 <= i, j < 256 }", text, dtypes={"f, y": "float32"})
+    for later, earlier in (("id:get", "id:bar"), ("bar", "set")):
+        with pytest.raises(lk.IllegalTransformError, match="depend on those already"):
+            knl.add_dependency(later, earlier)
+    apart = lk.make_kernel("{ [j, i]: 0 <= i, j < 256 }", text.replace("f[i]", "i"))
+    apart = apart.add_dtypes({"f": "float32"}).add_dependency("id:set", "id:bar")
+    assert [s.id for s in apart.statements] == ["set", "get"] and apart.prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="would read"):
+        knl.add_dependency("set", "bar").add_dependency("set", "get")
+
+
 def test_an_overwritten_copy_is_not_enough() -> None:
     """One of several executions serves a read only if nothing else writes the cell behind it."""
     knl = lk.make_kernel(

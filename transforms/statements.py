@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from loopkit import _arguments as kind
@@ -158,7 +158,7 @@ def add_dependency(
     A statement moves behind the last one that it is to come behind, and out of the loops that
     it does not share with that; its own loops are cut where they hold others.
 
-    :arg insn_match: a match string, or the id of a statement.
+    :arg insn_match: a match string, or the id of a statement or of a barrier of all blocks.
     :arg depends_on: the same, of what they come behind.
     :raises IllegalTransformError: where they depend on each other, all is so already, or the new
         order would change a result.
@@ -167,39 +167,48 @@ def add_dependency(
     both = sorted(later & earlier)
     if both:
         raise IllegalTransformError(f"'{both[0]}' cannot come behind itself")
-    entries = entries_of(kernel.tree)
+    old = entries = entries_of(kernel.tree)
     added = {}
-    for statement in reversed(kernel.statements):
-        if statement.id not in later:
+    for id_ in reversed(_leaves(entries)):
+        if id_ not in later:
             continue
-        circle = [e for e in sorted(earlier) if statement.id in _behind(kernel, e)]
+        circle = [e for e in sorted(earlier) if id_ in _behind(kernel, e)]
         if circle:
             raise IllegalTransformError(
-                f"'{circle[0]}' depends on '{statement.id}', which cannot come behind it, too"
+                f"'{circle[0]}' depends on '{id_}', which cannot come behind it, too"
             )
-        entries = _moved(entries, statement.id, earlier)
-        added[statement.id] = replace(statement, depends_on=statement.depends_on | earlier)
+        entries = _moved(entries, id_, earlier)
+        if id_ in kernel.statement_by_id:
+            statement = kernel.statement_by_id[id_]
+            ids = earlier & kernel.statement_by_id.keys()
+            added[id_] = replace(statement, depends_on=statement.depends_on | ids)
     new = with_statements(kernel, added)
-    if new == kernel:
+    if new == kernel and entries == old:
         raise NothingToDoError("these statements depend on those already")
     return settled(kernel, Change(new.with_(tree=build(entries))))
 
 
 def _ids(kernel: Kernel, given: str | Match | None) -> frozenset[str]:
-    """The statements of a match string, or the one with an id."""
-    if isinstance(given, str) and given in kernel.statement_by_id:
-        return frozenset([given])
+    """The statements of a match string, or what has an id, which may end a launch."""
+    id_ = given.removeprefix("id:").strip() if isinstance(given, str) else ""
+    if id_ in _leaves(entries_of(kernel.tree)):
+        return frozenset([id_])
     return matching(kernel, given)
+
+
+def _leaves(entries: Iterable[Entry]) -> list[str]:
+    return [leaf if isinstance(leaf, str) else leaf.id for leaf, _ in entries]
 
 
 def _behind(kernel: Kernel, id_: str) -> frozenset[str]:
     """What a statement depends on, directly or through others, and itself."""
-    return reachable([id_], lambda i: kernel.statement_by_id[i].depends_on)
+    known = kernel.statement_by_id
+    return reachable([id_], lambda i: known[i].depends_on if i in known else ())
 
 
 def _moved(entries: list[Entry], id_: str, earlier: Collection[str]) -> list[Entry]:
     """The entries with one statement behind all of ``earlier``, where it is not yet."""
-    leaves = [leaf for leaf, _ in entries]
+    leaves = _leaves(entries)
     at, last = leaves.index(id_), max(n for n, leaf in enumerate(leaves) if leaf in earlier)
     if at > last:
         return entries

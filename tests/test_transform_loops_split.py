@@ -17,6 +17,7 @@ from loop_kernels import (
     text,
 )
 
+import loopkit as lk
 import loopkit.transforms as tr
 from loopkit import _sets
 from loopkit._expression import to_text
@@ -389,3 +390,20 @@ def test_chunk_of_a_strided_loop() -> None:
 
 
 # }}}
+
+
+@pytest.mark.host
+def test_axes_for_all_threads_are_joined_to_one():
+    """It is for all threads, too, and dealt out once it is known which there are."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < 16 }", "b[i, j] = 2*a[i, j]", dtypes={"a": "float32"}
+    )
+    knl = knl.add_prefetch("a", "i, j", default_tag="l.auto")
+    joined = knl.join_inames("a_dim_0, a_dim_1")
+    a = np.arange(256, dtype=np.float32).reshape(16, 16)
+    for new in (joined, joined.tag_inames("i:l.1, j:l.0"), joined.tag_inames("j:l.0")):
+        assert new.prove().ok and np.array_equal(new(a=a), 2 * a)
+    alone = knl.join_inames("a_dim_0, a_dim_1", "cell", tag="l.0")
+    assert str(alone.iname_tags["cell"]) == "l.0"
+    with pytest.raises(lk.IllegalTransformError, match=r"it is tagged l\.auto"):
+        joined.join_inames("a_dim_1_and_a_dim_0, i")

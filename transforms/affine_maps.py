@@ -18,13 +18,13 @@ from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._syntax.domain_parser import parse_map
-from loopkit._tags import parse_tag
+from loopkit._tags import LocalAuto, Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._tree import path_inames
 from loopkit.transforms import _renumbering as renumbering
 from loopkit.transforms._common import inames_in, new_name, refuse_tagged, then
 from loopkit.transforms._free_order import in_order
-from loopkit.transforms._loop_nests import extent
+from loopkit.transforms._loop_nests import extent, settled_tree
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.tag import with_tags
@@ -226,12 +226,31 @@ def join_inames(
     :arg tag: see :func:`tag_inames`.
     :arg within: a match string: only around these statements, which gives them
         loops of their own.
-    :raises IllegalTransformError: where data or other inames bound a loop, an iname is tagged, or a
-        statement is inside of some of the inames only.
+    :raises IllegalTransformError: where data or other inames bound a loop, an iname is tagged
+        (unless all are ``l.auto``, which the new one is then), or a statement is inside of some
+        of the inames only.
     """
     old = inames_in(kernel, inames)
+    if old and all(isinstance(kernel.iname_tags.get(i), LocalAuto) for i in old):
+        plain = Change(with_tags(kernel, dict.fromkeys(old)))
+        change = _all_joined(plain.kernel, old, new_iname, tag, within)
+        if tag is None:  # what the threads are to share, once it is known which there are
+            (joined,) = set(change.kernel.all_inames).difference(kernel.all_inames)
+            tags = (*change.kernel.tags, (joined, LocalAuto()))
+            change = replace(change, kernel=settled_tree(change.kernel.with_(tags=tags)))
+        return Change(change.kernel, parts=(plain, *(change.parts or (change,))))
     for iname in old:
         refuse_tagged(kernel, iname, "join")
+    return _all_joined(kernel, old, new_iname, tag, within)
+
+
+def _all_joined(
+    kernel: Kernel,
+    old: tuple[str, ...],
+    new_iname: str | None,
+    tag: str | Tag | None,
+    within: str | Match | None,
+) -> Change:
     if len(set(old)) < 2 or len(set(old)) < len(old):
         raise InvalidArgumentError("joining takes two or more different inames")
     first, names = isolated(kernel, old, within)

@@ -266,6 +266,10 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
             )
         hulls.append(near)
     first = hulls[0]
+    if not all(first.lower.same_terms(hull.lower) for hull in hulls):
+        around = (_covered(uses, indices, hulls, hull, ranges) for hull in hulls)
+        hulls = next((found for found in around if found is not None), hulls)
+        first = hulls[0]
     for use, hull in zip(uses, hulls, strict=True):
         if not first.lower.same_terms(hull.lower):
             raise FootprintError(
@@ -280,6 +284,28 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
     step = math.gcd(*(h.step for h in hulls), *(h.lower.constant - low for h in hulls)) or 1
     lower = Linear(first.lower.terms, low)
     return Axis(lower, (high - low) // step + 1, step, any(h.swept for h in hulls))
+
+
+def _covered(
+    uses: Sequence[Use],
+    indices: Sequence[Expression],
+    hulls: Sequence[Range],
+    around: Range,
+    ranges: Mapping[str, Range],
+) -> list[Range] | None:
+    """All hulls from where ``around`` begins, if what that spans covers them; else None."""
+    found = []
+    for use, index, hull in zip(uses, indices, hulls, strict=True):
+        whole: Range | None = hull
+        if not hull.lower.same_terms(around.lower):
+            whole = _relative_hull(index, around.lower, use, ranges)
+        if whole is None:
+            return None
+        found.append(whole)
+    first, last = around.lower.constant, around.lower.constant + around.span
+    if all(first <= h.lower.constant and h.lower.constant + h.span <= last for h in found):
+        return found
+    return None
 
 
 def _clamped_hull(

@@ -194,6 +194,25 @@ def test_invocations_span_the_footprint():
         knl.precompute("f(i, j)", "j")
 
 
+def test_uses_that_another_one_covers():
+    """d(j) stays among the values d(i) of a whole loop or tile over i."""
+    text = "d(b) := 2*q[b]\nout[i, j] = d(i)*d(j)"
+    for domain, swept, more in (
+        ("{ [i, j]: 0 <= i, j < 8 }", "i", "m = 8"),
+        ("{ [i, j]: 0 <= i < 9 and 2 <= j < 5 }", "i", "m = 9"),
+        ("{ [i, j]: 0 <= i < m and i - i%4 <= j < i - i%4 + 4 and j < m }", "i_inner", ""),
+    ):
+        data = [*global_args("q", "m"), ...]
+        knl = lk.make_kernel(domain, text, data, dtypes={"out": "float32"}, assumptions=more)
+        knl = knl.split_iname("i", 4) if swept == "i_inner" else knl
+        new = knl.precompute("d", swept, default_tag=None)
+        assert len(new.temporary_by_name["d_r"].shape) == 1 and new.prove().ok
+        assert not new.substitutions
+    knl = lk.make_kernel("{ [i, j]: 0 <= i < 4 and 0 <= j < 8 }", text, dtypes={"q": "float32"})
+    with pytest.raises(IllegalTransformError, match="not a constant apart"):
+        knl.precompute("d", "i", default_tag=None)
+
+
 def test_loops_outside_of_the_computation_move_out():
     knl = lk.make_kernel(
         "{ [i, j, k]: 0 <= i < n and 0 <= j, k < 8 }",

@@ -1027,7 +1027,9 @@ def products():
 def test_loops_that_are_not_outer_are_swept():
     knl = products()
     with pytest.raises(IllegalTransformError, match="not a constant apart"):
-        knl.add_prefetch("d", "q, i")
+        knl.add_prefetch("d", "q")
+    covered = knl.add_prefetch("d", "q, i")
+    assert covered.temporary_by_name["d_s"].shape == (7, 6) and covered.prove().ok
     whole = knl.add_prefetch("d", "q, i", fetch_outer_inames="c")
     assert whole.temporary_by_name["d_s"].shape == (7, 6)
     assert whole == knl.add_prefetch("d", "q, i, j", fetch_outer_inames="c")

@@ -360,6 +360,23 @@ def test_copies_are_named_and_tagged_as_in_loopy() -> None:
     assert knl.kernel.prove().ok
 
 
+@pytest.mark.host
+def test_arrays_without_a_shape_are_as_long_as_they_come() -> None:
+    data = [lp.ValueArg("k, n", np.int32), lp.GlobalArg("a", np.int32)]
+    knl = lp.assume(lp.make_kernel("{ [i]: k <= i < n }", "a[i] = a[i] + 1", data), "0 <= k <= n")
+    a = np.zeros(8, np.int32)
+    _, (found,) = lp.set_options(knl, return_dict=False)(None, a=a, k=1, n=5)
+    assert found is a and np.array_equal(a, [0, 1, 1, 1, 1, 0, 0, 0])
+    rows = lp.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < length }"],
+        "<> start = starts[i]\n<> length = starts[i + 1] - start\ny[i] = sum(j, x[[start + j]])",
+        [lp.GlobalArg("starts", np.int32), lp.GlobalArg("x", np.float64, strides=(1,)), ...],
+        assumptions="n >= 1 and length >= 1",
+    )
+    _, (y,) = rows(None, starts=np.array([0, 2, 5], np.int32), x=np.arange(5.0), n=2)
+    assert np.array_equal(y, [1, 9])
+
+
 def test_what_sets_of_isl_say_is_taken() -> None:
     knl = lp.assume(unit(), isl.BasicSet("[n] -> { : n >= 16 }"))
     knl = lp.map_domain(knl, isl.BasicMap("{ [i] -> [io, ii]: i = 4*io + ii and 0 <= ii < 4 }"))

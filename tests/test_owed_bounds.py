@@ -48,6 +48,36 @@ def test_whoever_makes_code_asks() -> None:
     )
 
 
+def test_indices_below_zero_are_owed_where_shapes_are_inferred() -> None:
+    text, domain = "a[i] = a[i] + 1", "{ [i]: k <= i < n }"
+    with pytest.raises(lk.OutOfBoundsError, match="is negative"):
+        lk.make_kernel(domain, text)
+    knl = lk.make_kernel(domain, text, dtypes={"a": "int32"}, owe_bounds=True)
+    with pytest.raises(lk.OutOfBoundsError, match="assume or fix_parameters"):
+        knl.cuda()
+    assert knl.assume("k >= 0").prove().ok
+    with pytest.raises(lk.OutOfBoundsError):
+        lk.make_kernel("{ [i]: 0 <= i < n }", "a[-1 - i] = 0", owe_bounds=True)
+
+
+@pytest.mark.host
+def test_shapes_that_nothing_says_are_the_callers() -> None:
+    text = "for i\n<> first = place[i]\ny[i] = sum(j, x[first + j])\nend"
+    domain = "{ [i, j]: 0 <= i < n and 0 <= j < 3 }"
+    with pytest.raises(lk.InvalidArgumentError, match="shape of 'x' cannot be inferred"):
+        lk.make_kernel(domain, text)
+    knl = lk.make_kernel(domain, text, dtypes={"place": "int32", "x": "float32"}, owe_bounds=True)
+    x = np.arange(10, dtype=np.float32)
+    assert np.array_equal(knl(place=np.array([7, 0], np.int32), x=x), [24, 3])
+
+
+@pytest.mark.host
+def test_sizes_that_are_fixed_stand_in_shapes_alone() -> None:
+    data = [lk.GlobalArg("a", "float64", shape="k, n"), lk.ValueArg("n", "int32")]
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "a[0, i] = i", data, fixed_parameters={"k": 1})
+    assert np.array_equal(knl(n=4), [[0, 1, 2, 3]]) and "k" not in knl.arg_by_name
+
+
 @pytest.mark.parametrize(
     ("settled", "left"),
     [("n >= 0", ["y", "x"]), ("n <= m", ["x"]), ("n <= 16", ["y"]), ("n <= m and n <= 16", [])],

@@ -1,4 +1,4 @@
-"""Arrays without a shape: as long as the caller's, and as long as their accesses need."""
+"""Arrays of open shape: as long as the caller's, and as long as their accesses need."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ def extents_of_the_call(
 ) -> isl.Set:
     """Give the arrays ``names`` extents that are arguments of their own, added to ``args``.
 
+    So are those of arrays whose shape nothing says, where the proof of bounds is owed.
     Returns what accesses need of these extents, a condition on the sizes; of an axis whose
     cells only data tell, nothing.  ``taken`` are names that others have.
     """
     least = _sets.universe()
     for position, argument in enumerate(args):
         name = argument.name
-        if not isinstance(argument, ArrayArg) or name not in names or name not in uses.accesses:
+        is_open = name in names or (shapes.owed and getattr(argument, "shape", ()) is None)
+        if not isinstance(argument, ArrayArg) or not is_open or name not in uses.accesses:
             continue
-        extents = []
-        for axis, need in enumerate(shapes.least_shape(uses.accesses[name])):
+        needs, extents = shapes.least_shape(uses.accesses[name]), []
+        if name not in names and None not in needs:
+            continue
+        for axis, need in enumerate(needs):
             own = shapes.kernel.fresh_name(f"{name}_extent{axis}", taken)
             taken.add(own)
             extents.append(prim.Variable(own))

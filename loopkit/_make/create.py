@@ -268,11 +268,11 @@ class Maker:
             self._position_of,
             default_order,
             default_offset,
+            self.fixed,
             owes_bounds,
         ).arguments()
-        shapes = Shapes(
-            expanded, inames, temporaries, [a.name for a in args if infer_arguments.is_integer(a)]
-        )
+        integers = [a.name for a in args if infer_arguments.is_integer(a)]
+        shapes = Shapes(expanded, inames, temporaries, integers, owes_bounds)
         taken = {*drafting.taken, *(a.name for a in args)}
         least = extents_of_the_call(args, self.given.of_the_call, shapes, uses, taken)
         inferred = self._shape(shapes, uses, args, temporaries)
@@ -296,12 +296,11 @@ class Maker:
         kernel = infer_known_types(kernel)
         initialized = check_initialized(kernel, self.text.results)
         kernel = without_needless_guards(replace(kernel, args=initialized))
-        declared_shapes = frozenset(uses.accesses) - inferred
         if owes_bounds:
-            check_may_settle(kernel, declared_shapes)
+            check_may_settle(kernel, frozenset(uses.accesses))
             kernel = replace(kernel, owes_bounds=True)
         else:
-            check_in_bounds(kernel, declared_shapes)
+            check_in_bounds(kernel, frozenset(uses.accesses) - inferred)
         check_types(kernel, typed)
         check_dtypes(kernel, self.text.due)
         return kernel

@@ -15,7 +15,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, ConstantTable, Nested, TemporaryVariable
+from loopkit._arrays import ArrayArg, ConstantTable, Nested, Strided, TemporaryVariable
 from loopkit._errors import InvalidArgumentError, SourcePosition
 from loopkit._expression import (
     ExpressionMapper,
@@ -95,13 +95,13 @@ class _Order:
         if not isinstance(data, (ArrayArg, TemporaryVariable)):
             data = None
         shape = None if data is None or name in given.unshaped else data.shape
-        if name in given.strided or (
-            data is not None and not all(isinstance(t, Nested) for t in data.dim_tags or ())
-        ):
+        tags = () if data is None else data.dim_tags or ()
+        one_row = tags == (Strided(1),)
+        if name in given.strided or not (one_row or all(isinstance(t, Nested) for t in tags)):
             raise ValueError("its strides are declared")
         if isinstance(data, TemporaryVariable) and (any(data.padding) or data.swizzles):
             raise ValueError("its rows are padded, or its elements swizzled")
-        if shape is None or data is None:
+        if shape is None or data is None or one_row:
             if self.other.get(name, 1) != 1:
                 raise ValueError("its shape is not declared")
             return [0], [1]

@@ -92,8 +92,9 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
 class ArgumentMaker:
     """Makes the arguments of a kernel from what was declared and from how names are used.
 
-    ``known`` is what the assumptions say.  With ``owes_sizes``, sizes need no declaration beside
-    those of other arguments: :func:`fix_parameters` may still make them numbers.
+    ``known`` is what the assumptions say, ``fixed`` are sizes that are numbers.  With
+    ``owes_sizes``, sizes need no declaration beside those of other arguments:
+    :func:`fix_parameters` may still make them numbers.
     """
 
     given: Given
@@ -105,6 +106,7 @@ class ArgumentMaker:
     position_of: Callable[[str], SourcePosition | None]
     default_order: str
     default_offset: Any
+    fixed: Mapping[str, int]
     owes_sizes: bool = False
 
     def arguments(self) -> list[Argument]:
@@ -147,7 +149,8 @@ class ArgumentMaker:
         uses.in_indices.update(mentioned)
         for argument in given.arguments.values():
             _check_use(argument, uses)
-        missing = [n for n in used if n not in given.order and n not in self.temporaries]
+        there = {*given.order, *self.temporaries, *self.fixed}
+        missing = [n for n in used if n not in there]
         needed = [n for n in missing if not (self.owes_sizes and n in sizes)]
         if needed and not given.is_open:
             names = [n for n in given.order if n]

@@ -39,7 +39,8 @@ class Shapes:
     """Finds the extents of arrays from the accesses to them.
 
     ``kernel`` has its rules expanded; its arrays may lack shapes.  ``sizes`` are
-    the integers among its arguments.
+    the integers among its arguments.  Where the proof of bounds is ``owed``, indices may be
+    negative.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class Shapes:
         inames: Inames,
         temporaries: Collection[str],
         sizes: Collection[str],
+        owed: bool = False,
     ) -> None:
         self.kernel = kernel
         self.inames = inames
         self.names = frozenset(kernel.all_inames)
         self.temporaries = frozenset(temporaries)
         self.sizes = frozenset(sizes)
+        self.owed = owed
         self.assumptions = kernel.assumptions.set
         self._extents: dict[object, tuple[list[Expression], isl.Set | None]] = {}
 
@@ -178,7 +181,7 @@ class Shapes:
         """Report an index that is negative where its statement runs."""
         whole = self.kernel.domain_of(self.inames.closure(use.statement.inames))
         bad = domain & whole & _negative(use.indices[axis]) & self.assumptions
-        if bad.is_empty():
+        if bad.is_empty() or self.owed:
             return
         sizes = sorted(n for n in _sets.names_of(bad) if n in self.sizes)
         why = f"index {to_text(use.indices[axis])} of axis {axis} is negative"

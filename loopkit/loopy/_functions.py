@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -11,7 +12,8 @@ from types import SimpleNamespace, TracebackType
 from typing import Any, TypeVar
 
 import loopkit
-from loopkit._arguments import is_integer
+from loopkit._arguments import is_integer, names_in
+from loopkit._arrays import ArrayArg
 from loopkit._compat.gone import GONE
 from loopkit._errors import (
     IllegalTransformError,
@@ -22,8 +24,9 @@ from loopkit._execute import best_executor
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.unlinked import Unlinked
 from loopkit._match import Match, matching
-from loopkit._sets import at
+from loopkit._sets import at, names_of, project_out
 from loopkit._spelling import shown
+from loopkit._syntax.domain_parser import parse_assumptions
 from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit.loopy._instructions import lines_of, without_duplicates
 from loopkit.loopy._unit import OPTIONS, TranslationUnit, unwrapped, with_options
@@ -73,13 +76,29 @@ def make_kernel(
         kwargs["substitutions"] = list(kwargs["substitutions"].values())
     if kwargs.get("default_order") == loopkit.auto:
         del kwargs["default_order"]
+    if kwargs.get("assumptions") is not None:
+        kwargs["assumptions"] = _about_sizes(kwargs["assumptions"], instructions)
     kernel = loopkit.make_kernel(domains, instructions, kernel_data, **kwargs)
-    unit = TranslationUnit(in_loopys_order(kernel, kernel_data))
+    data = [kernel_data] if isinstance(kernel_data, (str, ArrayArg)) else kernel_data or ()
+    bare = [d.name for d in data if isinstance(d, ArrayArg) and d.shape is None]
+    unit = TranslationUnit(
+        in_loopys_order(kernel, kernel_data), open=frozenset(names_in(",".join(bare)))
+    )
     for inames in priorities:
         unit = unit.prioritize_loops(inames)
     for id_, iname, new in duplicates:
         unit = unit.duplicate_inames(iname, within=f"id:{id_}", new_inames=new)
     return with_options(unit, loopys or {})
+
+
+def _about_sizes(assumptions: Any, instructions: Any) -> Any:
+    """Assumptions without what they say of temporaries: data that is computed is not promised."""
+    text = instructions if isinstance(instructions, str) else "\n".join(map(str, instructions))
+    loaded = set(re.findall(r"<[^<>\n]*>\s*(\w+)\s*=[^=]", text))
+    if not isinstance(assumptions, str) or loaded.isdisjoint(re.findall(r"\w+", assumptions)):
+        return assumptions
+    known = parse_assumptions(assumptions)
+    return project_out(known, sorted(loaded.intersection(names_of(known))))
 
 
 def make_einsum(spec: str, arg_names: Any, **kwargs: Any) -> TranslationUnit:

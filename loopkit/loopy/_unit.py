@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from functools import wraps
 from typing import Any
 
-from loopkit._arguments import names_in
+from loopkit._arguments import is_integer, names_in
 from loopkit._arrays import Argument, TemporaryVariable
 from loopkit._errors import (
     InvalidArgumentError,
@@ -19,6 +19,7 @@ from loopkit._errors import (
     UnknownNameError,
 )
 from loopkit._executors import types_of
+from loopkit._expression import evaluate, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching, parse_match
@@ -99,12 +100,14 @@ class TranslationUnit(Looks):
 
     ``kernel`` is the kernel itself, with all that loopkit offers: attributes that are not found
     here are looked up there.  ``options`` are those of :func:`set_options`, and ``realized``
-    the accumulators whose statements :func:`realize_reduction` has made the script's own.
+    the accumulators whose statements :func:`realize_reduction` has made the script's own; ``open``
+    are arguments that were declared without a shape.
     """
 
     kernel: Kernel
     options: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
     realized: frozenset[str] = field(default=frozenset(), compare=False)
+    open: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Event, Any]:
         """Run the kernel; a queue in front of the arguments is left out.
@@ -119,12 +122,29 @@ class TranslationUnit(Looks):
             types = types_of(self.kernel, given)
             print((add_dtypes(self.kernel, types) if types else self.kernel).cuda())
         positional = args if args and hasattr(args[0], "shape") else args[1:]
-        result = self.kernel(*positional, **given)
+        result = self.kernel(*positional, **{n: self._used(n, given) for n in given})
         outputs = [a.name for a in self.kernel.args if a.name in self.kernel.writers]
         values = (result,) if len(outputs) == 1 else tuple(result or ())
+        if self.open and len(values) == len(outputs):
+            own = {n: given[n] for n in self.open & given.keys()}
+            values = tuple(own.get(n, v) for n, v in zip(outputs, values, strict=True))
         if chosen.get("return_dict"):
             return Event(), dict(zip(outputs, values, strict=True))
         return Event(), values
+
+    def _used(self, name: str, given: Mapping[str, Any]) -> Any:
+        """An argument of a call; of an array whose shape is open, what the sizes of the call say.
+
+        Without a shape, Loopy's arrays are as long as they come.
+        """
+        value, array = given[name], self.kernel.arg_by_name.get(name)
+        shape = getattr(array, "shape", None) if name in self.open else None
+        numbers = {n: int(v) for n, v in given.items() if is_integer(v)}
+        if not shape or len(getattr(value, "shape", ())) != len(shape):
+            return value
+        if not all(variable_names(extent) <= numbers.keys() for extent in shape):
+            return value
+        return value[tuple(slice(evaluate(extent, numbers)) for extent in shape)]
 
     def executor(self, *context: Any, **options: Any) -> Callable[..., tuple[Event, Any]]:
         """What runs the kernel: called as the unit is; the context is left out."""

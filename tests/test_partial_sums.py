@@ -170,3 +170,13 @@ def test_the_checker_finds_terms_that_are_lost_or_added_twice(tamper, why):
 
 
 # }}}
+
+
+@pytest.mark.parametrize("operation", ["sum", "product", "max", "any", "argmax"])
+def test_partial_results_of_types_that_nobody_knows_yet(operation: str) -> None:
+    text = f"b = {operation}((i, j), a[i, j])"
+    if operation == "argmax":
+        text = "b, c = argmax((i, j), a[i, j], i)"
+    knl = lk.make_kernel("{ [i, j]: 0 <= i, j < n }", text)
+    for new in (knl.split_reduction_outward("j"), knl.split_reduction_inward("j")):
+        assert new.add_dtypes({"a": "int32"}).prove().ok

@@ -306,9 +306,9 @@ class PartialSums:
 
     def is_neutral(self, writer: Statement, flush: Statement) -> bool:
         """Whether a statement sets the neutral element of a flush's operation."""
-        dtype = self.new.array(writer.written).dtype
-        if dtype is None or writer.id in self.images:
+        if writer.id in self.images:
             return False
+        dtype = self.new.array(writer.written).dtype
         start = operations_of(self.new.kernel.reductions)[flush.operation or ""].start(dtype)
         if isinstance(start, Record):
             return same(start, writer.rhs)

@@ -34,6 +34,8 @@ from loopkit._verify.term_sets import Slots, TermReader, Terms
 _HOPS = 24
 _TERMS = 400
 """As many terms may a value have."""
+_FACTORS = 128
+"""Factors of a term: the sets have names for the indices of each."""
 _POWER = 16
 _WHOLE: frozenset[Any] = INTEGERS | {BOOL, INTEGER}
 
@@ -166,6 +168,8 @@ class WholeTerms(TermReader):
     def with_parts(self, part: _Part, exprs: Any, rest: _Product) -> _Product:
         """A product with more factors in the place of one of them."""
         more = tuple(replace(part, expr=expr) for expr in exprs)
+        if len(more) + len(rest.waiting) + len(rest.known) > _FACTORS:
+            raise Undecided(f"what '{self.output}' holds has too many factors")
         return replace(rest, waiting=(*more, *rest.waiting))
 
     def behind(self, access: Access, part: _Part, rest: _Product) -> list[_Product]:

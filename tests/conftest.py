@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import difflib
 import functools
+import gc
 import importlib
 import importlib.util
 import os
 import pkgutil
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,7 +124,24 @@ NEEDS: dict[str, tuple[Callable[[], bool], str, bool]] = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave one in ``n`` cases of a test marked ``share(n)`` in the fast suite."""
+    for item in items:
+        mark = item.get_closest_marker("share")
+        if mark is not None and zlib.crc32(item.name.encode()) % mark.args[0]:
+            item.add_marker("slow")
+
+
+_files: set[Path] = set()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.path not in _files:
+        # What the tests of other files keep alive is not searched for garbage again and again.
+        _files.add(item.path)
+        gc.collect()
+        gc.freeze()
     for mark, (is_there, missing, always_in_ci) in NEEDS.items():
         if item.get_closest_marker(mark) is None or is_there():
             continue

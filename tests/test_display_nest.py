@@ -198,6 +198,7 @@ PROMISED = 0.1
 """Seconds of a processor in which a cell shows a kernel of which nothing is known yet."""
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("example", NAMES)
 def test_showing_a_kernel_is_quick(example: str) -> None:
     for name, kernel in gallery(example).items():

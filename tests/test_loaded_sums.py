@@ -69,6 +69,7 @@ def is_offered(operation, group, by):
     return by != "atomic" or operation != "argmin"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("operation", RESULTS)
 @pytest.mark.parametrize("by", WAYS)

@@ -147,6 +147,7 @@ def nested(rule):
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.host
 @pytest.mark.parametrize("rule", NESTED)
 @pytest.mark.parametrize(

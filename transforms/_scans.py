@@ -48,7 +48,7 @@ def with_running(
     :arg if_any: those that no loop bounds stay as they are, if others run.
     :raises IllegalTransformError: where there is no such loop, or they cannot last through it.
     """
-    found = [name for name in accumulators if _Scan(kernel, name).bounding] if if_any else []
+    found = [name for name in accumulators if _Scan(kernel, name).growing] if if_any else []
     change = Change(kernel)
     for name in found or accumulators:
         step = _Scan(change.kernel, name).along(outer)
@@ -82,6 +82,13 @@ class _Scan:
 
     @cached_property
     def bounding(self) -> frozenset[str]:
+        """The inames along which it may run; where it grows along none, those of one value."""
+        ranges = {i: self.kernel.range_around(i) for i in self.start.inames}
+        single = (i for i, (low, high) in ranges.items() if low is not None and low == high)
+        return self.growing or frozenset(single)
+
+    @cached_property
+    def growing(self) -> frozenset[str]:
         """The inames around it on which hangs what it runs over."""
         own = self.kernel.domain_around(self.start.inames)
         names = _sets.involved_names(self.domain.gist(own))

@@ -24,7 +24,7 @@ from loopkit._cached import cached_property, memoised, once
 from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
-from loopkit._guarded import Guards, decided, guarded_reads, where_all_hold
+from loopkit._guarded import Guards, all_guarded_reads, decided, where_all_hold
 from loopkit._hidden import ONE, TWO, hidden, instance, labelled, plain
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -206,7 +206,7 @@ class Conflicts:
         atomic = statement.operation if statement.is_atomic else None
         found = [Access(statement.id, name, (self._cell(statement, indices),), True, atomic=atomic)]
         # Its own cell, an update reads last.
-        mine = statement.reads[: -1 if atomic else None]
+        mine = self.kernel.reads_of(statement)[: -1 if atomic else None]
         reads = grouped(dict.fromkeys((n, self._cell(statement, i)) for n, i in mine))
         found += [Access(statement.id, name, cells, False) for name, cells in reads.items()]
         return tuple(access for access in found if self.crosses_threads(access.array))
@@ -221,12 +221,10 @@ class Conflicts:
             return (access,)
         statement = self.kernel.statement_by_id[access.statement]
         found: dict[tuple[Guards, Cell], None] = {}
-        for name, indices, guards in guarded_reads(statement):
+        for name, indices, guards in all_guarded_reads(self.kernel, statement):
             if name == access.array:
                 inner = tuple(g for g in guards if g not in statement.predicates)
                 found[inner, self._cell(statement, indices)] = None
-        if statement.operation is not None and statement.written == access.array:
-            found[(), self._cell(statement, statement.write[1])] = None
         return tuple(replace(access, cells=c, guards=g) for g, c in grouped(found).items())
 
     def kind(self, access: Access) -> tuple[object, ...]:

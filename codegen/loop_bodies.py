@@ -14,7 +14,7 @@ from loopkit._exits import flags_of
 from loopkit._frozen import dataclass
 from loopkit._poly.in_bounds import inside
 from loopkit._tree import Loop, Tree, statements_in
-from loopkit._uniform import data_bounds, divergent_bounds
+from loopkit._uniform import divergent_bounds
 from loopkit.codegen.conflicts import Conflicts, thread_word
 
 
@@ -146,9 +146,9 @@ class Bodies:
         inner = _sets.project_out(self.iterations(body), [body.loops[-1]])
         return bool(self.iterations(body.parent).is_subset(inner))
 
-    def data_names(self, body: Body) -> frozenset[str]:
+    def data_names(self, body: Body) -> tuple[str, ...]:
         """The values that were computed or loaded and that decide how often the body runs."""
-        return data_bounds(self.conflicts.kernel, body.loops)
+        return self.conflicts.kernel.loaded_bounds(body.loops)
 
     def divergent_names(self, body: Body) -> tuple[str, ...]:
         """Those of :meth:`data_names` that may differ between the threads of a block."""

@@ -158,6 +158,7 @@ class _Walker:
         self.meetings = {s.id for s in kernel.statements if s.kind in TOGETHER}
         self.exits = Exits()
         self.loops: list[GuardedLoop] = []
+        self.held: list[Expression] = []
 
     def untold(self) -> isl.Set:
         """What holds of sizes; in the order in which names stand here they stand in conditions."""
@@ -265,8 +266,9 @@ class _Walker:
             if is_collective(self.kernel, statement):
                 # What inames decide leaves out instances, which all threads run.
                 rest = tuple(filter(self.reads_data, rest))
-            rest = tuple(p for p in rest if p not in self.exits.conditions)
-            whole = conjunction(condition, *self.chosen_thread(statement), *rest)
+            chosen = self.chosen_thread(statement)
+            rest = tuple(p for p in (*chosen, *rest) if p not in self.held)
+            whole = conjunction(condition, *(p for p in rest if p not in self.exits.conditions))
             if statement.written in self.exits.flags:
                 return whole, (Leave(statement, (context, reach), self.left_by(statement)),)
             return whole, (Do(statement, (context, reach)),)
@@ -295,15 +297,36 @@ class _Walker:
         condition, enforced, bounds = self.entry(node, reach, where, context, runs, alone)
         if condition is False:
             return False, ()
+        by_data = self.shared_conditions(statements, known) if data and not uniform else ()
         self.loops.append(node)
+        self.held += by_data
         inside = told & enforced & bounds.enforced
         body = self.sequence(node.body, inside, known | {node.iname})
         self.loops.pop()
+        del self.held[len(self.held) - len(by_data) :]
         if not body:
             return False, ()
         unroll, ends = self.is_unrolled(node.iname), (bounds.lower, bounds.upper)
         loop = For(node.iname, *ends, bounds.step, unroll, body, (context, enforced), flags)
-        return of_whole_numbers(condition), (loop,)
+        return conjunction(of_whole_numbers(condition), *by_data), (loop,)
+
+    def shared_conditions(
+        self, statements: Sequence[str], known: frozenset[str]
+    ) -> tuple[Expression, ...]:
+        """The conditions under which all of some statements run, and that none of them changes.
+
+        They say which thread comes to a loop, and where the data have been loaded that bound it.
+        """
+        inside = [self.kernel.statement_by_id[s] for s in statements]
+        tested = [[*self.chosen_thread(s), *split_predicates(self.kernel, s)[1]] for s in inside]
+        changed = {s.written for s in inside} | ({*self.kernel.all_inames} - known)
+        return tuple(
+            p
+            for p in tested[0]
+            if all(p in its for its in tested)
+            and variable_names(p).isdisjoint(changed)
+            and p not in (*self.exits.conditions, *self.held)
+        )
 
     def left_by(self, statement: Statement) -> str:
         """The loop that a statement ends, if it is not the innermost one around it; else ""."""

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, product
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._errors import IllegalTransformError, Instance, RaceError, Witness
+from loopkit._errors import Instance, RaceError, Witness
 from loopkit._hidden import ONE, TWO
 from loopkit._points import smallest_point
 from loopkit._poly.equal_values import Computed, equal_values_of, value_key
@@ -29,7 +29,6 @@ def check_races(conflicts: Conflicts) -> None:
     conditions or in bounds that are loaded, is trusted: whether those meet was
     asked when loops became parallel, of assertions about the data.
     """
-    _check_bounds(conflicts)
     for array, accesses in conflicts.by_array.items():
         if not any(access.is_write for access in accesses) or conflicts.keeps_apart(array):
             continue
@@ -53,20 +52,6 @@ def _kind(conflicts: Conflicts, access: Access) -> tuple[object, ...]:
     statement = conflicts.kernel.statement_by_id[access.statement]
     value = value_key(model_of(conflicts.kernel), statement) if access.is_write else None
     return conflicts.kind(access), value
-
-
-def _check_bounds(conflicts: Conflicts) -> None:
-    """Temporaries that bound loops must be there for every thread: no barrier waits for them."""
-    kernel = conflicts.kernel
-    for domain in kernel.domains:
-        for name in sorted(domain.parameters & kernel.temporary_by_name.keys()):
-            others = not conflicts.single_thread
-            others = others or (conflicts.is_global(name) and bool(conflicts.other_block))
-            if others and conflicts.crosses_threads(name):
-                raise IllegalTransformError(
-                    f"'{name}' bounds the loop over '{domain.inames[0]}', but is shared by threads",
-                    instead=f"set_temporary_address_space('{name}', 'private')",
-                )
 
 
 def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, kind: str) -> None:

@@ -103,6 +103,21 @@ def guarded_reads(statement: Statement, *, affinely: bool = False) -> list[Guard
     return found
 
 
+def all_guarded_reads(kernel: Kernel, statement: Statement) -> list[Guarded]:
+    """:func:`guarded_reads`, the target of an update, and the bounds of the statement's loops.
+
+    Of the statement's conditions, those lead to a loop that do not depend on its iname.
+    """
+    found = guarded_reads(statement)
+    if statement.operation is not None:
+        found.append((*statement.write, statement.predicates))
+    for name in kernel.loaded_bounds(statement.inames):
+        inside = {i for i in statement.inames if name in kernel.loaded_bounds([i])}
+        around = (p for p in statement.predicates if inside.isdisjoint(variable_names(p)))
+        found.append((name, (), tuple(around)))
+    return found
+
+
 def where_all_hold(guards: Iterable[Expression], integers: Collection[str]) -> isl.Set:
     """Where all guards hold, or may: those that data decide are left out.
 

@@ -343,7 +343,25 @@ class Kernel(Exact, Methods):
     @cached_property
     def readers(self) -> Mapping[str, tuple[Statement, ...]]:
         """The statements that read each array or temporary, in order."""
-        return grouped((n, s) for s in self.statements for n in dict(s.reads))
+        return grouped((n, s) for s in self.statements for n in dict(self.reads_of(s)))
+
+    def reads_of(self, statement: Statement) -> tuple[Access, ...]:
+        """``(name, indices)`` of all that a statement reads: loaded bounds, then what it says."""
+        bounds = self.loaded_bounds(statement.inames)
+        return (*((name, ()) for name in bounds), *statement.reads) if bounds else statement.reads
+
+    @cached_property
+    def bounding(self) -> frozenset[str]:
+        """The values that were computed or loaded and that bound any loop."""
+        return frozenset().union(*(d.parameters for d in self.domains)) - self.integers
+
+    def loaded_bounds(self, inames: Iterable[str]) -> tuple[str, ...]:
+        """The values that were computed or loaded and that bound loops over ``inames``, sorted."""
+        if not self.bounding:
+            return ()
+        # Of inames that a step is about to take away nothing is known.
+        around = self.domain_around(self.home_domain.keys() & {*inames})
+        return tuple(sorted(_sets.involved_names(around) & self.bounding))
 
     def users(self, name: str) -> tuple[Statement, ...]:
         """The statements that write the array ``name``, then those that only read it.
@@ -529,6 +547,7 @@ _INTERNAL = frozenset(
     [
         *("all_names", "check_iname", "compared_by", "domain_around", "domain_of", "fresh_name"),
         *("home_domain", "is_array", "key", "lineage", "parents_of", "paths", "range_around"),
+        *("bounding", "loaded_bounds", "reads_of"),
         *("range_of", "recorded", "reduced_inames", "with_computed", "computed_facts"),
     ]
 )

@@ -150,7 +150,7 @@ def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
 
     What a rule's reductions read is not read by what uses their results.
     """
-    found = {name for name, _ in statement.reads}
+    found = {*dict(kernel.reads_of(statement))}
     for rule in rules_used(kernel, statement.expressions, in_reductions=False):
         body = kernel.rule_by_name[rule]
         names = variable_names(beside_reductions(body.expression))

@@ -120,11 +120,10 @@ def outlives_launch(kernel: Kernel, name: str) -> bool:
             if writer is not reader
         )
 
-    bounds = any(name in domain.parameters for domain in kernel.domains)
-    return bounds or not all(
+    return not all(
         is_own(reader, indices)
         for reader in kernel.readers.get(name, ())
-        for array, indices in reader.reads
+        for array, indices in kernel.reads_of(reader)
         if array == name
     )
 
@@ -163,7 +162,7 @@ def _wanted(kernel: Kernel, inside: set[str], inames: frozenset[str]) -> frozens
     """Those of some temporaries that not block 0 alone looks at, along the axis of ``inames``."""
 
     def read_by(statements: Iterable[Statement]) -> set[str]:
-        return inside & {name for s in statements for name, _ in s.reads}
+        return inside & {name for s in statements for name, _ in kernel.reads_of(s)}
 
     # Every block comes to a loop, and must know its bounds.
     bounds = inside & frozenset().union(*(d.parameters for d in kernel.domains))

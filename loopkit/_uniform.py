@@ -21,16 +21,11 @@ def thread_inames(kernel: Kernel) -> frozenset[str]:
     return frozenset(i for i, tag in kernel.iname_tags.items() if isinstance(tag, kinds))
 
 
-def data_bounds(kernel: Kernel, loops: Iterable[str]) -> frozenset[str]:
-    """The values that were computed or loaded and that decide how often some loops run."""
-    domains = (kernel.domains[kernel.home_domain[iname]] for iname in loops)
-    return frozenset[str]().union(*(d.parameters for d in domains)) - kernel.integers
-
-
 def divergent_bounds(kernel: Kernel, loops: Iterable[str]) -> tuple[str, ...]:
-    """Those of :func:`data_bounds` that may differ between the threads of a block."""
-    names = data_bounds(kernel, loops)
-    return tuple(sorted(n for n in names if not _is_uniform(kernel, n, ())))
+    """The loaded bounds of some loops that may differ between the threads of a block."""
+    handed = kernel.arg_by_name.keys() - kernel.writers.keys()  # by an earlier launch
+    names = kernel.loaded_bounds(loops)
+    return tuple(n for n in names if n not in handed and not _is_uniform(kernel, n, ()))
 
 
 def varying(kernel: Kernel, names: Iterable[str]) -> tuple[str, ...]:
@@ -48,8 +43,7 @@ def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
     for writer in kernel.writers.get(name, ()):
         if writer.inames & thread_inames(kernel):
             return False
-        bounds = (kernel.domains[kernel.home_domain[i]].parameters for i in writer.inames)
-        for read in {*(name for name, _ in writer.reads), *frozenset().union(*bounds)}:
+        for read in dict(kernel.reads_of(writer)):
             if not _is_fixed(kernel, read, (*users, name)):
                 return False
     return True

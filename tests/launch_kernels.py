@@ -21,6 +21,24 @@ def full_sum() -> lk.Kernel:
     )
 
 
+def bounded() -> lk.Kernel:
+    """A bound that is loaded twice, for loops of one launch and for one of the next."""
+    return lk.make_kernel(
+        [f"{{ [{i}]: 0 <= {i} < c }}" for i in "ijk"],
+        """
+        <int32> c = cnt[0]
+        y[i] = x[i] {id=first}
+        c = cnt[1]
+        y[j] = y[j] + x[j] {id=again}
+        ... gbarrier
+        z[k] = x[k] {id=second}
+        """,
+        [lk.GlobalArg("x, y, z", "float32", shape="n"), ...],
+        name="bounded",
+        dtypes={"cnt": "int32"},
+    )
+
+
 def summed() -> lk.Kernel:
     """Partial sums by blocks of threads, the sum of these by one thread."""
     return full_sum().split_iname("b", 4, outer_tag="g.0", inner_tag="l.0")

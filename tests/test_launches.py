@@ -495,7 +495,7 @@ def test_a_bound_that_an_earlier_launch_loaded() -> None:
         dtypes={"ptr": "int32", "w": "float32"},
         assumptions="n, p >= 1",
     ).split_iname("i", 3, inner_tag="l.0", outer_tag="g.0")
-    with pytest.raises(lk.LoopkitError, match="'lo'"):
+    with pytest.raises(lk.RaceError, match="both write lo"):
         knl.add_barrier("id:low", "id:high")
 
 
@@ -562,3 +562,69 @@ def test_threads_may_bound_a_loop_around_launches():
             knl.executor("host", order=order, seed=1)(**given)
             for name, values in given.items():
                 np.testing.assert_array_equal(values, getattr(due, name))
+
+
+def loaded(text: str) -> lk.Kernel:
+    """A kernel whose loops are bounded by what is loaded from ``cnt``, or from ``w``."""
+    names = [name for name in ("cnt", "out", "w") if name in text]
+    args = [lk.GlobalArg(name, "int32", shape=9 if name == "w" else 3) for name in names]
+    domains = ["{ [r, q]: 0 <= r, q < 3 }", "{ [t]: 0 <= t < c }", "{ [s]: 0 <= s < d }"]
+    domains = domains[: 1 + ("for t" in text) + ("for s" in text)]
+    return lk.make_kernel(domains, text, [*args, lk.GlobalArg("res", "int32", shape=(3, 9)), ...])
+
+
+def runs_right(knl: lk.Kernel, root: lk.Kernel) -> None:
+    """Host, in three orders, and reference give what the text means; the program is proven."""
+    given_ = {"cnt": [5, 7, 1], "w": range(9), "res": np.ones((3, 9)), "out": [0, 0, 0]}
+    given_ = {n: np.array(a, "i4") for n, a in given_.items() if n in root.arg_by_name}
+    first = root.executor("reference")
+    rest = [knl.executor("reference"), *(knl.executor("host", order=order) for order in ORDERS)]
+    expected, *found = (run(**{n: a.copy() for n, a in given_.items()}) for run in (first, *rest))
+    for results in found:
+        assert np.all([np.array_equal(*both) for both in zip(results, expected, strict=True)])
+    assert knl.prove().ok
+
+
+FROM_A_LAUNCH = "<int32> c = cnt[1]\n... gbarrier\nfor t\nres[0, t] = w[t]\nend"
+READ_IN_BOTH = "<int32> c = cnt[1]\nfor t\nres[0, t] = w[t]\nend\n... gbarrier\nout[0] = c"
+IN_A_LOOP = "for r\n<int32> c = cnt[r]\n... gbarrier\nfor t\nres[r, t] = w[t]\nend\nend"
+GUARDED = "for r\nif cnt[r] > 4\n<int32> c = cnt[r]\nfor t\nres[r, t] = w[t]\nend\nend\nend"
+INNER = (
+    "for r\n<int32> c = cnt[r]\nfor t\n<int32> d = w[t]\nfor s\nres[r, s] = res[r, s] + t\n"
+    "end\nend\nend"
+)
+BY_THREADS = {"t": {"inner_tag": "l.0"}}
+BY_BLOCKS = {"t": {"inner_tag": "g.0"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "split"),
+    [
+        *((text, BY_THREADS) for text in (FROM_A_LAUNCH, READ_IN_BOTH, IN_A_LOOP)),
+        *((text, BY_BLOCKS) for text in (FROM_A_LAUNCH, IN_A_LOOP)),
+        *((text, {"r": {"inner_tag": "l.0"}}) for text in (GUARDED, INNER)),
+        *((GUARDED, split) for split in (BY_THREADS, BY_BLOCKS)),
+        (INNER, {"s": {"inner_tag": "l.0"}, "r": {"outer_tag": "g.0"}}),
+    ],
+)
+def test_bounds_are_read(text: str, split: dict[str, dict[str, str]]) -> None:
+    """Who comes to a loop reads its bounds, of this launch or of an earlier one."""
+    knl = root = loaded(text)
+    for iname, tags in split.items():
+        knl = knl.split_iname(iname, 4, **tags)
+    runs_right(knl, root)
+
+
+def test_bounds_that_one_block_writes_and_others_read() -> None:
+    """Nothing orders the two within a launch."""
+    with pytest.raises(lk.LoopkitError, match="may read c"):
+        loaded(READ_IN_BOTH).split_iname("t", 4, inner_tag="g.0")
+    with pytest.raises(lk.UninitializedReadError, match="for r=0"):
+        loaded("for r\nif r > 0\n<int32> c = cnt[r]\nend\nfor t\nres[r, t] = w[t]\nend\nend")
+
+
+@pytest.mark.parametrize("operation", ["sum(q, cnt[q])", "reduce(segmented(sum), q, cnt[q], w[q])"])
+def test_accumulators_that_launches_hand_on(operation: str) -> None:
+    """What is in global memory in a loop around launches is passed to each of them."""
+    knl = loaded(f"for r\nout[r] = {operation}\n... gbarrier\nres[r, 0] = out[r] + 1\nend")
+    runs_right(knl.set_temporary_address_space("acc", "global"), knl)

@@ -19,12 +19,6 @@ from loopkit._simplify import simplify
 from loopkit._tree import Entry, LaunchBarrier, Path, build, common_prefix, entries_of, path_inames
 
 
-def loaded_parameters(kernel: Kernel, iname: str) -> frozenset[str]:
-    """Temporaries and arrays whose values bound ``iname``."""
-    domain = kernel.domains[kernel.home_domain[iname]]
-    return frozenset(p for p in domain.parameters if kernel.is_array(p))
-
-
 def ancestors_of(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:
     """``inames`` and all inames that their bounds need."""
     return reachable(inames, kernel.parents_of)
@@ -215,7 +209,7 @@ def _with_loop(kernel: Kernel, entries: list[Entry], iname: str) -> list[Entry]:
 def check_nesting(kernel: Kernel) -> None:
     """Refuse a tree where a loop stands outside of one that its bounds depend on."""
     seen: set[tuple[str, ...]] = set()
-    loaded = {i: loaded_parameters(kernel, i) for i in kernel.all_inames}
+    loaded = {i: kernel.loaded_bounds([i]) for i in kernel.all_inames}
     for statement in kernel.statements:
         path = kernel.paths[statement.id]
         inames = tuple(iname for iname, _ in path)
@@ -229,7 +223,7 @@ def check_nesting(kernel: Kernel) -> None:
                     f"its bounds depend on '{parent}'",
                     instead=f"keep '{parent}' before '{iname}'",
                 )
-            for name in sorted(loaded[iname]):
+            for name in loaded[iname]:
                 _check_loaded(kernel, iname, name, path[: position + 1])
 
 

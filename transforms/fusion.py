@@ -16,7 +16,6 @@ from loopkit._transform import transform
 from loopkit._tree import LaunchBarrier, Loop, Node, Tree, statements_in
 from loopkit.transforms._common import check_is_loop, inames_in
 from loopkit.transforms._expand import settled
-from loopkit.transforms._loop_nests import loaded_parameters
 from loopkit.transforms.duplicate import chosen_statements
 
 
@@ -185,6 +184,4 @@ def _names(kernel: Kernel, nodes: Sequence[Node]) -> tuple[set[str], set[str]]:
     """What the statements in some nodes write, and all names that they and their bounds use."""
     statements = [kernel.statement_by_id[id_] for id_ in statements_in(tuple(nodes))]
     written = {s.written for s in statements}
-    used = written.union(*(read_names(kernel, s) for s in statements))
-    inames = {iname for s in statements for iname in s.inames}
-    return written, used.union(*(loaded_parameters(kernel, iname) for iname in inames))
+    return written, written.union(*(read_names(kernel, s) for s in statements))

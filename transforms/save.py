@@ -192,7 +192,9 @@ class _Values:
         """The reads of what may be another launch's, or another iteration's around launches."""
         name = self.temporary.name
         for reader in self.model.kernel.readers.get(name, ()):
-            for access in dict.fromkeys(a for a in reader.reads if a[0] == name):
+            for access in dict.fromkeys(self.model.kernel.reads_of(reader)):
+                if access[0] != name:
+                    continue
                 for writer, where in self.sources(reader, access).items():
                     mine = self.launches[reader.id]
                     if mine is self.launches[writer]:

@@ -194,7 +194,7 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
         return
     if domain.is_empty() or _loop_nests.extent(kernel, iname) is not None:
         return
-    loaded = sorted(_loop_nests.loaded_parameters(kernel, iname))
+    loaded = kernel.loaded_bounds([iname])
     if not loaded:
         raise _untaggable(
             iname,

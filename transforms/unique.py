@@ -75,7 +75,7 @@ def _inside(kernel: Kernel, iname: str, update: Statement) -> tuple[Hashable, fr
         writers = kernel.writers
 
         def needed(id_: str) -> list[str]:
-            reads = dict(kernel.statement_by_id[id_].reads)
+            reads = dict(kernel.reads_of(kernel.statement_by_id[id_]))
             return [w.id for n in reads for w in writers.get(n, ()) if iname in w.inames]
 
         return update.written, reachable([update.id], needed)

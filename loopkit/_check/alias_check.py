@@ -21,7 +21,7 @@ from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import Access
 from loopkit._frozen import dataclass
-from loopkit._guarded import Guards, guarded_reads
+from loopkit._guarded import Guards, all_guarded_reads
 from loopkit._hidden import BASE, OTHER, SURE
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError
@@ -62,17 +62,9 @@ def overlaid(kernel: Kernel) -> tuple[Violation, ...]:
 
 def _check_arrays(check: Check, array: str, other: str) -> None:
     for reader in check.new.kernel.readers.get(array, ()):
-        for access, guards in _reads(reader, array):
-            for writer in check.new.writers(other):
-                _check_pair(check, reader, access, guards, writer)
-
-
-def _reads(statement: Statement, array: str) -> dict[tuple[Access, Guards], None]:
-    """What a statement reads of an array, its own cell too where it updates that."""
-    found = {((n, i), guards): None for n, i, guards in guarded_reads(statement) if n == array}
-    if statement.operation is not None and statement.written == array:
-        found[statement.write, ()] = None
-    return found
+        for name, indices, guards in dict.fromkeys(all_guarded_reads(check.new.kernel, reader)):
+            for writer in check.new.writers(other) if name == array else ():
+                _check_pair(check, reader, (name, indices), guards, writer)
 
 
 def _check_pair(

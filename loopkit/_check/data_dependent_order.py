@@ -78,12 +78,10 @@ class DataDependentOrder:
             return False
         if array not in self.root.kernel.temporary_by_name or self.is_scattered(array):
             return True
-        if any(array in self.root.bounds_from_data(s.id) for s in self.root.kernel.statements):
-            return True
         return not all(
             self._is_sure(reader.id, access)
             for reader in self.root.kernel.readers.get(array, ())
-            for access in dict.fromkeys(reader.reads)
+            for access in dict.fromkeys(self.root.kernel.reads_of(reader))
             if access[0] == array
         )
 

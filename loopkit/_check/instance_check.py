@@ -82,7 +82,8 @@ def check_stands(check: Check, image: Image) -> None:
     new = check.new
     own = new.statement[image.statement]
     is_harmless = own.written in new.kernel.temporary_by_name and not is_update(own)
-    if not check.lineage.every(image) or (is_harmless and not new.data & dict(own.reads).keys()):
+    is_harmless = is_harmless and not new.data & dict(new.kernel.reads_of(own)).keys()
+    if is_harmless or not check.lineage.every(image):
         return
     bounds = check.root.bounds_from_data(image.origin)
     if len(check.bounds_from_data(image)) < len(bounds):

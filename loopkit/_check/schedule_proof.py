@@ -62,7 +62,8 @@ def _obliged(expressions: StatementCheck, obligations: Obligations) -> Iterator[
         yield partial(expressions.copies.check_filled, name)
     for array in sorted(obligations.arrays | obligations.reordered):
         yield partial(check_races, check, array)
-    carried = {name for m in obligations.moves for name, _ in check.new.statement[m].reads}
+    moves = (check.new.statement[m] for m in obligations.moves)
+    carried = {name for move in moves for name, _ in check.new.kernel.reads_of(move)}
     for array in sorted(carried & check.new.written - obligations.arrays):
         yield partial(check_carriers, check, array)
     for name in sorted(obligations.statements & image_of.keys()):

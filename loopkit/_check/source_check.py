@@ -117,7 +117,7 @@ class SourceCheck:
 
         Over the names of ``both``; a superset of the pairs that there are.
         """
-        if not (self.new.has_loaded_bounds or self.root.has_loaded_bounds):
+        if not (self.new.kernel.bounding or self.root.kernel.bounding):
             return both
         if event.base is not None:
             mine = self.new.loads(event.base)

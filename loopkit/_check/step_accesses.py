@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from loopkit._cached import cached_property
-from loopkit._expression import Access, substitute
+from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
@@ -68,24 +68,20 @@ class StepAccess:
         return mine and commute(self.pair.new, other.pair.new)
 
 
-def reads_of(model: Model, statement: Statement) -> Iterator[Access]:
-    """What a statement reads; loaded bounds of the loops around it are read, too."""
-    yield from statement.reads
-    for name in model.bounds_from_data(statement.id):
-        yield name, ()
-
-
 def uses_of(model: Model, name: str) -> dict[str, tuple[bool, int]]:
     """For each statement that uses a name, whether it is written and how often it is read there."""
-    users = (*model.kernel.users(name), *model.bounded_by.get(name, ()))
-    return {s.id: (s.written == name, sum(n == name for n, _ in reads_of(model, s))) for s in users}
+    kernel = model.kernel
+    return {
+        s.id: (s.written == name, sum(n == name for n, _ in kernel.reads_of(s)))
+        for s in kernel.users(name)
+    }
 
 
 def by_array(pairs: Iterable[StatementPair], old: Model) -> dict[str, list[StatementPair]]:
     """The statements that access each name: what a statement writes, and what it read before."""
     found: dict[str, list[StatementPair]] = {}
     for pair in pairs:
-        for name in {pair.new.written: None, **dict(reads_of(old, pair.old))}:
+        for name in {pair.new.written: None, **dict(old.kernel.reads_of(pair.old))}:
             found.setdefault(name, []).append(pair)
     return found
 
@@ -114,7 +110,7 @@ def accesses_of(
         if pair.new.written == array:
             found.append(StepAccess(number, pair, array, pair.new.write[1], True, place))
         # What is read now in place of something else is asked of the whole proof.
-        reads = reads_of(new, pair.new) if is_wide else reads_of(old, pair.old)
+        reads = new.kernel.reads_of(pair.new) if is_wide else old.kernel.reads_of(pair.old)
         for name, indices in dict.fromkeys(reads):
             if name == array:
                 mine = indices if is_wide else tuple(substitute(i, pair.values) for i in indices)

@@ -16,7 +16,7 @@ import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property, once
 from loopkit._check.compare_statements import StatementComparison
-from loopkit._check.step_accesses import StatementPair, StepAccess, accesses_of, by_array, reads_of
+from loopkit._check.step_accesses import StatementPair, StepAccess, accesses_of, by_array
 from loopkit._check.step_order import NONE, StepOrder
 from loopkit._check.step_proof import StepProof
 from loopkit._expression import substitute
@@ -69,7 +69,7 @@ class Pieces:
                 new.kernel.temporary_by_name[mine] != declared
                 or new.is_global(its)
                 or _copies(new, mine) != _copies(new, its)
-                or mine in new.bounded_by
+                or mine in new.kernel.bounding
             ):
                 return None
         return found if found.keys() == self.step.new_arrays else None
@@ -234,7 +234,7 @@ class Pieces:
         """Whether all that a piece read of a temporary was written where it reads it now."""
         flow = dataflow_of(self.old.kernel)
         for reader, pieces in self.pieces.items():
-            for access in dict.fromkeys(reads_of(self.old, self.old.statement[reader])):
+            for access in dict.fromkeys(self.old.kernel.reads_of(self.old.statement[reader])):
                 if access[0] != array:
                     continue
                 for writer, same in flow.agreeing(reader, access).items():

@@ -130,7 +130,7 @@ class StepProof:
         kernel, found, left = self.new.kernel, set[str](), sorted(arrays)
         while left:
             array = left.pop()
-            if array in self.new.bounded_by:
+            if array in self.new.kernel.bounding:
                 return None
             for statement in kernel.readers.get(array, ()):
                 if statement.id in found:
@@ -190,7 +190,7 @@ class StepProof:
                 continue
             laid_out = (its.dim_tags, its.padding, its.swizzles, its.base_storage, its.initializer)
             is_plain = not any(laid_out) and not its.is_running
-            bounds = name in self.old.bounded_by or name in self.new.bounded_by
+            bounds = name in self.old.kernel.bounding | self.new.kernel.bounding
             # Threads that combine parts of it, or have it apart, are another matter.
             combined = self.old.combined_axes(name) or self.new.combined_axes(name)
             is_there = {*self.old.copy_axes(name)} == {*self.new.copy_axes(name)}

@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 from loopkit._cached import cached_property, memoised
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Image, Lineage
-from loopkit._check.step_accesses import reads_of, uses_of
+from loopkit._check.step_accesses import uses_of
 from loopkit._check.step_axes import StepAxes
 from loopkit._expression import variable_names
 from loopkit._nodes import Expression
@@ -145,7 +145,7 @@ class KeptValues:
                 return all(
                     flow.is_set_within(image.origin, access, depth)
                     for image in images
-                    for access in dict.fromkeys(reads_of(text, text.statement[image.origin]))
+                    for access in dict.fromkeys(text.kernel.reads_of(text.statement[image.origin]))
                     if access[0] == name
                 )
         return False
@@ -174,7 +174,7 @@ class KeptValues:
         text, found = model_of(known.root), []
         for origin in uses_of(text, name):
             (image,) = known.images_from[origin]
-            for access in dict.fromkeys(reads_of(text, text.statement[origin])):
+            for access in dict.fromkeys(text.kernel.reads_of(text.statement[origin])):
                 if access[0] == name:
                     agreeing = dataflow_of(known.root).agreeing(origin, access)
                     writers = tuple(

@@ -11,7 +11,7 @@ from loopkit._arrays import Argument, ArrayArg, ConstantTable
 from loopkit._cached import cached_property
 from loopkit._errors import UninitializedReadError, caret_at
 from loopkit._expression import Access
-from loopkit._guarded import Guarded, Guards, guarded_reads
+from loopkit._guarded import Guarded, Guards, all_guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
@@ -92,13 +92,11 @@ class Checker:
         return known and self.dataflow.unwritten(reader.id, access, guards) is None
 
     def _reads(self, statement: Statement) -> Iterable[Guarded]:
-        """The different reads of a statement, that of an update's target included.
+        """The different reads of a statement.
 
         Of what the kernel does not write one is enough.
         """
-        reads = guarded_reads(statement)
-        if statement.operation is not None:
-            reads.append((*statement.write, statement.predicates))
+        reads = all_guarded_reads(self.kernel, statement)
         if len(reads) < 2:
             return reads
         return {(r if r[0] in self.kernel.changing else r[0]): r for r in reads}.values()

@@ -147,7 +147,14 @@ class Dataflow:
         left = model.domain(at) & model.where_evaluated(guards, "")
         if writers:
             cell = model.cell(access[0], model.indices(at, access[1]), at)
-            if cell.by_data or model.bounds_from_data(statement):
+            bounds = model.bounds_from_data(statement)
+            if cell.by_data or (bounds and access[0] not in bounds):
+                return None
+            # Who comes to a loop reads its bounds, however often it then runs.
+            inames = model.statement[statement].inames
+            inside = {i for i in inames if access[0] in model.kernel.loaded_bounds([i])}
+            left = _sets.project_out(left, sorted({*bounds, *inside}))
+            if any(inside & w.inames for w in writers):
                 return None
             if any(model.condition(guard) is None for guard in guards):
                 return None

@@ -28,7 +28,6 @@ from loopkit._poly.pairs import Instance, equal, equal_inames, intersection, une
 from loopkit._poly.parallel_axes import Axis, ParallelAxes
 from loopkit._poly.program_order import ProgramOrder
 from loopkit._poly.tightened import tightened
-from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 from loopkit._same import key_of
 
@@ -263,7 +262,7 @@ class Model(ParallelAxes):
 
     def loads(self, at: Instance) -> list[tuple[Expression, Expression]]:
         """The loaded bounds around an instance, each with what it was loaded from."""
-        if at.statement is None or not self._may_load_bounds:
+        if at.statement is None:
             return []
         statement = self.statement[at.statement]
         found = []
@@ -306,29 +305,9 @@ class Model(ParallelAxes):
             pieces.append(("after", after if facts is None else after & facts))
         return pieces
 
-    @cached_property
-    def has_loaded_bounds(self) -> bool:
-        """Whether data bound any loop."""
-        return self._may_load_bounds and any(
-            self.bounds_from_data(s.id) for s in self.kernel.statements
-        )
-
-    @cached_property
-    def _may_load_bounds(self) -> bool:
-        return any(d.parameters & self.data for d in self.kernel.domains)
-
-    @memoised
     def bounds_from_data(self, statement: str) -> tuple[str, ...]:
         """Temporaries that the bounds of a statement's loops depend on."""
-        if not self._may_load_bounds:
-            return ()
-        names = _sets.involved_names(self.domain(Instance(statement, "")))
-        return tuple(sorted(names & self.data))
-
-    @cached_property
-    def bounded_by(self) -> dict[str, tuple[Statement, ...]]:
-        """For each temporary that bounds loops the statements inside."""
-        return grouped((n, s) for s in self.kernel.statements for n in self.bounds_from_data(s.id))
+        return self.kernel.loaded_bounds(self.statement[statement].inames)
 
     @cached_property
     def written(self) -> frozenset[str]:

@@ -171,17 +171,12 @@ class ParallelAxes:
                 name
                 for s in self.kernel.statements
                 if s.inames & inames or s.written in found
-                for name in (*s.names, *self._bounds_of(s.inames))
+                for name in (*s.names, *self.kernel.loaded_bounds(s.inames))
                 if name in self.kernel.temporary_by_name
             )
             if more <= found:
                 return found
             found |= more
-
-    def _bounds_of(self, inames: frozenset[str]) -> frozenset[str]:
-        """What bounds the domains of some inames."""
-        homes = {self.kernel.home_domain[i] for i in inames}
-        return frozenset().union(*(self.kernel.domains[home].parameters for home in homes))
 
     @memoised
     def combined_axes(self, name: str) -> frozenset[Axis]:
@@ -194,10 +189,7 @@ class ParallelAxes:
         """What tells the launches apart that use an array, each with its own."""
         if is_one_launch(self.kernel):
             return ()
-        # What bounds a loop is read wherever that runs.
-        bounded = {i for d in self.kernel.domains if name in d.parameters for i in d.inames}
-        inside = (s for s in self.kernel.statements if s.inames & bounded)
-        users = {launch_of(self.kernel)[s.id] for s in (*self.kernel.users(name), *inside)}
+        users = {launch_of(self.kernel)[s.id] for s in self.kernel.users(name)}
         loops = sorted({("launch", iname) for launch in users for iname in launch.loops})
         return (*((("launch", 0),) if len(users) > 1 else ()), *loops)
 

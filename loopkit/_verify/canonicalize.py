@@ -69,9 +69,7 @@ def live_arrays(kernel: Kernel) -> frozenset[str]:
 
     def needed_for(name: str) -> Iterator[str]:
         for statement in kernel.writers.get(name, ()):
-            yield from dict(statement.reads)
-            for iname in statement.inames:
-                yield from kernel.domains[kernel.home_domain[iname]].parameters
+            yield from dict(kernel.reads_of(statement))
 
     return reachable(kernel.writers.keys() & kernel.arg_by_name.keys(), needed_for)
 

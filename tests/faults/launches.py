@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import launch_kernels as k
+import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
 
@@ -179,4 +180,44 @@ fault(
     do("add_barrier", "id:first", "id:second"),
     Patch("transforms.barriers:build", lambda f: lambda entries: f(entries[::-1])),
     sizes={"n": 3},
+)
+
+
+def _no_bounds(original: Any) -> Any:
+    """Nobody reads the bounds of loops."""
+    return lambda kernel, statement: statement.reads
+
+
+def _no_waiting(original: Any) -> Any:
+    """No barrier waits for what bounds a loop."""
+
+    def find(self: Any, statement: Any) -> Any:
+        bounds = self.kernel.loaded_bounds(statement.inames)
+        return tuple(a for a in original(self, statement) if a.array not in bounds)
+
+    return find
+
+
+def _counts(sizes: Any) -> Any:
+    return {"cnt": np.array([sizes["n"] // 3, sizes["n"] // 2], np.int32)}
+
+
+for what, tag in (("threads", "l.0"), ("blocks", "g.0")):
+    fault(
+        f"launches: bounds of loops are read by none, which {what} run",
+        k.bounded,
+        None,
+        Patch("_kernel:Kernel.reads_of", _no_bounds),
+        chain=(do("split_iname", "k", 4, inner_tag=tag),),
+        sizes={"n": 30},
+        values=_counts,
+    )
+fault(
+    "barriers: none for what bounds a loop",
+    k.bounded,
+    None,
+    Patch("codegen.conflicts:Conflicts._find", _no_waiting),
+    chain=(do("split_iname", "i", 4, inner_tag="l.0"),),
+    sizes={"n": 30},
+    values=_counts,
 )

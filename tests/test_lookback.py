@@ -35,6 +35,8 @@ def agrees(knl, given_, expected, *, exactly=True):
     for order in ORDERS:
         found = knl.executor("host", order=order)(**given_)
         np.testing.assert_allclose(found, expected, rtol=0 if exactly else 1e-5)
+    found = knl.executor("reference")(**given_)
+    np.testing.assert_allclose(found, expected, rtol=0 if exactly else 1e-5)
     for text in (False, True):
         proof = knl.prove(text=text)
         assert proof.ok, str(proof)

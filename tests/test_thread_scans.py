@@ -47,6 +47,7 @@ def agrees(knl, given_, expected):
     for order in ORDERS:
         found = knl.executor("host", order=order)(**given_)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(knl.executor("reference")(**given_), expected, rtol=1e-5)
     proof = knl.prove()
     assert proof.ok, str(proof)
 
@@ -610,3 +611,28 @@ def test_hostile_names():
     knl = forced(knl).split_iname("acc_lane", 64, inner_iname="acc_warps", inner_tag="l.0")
     x = numbers(100)
     agrees(knl, {"acc_scan": x}, x.cumsum())
+
+
+@pytest.mark.parametrize("slabs", [(0, 1), (1, 0), (1, 1)])
+def test_segments_below_peeled_iterations(slabs):
+    """The peeled iterations go on from the others, and each starts anew where a flag says so."""
+    x, f = numbers(77, np.int32, -9), (numbers(78)[:77] < 3).astype(np.int32)
+    knl = forced(
+        scan(text="y[i] = reduce(segmented(sum), j, x[j], f[j])", types={"x, y, f": "int32"})
+    )
+    expected = np.zeros(77, np.int32)
+    for i in range(77):
+        expected[i] = x[i] + (0 if f[i] or not i else expected[i - 1])
+    knl = knl.assume("n >= 1").split_iname("i", 32, inner_tag="l.0", slabs=slabs)
+    agrees(knl, {"x": x, "f": f}, expected)
+
+
+@pytest.mark.parametrize("text", ["y[i] = sum(j, x[j])", "y[i] = sum(j, x[i] - x[j])"])
+@pytest.mark.parametrize("tag", ["l.0", None])
+def test_a_scan_of_one_element(text, tag):
+    """Where the loop has one iteration, what is added is all there is."""
+    knl = scan(text=text).fix_parameters(n=1).tag_inames({"i": tag})
+    x = numbers(1)
+    agrees(forced(knl), {"x": x}, x if text.startswith("y[i] = sum(j, x[j])") else x - x)
+    with pytest.raises(lk.IllegalTransformError, match="no loop around it bounds"):
+        forced(scan("0 <= j < 3").fix_parameters(n=2))

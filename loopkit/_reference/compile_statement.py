@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from loopkit._collectives import adds_to
 from loopkit._errors import LaunchError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
@@ -21,7 +22,8 @@ from loopkit._reference.device_functions import evaluator
 from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
 from loopkit._reference.python_source import Names, Translator, Value
-from loopkit._tree import path_inames
+from loopkit._reference.running import Running
+from loopkit._tree import common_prefix, path_inames
 
 _COMBINING: Mapping[str, Callable[[Any, Any], Any]] = {
     "max": functions.maximum,
@@ -40,6 +42,7 @@ class Store:
     sizes: Mapping[str, int]
     values: Mapping[str, Any]
     dtypes: Mapping[str, DType]
+    running: Mapping[str, Running] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -48,7 +51,8 @@ class Compiled:
 
     Columns are the loops around it, outermost first, then parallel inames, then
     coordinates along axes on which all threads run it though it has no iname there.
-    ``rows`` are found below ``least`` loops, those around the innermost one that data end, if any.
+    ``rows`` are found below ``least`` loops, those around the innermost one that data end, if any;
+    those of ``loaded`` bounds below ``ready`` loops, where the ``guard`` holds.
     """
 
     statement: Statement
@@ -58,8 +62,9 @@ class Compiled:
     function: Callable[..., None]
     rows: list[tuple[int, ...]] = field(default_factory=list)
     position: int = 0
-    loaded: frozenset[str] = frozenset()
+    loaded: tuple[str, ...] = ()
     ready: int = 0
+    guard: Callable[..., bool] | None = None
     prefix: tuple[int, ...] | None = None
     least: int = -1
 
@@ -70,7 +75,7 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     parallel = sorted(statement.inames - set(path), key=kernel.all_inames.index)
     target = store.copies.get(statement.written, ())
     missing = [a for a in target if a.iname_of(statement) is None]
-    read = {a.key for name, _ in statement.reads for a in store.copies.get(name, ())}
+    read = {a.key for name, _ in kernel.reads_of(statement) for a in store.copies.get(name, ())}
     if read.isdisjoint(a.key for a in missing):  # all threads compute one value
         missing = []
     extra = {axis.key: column_of(axis) for axis in missing}
@@ -100,6 +105,12 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     name, indices = statement.write
     memory = store.memories[name]
     before = [coordinate(a) for a in target]
+    running = store.running.get(name)
+    if running is not None and adds_to(statement, name):
+        axes = target[: len(running.extents)]
+        if all(a.iname_of(statement) for a in axes):  # what is on no thread, each adds alike
+            thread = ", ".join(map(str, before[: len(axes)]))
+            lines.append(f"{translator.bind(running.reach)}({thread})")
     open_axes = [p for p, c in enumerate(before) if c is None]
     function = translator.bind(memory.storer(open_axes))
     value = _value(kernel, statement, translator, store.dtypes[name])
@@ -107,6 +118,15 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     lines.append(f"{function}({', '.join([value, *places])})")
     columns = (*path, *parallel, *extra.values())
     text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
+    loaded, ready = kernel.loaded_bounds(statement.inames), 0
+    if loaded:
+        # In the order in which they are loaded, those of outer loops first.
+        loaded = tuple(dict.fromkeys(s.written for s in kernel.statements if s.written in loaded))
+        ready = _loads_above(kernel, statement, loaded)
+        first = " and ".join(
+            translator.condition(c) for c in _at_loop(kernel, statement, store, loaded, ready)
+        )
+        text += f"\ndef guard({'=None, '.join(columns)}=None):\n    return {first or True}"
     space = dict(translator.space)
     try:
         exec(code_of(text, f"<{statement.id}>"), space)
@@ -116,7 +136,46 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
             instead='other executors take it: executor("host"), executor("cuda")',
         ) from None
     extents = tuple((extra[axis.key], axis.extent) for axis in missing)
-    return Compiled(statement, columns, len(path), extents, space["run"])
+    return Compiled(
+        statement,
+        columns,
+        len(path),
+        extents,
+        space["run"],
+        loaded=loaded,
+        ready=ready,
+        guard=space.get("guard"),
+    )
+
+
+def _loads_above(kernel: Kernel, statement: Statement, loaded: Sequence[str]) -> int:
+    """How many loops a statement shares with what loads its bounds."""
+    own = kernel.paths[statement.id]
+    loads = (w for name in loaded for w in kernel.writers.get(name, ()))
+    return max((len(common_prefix([own, kernel.paths[w.id]])) for w in loads), default=0)
+
+
+def _at_loop(
+    kernel: Kernel, statement: Statement, store: Store, loaded: Collection[str], depth: int
+) -> Iterator[Expression]:
+    """The conditions of a statement that say which threads come to a loop of ``loaded`` bounds.
+
+    They are of inames around the loop, and of what nothing in the loop writes.
+    """
+    path = kernel.paths[statement.id]
+    inside = (s for s in kernel.statements if kernel.paths[s.id][: depth + 1] == path[: depth + 1])
+    changed = {s.written for s in inside}
+    threads = {a.key: a for name in loaded for a in store.copies.get(name, ())}
+    inames = {*path_inames(path[:depth]), *(i for a in threads.values() for i in a.first)}
+    for condition in conditions_in_order(statement, statement.inames):
+        names = variable_names(condition)
+        axes = {a.key for name in names for a in store.copies.get(name, ())}
+        if (
+            names.isdisjoint(changed)
+            and names & statement.inames <= inames
+            and axes <= threads.keys()
+        ):
+            yield condition
 
 
 def conditions_in_order(statement: Statement, known: Collection[str]) -> list[Expression]:

@@ -33,8 +33,9 @@ from loopkit._reference.compile_statement import Compiled, Store, compile_statem
 from loopkit._reference.endings import Ending, Pieces, endings_of
 from loopkit._reference.memory import Memory, temporary
 from loopkit._reference.places import column_of, copies_of, find_axes
+from loopkit._reference.running import Running, axes_of_scans, threads_in_turn
 from loopkit._rules import expand_rules
-from loopkit._tree import Loop, Tree, common_prefix, statements_in
+from loopkit._tree import Loop, Tree, statements_in
 
 
 @in_turn
@@ -69,7 +70,10 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     }
     check_data(kernel.name, kernel.assertions, {n: m.data for n, m in memories.items()}, sizes)
     axes = find_axes(kernel, sizes)
+    scans = axes_of_scans(kernel, axes)
     copies = {t.name: copies_of(kernel, t, axes) for t in kernel.temporaries}
+    for name, along in scans.items():  # an accumulator of each thread, in the order of the scan
+        copies[name] = (*along, *(a for a in copies[name] if a not in along))
     dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None}
     for t in kernel.temporaries:
         # A negative extent means no element: the loops that would reach for one are empty.
@@ -77,9 +81,13 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
         extents = [a.extent for a in copies[t.name]]
         memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
     with np.errstate(all="ignore"):
-        store = Store(memories, copies, sizes, values, dtypes)
+        running = {
+            name: Running(memories[name], [a.extent for a in along])
+            for name, along in scans.items()
+        }
+        store = Store(memories, copies, sizes, values, dtypes, running)
         try:
-            Walker(kernel, store).run()
+            Walker(threads_in_turn(kernel), store).run()
         except OverflowError as error:
             raise AssumptionError(
                 f"{kernel.name} computes with inames, which are int32 then, and for these sizes "
@@ -148,6 +156,7 @@ class Walker:
         self.most = most
         self.compiled = {s.id: compile_statement(kernel, s, store) for s in kernel.statements}
         self.members: dict[int, list[Compiled]] = {}
+        self.threads = {i for i, tag in kernel.tags if tag.is_parallel}
         self.endings = endings_of(kernel, store.memories, self.compiled)
         self.pieces = Pieces(kernel, store.sizes, self._rows)
         for compiled in self.compiled.values():
@@ -160,19 +169,10 @@ class Walker:
         self.execute(self.kernel.tree, ())
 
     def _prepare(self, compiled: Compiled) -> None:
-        """Fill in the rows of a statement, or find out when its bounds will be known."""
-        kernel = self.kernel
-        domain = self.kernel.statement_domain(compiled.statement)
-        loaded = _sets.involved_names(domain) & kernel.temporary_by_name.keys()
-        if not loaded:
+        """Fill in the rows of a statement whose bounds are known."""
+        if not compiled.loaded:
             compiled.rows = [] if compiled.least >= 0 else self._rows(compiled, {})
-            return
-        compiled.loaded = frozenset(loaded)
-        own = kernel.paths[compiled.statement.id]
-        writers = [w for name in loaded for w in kernel.writers.get(name, ())]
-        compiled.ready = max(
-            compiled.least, *(len(common_prefix([own, kernel.paths[w.id]])) for w in writers)
-        )
+        compiled.ready = max(compiled.least, compiled.ready)
 
     def _rows(self, compiled: Compiled, known: Mapping[str, int]) -> list[tuple[int, ...]]:
         names = [c for c in compiled.columns if c in compiled.statement.inames]
@@ -218,14 +218,17 @@ class Walker:
                 known[iname or column_of(axis)] = axis.first.get(iname or "", 0) + at[axis.key]
             elsewhere = any(prefixed.get(name, value) != value for name, value in known.items())
             known |= prefixed
-            # Some bounds must let the statement run here at all.
-            at_all = _sets.at_values(domain, {**self.store.sizes, **known})
-            if elsewhere or at_all.is_empty():
+            given = {name: known[name] for name in compiled.columns if name in known}
+            if elsewhere or (compiled.guard is not None and not compiled.guard(**given)):
                 continue
             for name in compiled.loaded:
+                # Only who comes to an inner loop has loaded its bounds.
+                if _sets.at_values(domain, {**self.store.sizes, **known}).is_empty():
+                    break
                 load = self.store.memories[name].loader()
                 known[name] = int(load(*(at[a.key] for a in copies.get(name, ()))))
-            rows += self._rows(compiled, known)
+            else:
+                rows += self._rows(compiled, known)
         compiled.rows = sorted(rows) if own else rows
         compiled.position = 0
         compiled.prefix = prefix
@@ -244,9 +247,21 @@ class Walker:
     def execute(self, nodes: Tree, prefix: tuple[int, ...]) -> None:
         for node in nodes:
             if isinstance(node, Loop):
+                scanned = self.scanned(node)
+                for one in scanned:
+                    one.begin()
                 self.loop(node, prefix)
+                for one in scanned:
+                    one.end()
             elif isinstance(node, str):
                 self.statement(self.compiled[node], prefix)
+
+    def scanned(self, loop: Loop) -> list[Running]:
+        """What the threads that a loop runs one after another make running results of."""
+        if not (self.store.running and loop.iname in self.threads):
+            return []
+        written = {self.kernel.statement_by_id[s].written for s in statements_in(loop)}
+        return [one for name, one in self.store.running.items() if name in written]
 
     def loop(self, loop: Loop, prefix: tuple[int, ...]) -> None:
         ending = self.endings.get(id(loop))

@@ -77,7 +77,7 @@ def main(
     show(tally, console, time.monotonic() - start)
     if out is not None:
         out.write_text(json.dumps(tally.to_json(), indent=1), encoding="utf-8")
-    wrong = sum(tally.total(kind) for kind in ("wrong", "schedule", "verify"))
+    wrong = sum(tally.total(kind) for kind in ("wrong", "schedule", "verify", "reference"))
     raise SystemExit(1 if wrong else 0)
 
 

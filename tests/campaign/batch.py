@@ -20,7 +20,7 @@ from loopkit.codegen.proof import prove
 from . import kernels, together
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
 from .compiled import Compiled, compile_all, first_wrong
-from .data import WIDE, Case, Truth, in_words_of
+from .data import WIDE, Case, Truth, in_words_of, reference_of
 from .kernels import Drawn
 from .shrink import Reproducer, proof_bucket, shrunk
 from .steps import Call, script
@@ -290,6 +290,13 @@ class Batches:
                 detail = f"{wrong.sizes}, {wrong.order}: {wrong.what}\n\n{job.program.source}"
                 self._find("wrong", what, job.drawn, job.truth, job.walk.calls, detail, job.seed)
                 continue
+            with self._phase("reference"):
+                detail = reference_of(kernel, cases[:1] if self.random.random() < 0.5 else ())
+            if detail:
+                what = blanked(detail.partition(": ")[2]) if "Error" in detail else ""
+                self._find(
+                    "reference", what, job.drawn, job.truth, job.walk.calls, detail, job.seed
+                )
             with self._phase("interpreting"):
                 self._interpret(job)
             if self.random.random() < self.limits.verifications and not job.walk.fixed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,6 +146,20 @@ def in_words_of(text: lk.Kernel, last: lk.Kernel) -> lk.Kernel:
     for arguments in due[len(done) :]:
         text = text.rename_argument(**arguments)
     return text
+
+
+def reference_of(schedule: lk.Kernel, cases: Iterable[Case]) -> str:
+    """What the reference executor makes of a schedule, where that is not what its text means."""
+    for case in cases:
+        try:
+            found = run_reference(schedule, {**case.sizes, **case.given})
+        except lk.LoopkitError as error:
+            return f"{case.sizes}: {type(error).__name__}: {error}"
+        for name, expected in case.expected.items():
+            equal_nan = expected.dtype.kind in "fc"
+            if not np.array_equal(found[name], expected, equal_nan=equal_nan):
+                return f"{case.sizes}: {name} is\n{found[name]}\nand not\n{expected}"
+    return ""
 
 
 class Truth:

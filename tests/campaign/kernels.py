@@ -482,25 +482,40 @@ class _Drawing:
         return Line(f"{target} = {name} + {self.term(scope, [name])}")
 
     def sparse(self) -> tuple[Node, ...]:
-        """A loop whose bounds are loaded."""
+        """A loop whose bounds are loaded: for each row or once, here or in an earlier launch."""
         self.left -= 3
         self.ranks["ptr"] = 1
         self.declare("g", f"{self.sizes[0]} + 2")
         row = self.new_rows()
-        self.inames["r"] = Iname("r", "{ [r]: lo <= r < hi }", (row.name,))
-        scope = [row, self.inames["r"]]
+        low = self.r.choice(["0", "lo", "lo"])
+        self.inames["r"] = Iname("r", f"{{ [r]: {low} <= r < hi }}", (row.name,))
+        once = self.chance(0.3)
+        inside = [] if once else [row]
         target = self.access(self.array([row], True), [row])
         read = self.r.choice(
-            ["g[r]", "g[r]*3", f"g[r] + {self.access(self.array(scope, False), [row])}"]
+            ["g[r]", "g[r]*3", f"g[r] + {self.access(self.array(inside, False), inside)}"]
         )
-        lines: list[Node] = [
-            Line(f"<> lo = ptr[{row.name}]"),
-            Line(f"<> hi = ptr[{row.name} + 1]"),
-        ]
-        if self.chance(0.6):
-            lines.append(Line(f"{target} = {self.r.choice(['sum', 'max'])}(r, {read})"))
-        else:
-            lines.append(Block("for r", (Line(f"{target} = {target} + {read}"),)))
+        place = "0" if once else row.name
+        loads: list[Node] = [Line(f"<> hi = ptr[{place} + 1]")]
+        if low == "lo":
+            loads.insert(self.r.randrange(2), Line(f"<> lo = ptr[{place}]"))
+        if self.chance(0.4):
+            loads.insert(self.r.randint(1, len(loads)), Line("... gbarrier"))
+        body: Node = Line(f"{target} = {self.r.choice(['sum', 'max'])}(r, {read})")
+        if self.chance(0.4):
+            body = Block("for r", (Line(f"{target} = {target} + {read}"),))
+        if once:
+            body = Block(f"for {row.name}", (body,))
+        lines = [*loads, body]
+        if self.chance(0.15):
+            lines.append(Line(f"{target} = {target} + hi"))
+        if self.chance(0.2) and not any("gbarrier" in n.text for n in loads):
+            condition = self.r.choice(["hi > 1", f"{self.condition([row])}", "ptr[0] > 0"])
+            lines = [*loads, Block(f"if {condition}", tuple(lines[len(loads) :]))]
+            if "hi" not in condition and self.chance(0.6):
+                lines = [Block(f"if {condition}", (*loads, *lines[len(loads) :]))]
+        if once:
+            return tuple(lines)
         return (Block(f"for {row.name}", tuple(lines)),)
 
     def new_rows(self) -> Iname:
@@ -534,7 +549,7 @@ class _Drawing:
         more: tuple[str, ...] = ()
         if rules or self.chance(0.08):
             more = self.some_rules(nodes, several=rules or self.chance(0.4))
-        if self.special < 0.04:
+        if self.special < 0.08:
             nodes += self.sparse()
         while self.left > 0 and len(nodes) < 3 + len(self.rules):
             depth = self.r.choices([1, 2, 3, 4], [4, 6, 4, 1])[0]

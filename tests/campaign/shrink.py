@@ -11,7 +11,7 @@ from loopkit.codegen.proof import Finding, prove
 
 from .brute_force import UnsupportedError, has_dead_code, try_to_break
 from .compiled import compile_all, first_wrong
-from .data import Truth
+from .data import Truth, reference_of
 from .kernels import Drawn
 from .steps import Call
 from .walk import Crash, blanked, fixed_by
@@ -62,7 +62,7 @@ def shows(candidate: Reproducer, seed: int) -> str:
 
 
 def _shows(candidate: Reproducer, kernel: lk.Kernel, seed: int) -> str:
-    if candidate.kind in ("wrong", "schedule", "late", "compiler", "proof"):
+    if candidate.kind in ("wrong", "schedule", "reference", "late", "compiler", "proof"):
         return _after_all_steps(candidate, kernel, seed)
     return _at_last_step(candidate, kernel, seed)
 
@@ -81,6 +81,8 @@ def _after_all_steps(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
     if kernel is None:
         return ""
     cases = Truth(plain, seed).cases(kernel, _SIZES, fixed_by(candidate.calls))
+    if candidate.kind == "reference":
+        return reference_of(kernel, cases)
     if candidate.kind == "schedule":
         try:
             broken = try_to_break(kernel, cases, 1)

@@ -759,8 +759,11 @@ def _scanned(r: random.Random, knl: Kernel) -> Arguments:
     plain = [i for i in dict.fromkeys(loops) if i in _plain(knl)]
     if not plain:
         return None
-    split = {"split_iname": r.choice(plain), "inner_length": _length(r), "inner_tag": "l.0"}
+    split: dict[str, Any] = {"split_iname": r.choice(plain), "inner_length": _length(r)}
+    split["inner_tag"] = "l.0"
     looks_back = any(t.combined_by == "lookback" for t in knl.temporaries)
+    if not looks_back and r.random() < 0.25:
+        split["slabs"] = r.choice([(0, 1), (1, 0), (1, 1)])
     rows = {str(tag) for tag in knl.iname_tags.values()}
     return split | ({"outer_tag": "g.1" if "g.0" in rows else "g.0"} if looks_back else {})
 

@@ -7,11 +7,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 #: The most serious first.
-KINDS = ("wrong", "schedule", "verify", "hang", "crash", "compiler", "late", "proof", "needless")
+KINDS = (
+    *("wrong", "schedule", "verify", "reference", "hang", "crash"),
+    *("compiler", "late", "proof", "needless"),
+)
 EXPLANATIONS = {
     "wrong": "accepted, and the results differ from the text's",
     "schedule": "accepted, and some order of blocks and threads makes it wrong",
     "verify": "lk.verify says what runs disprove",
+    "reference": "runs right, and the reference of the schedule says otherwise",
     "hang": "a step or the lowering did not end",
     "crash": "an exception that is no error of loopkit's own",
     "compiler": "the C++ compiler rejects the generated source",

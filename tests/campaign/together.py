@@ -119,7 +119,9 @@ class _Rows:
         term = self.r.choice(terms)
         if self.chance(0.3):
             term = f"if({self.r.choice([cell, inner])} > 1, {term}, 0)"
-        body: Node = Line(f"{target} = {word}({inner}, {term})")
+        flag = f"{self.array('b')}[{inner}] > 2"
+        made = f"reduce(segmented({word}), {inner}, {term}, {flag})"
+        body: Node = Line(f"{target} = {made if self.chance(0.2) else f'{word}({inner}, {term})'}")
         if self.chance(0.15) and not target.startswith("<"):
             body = Block(f"if {self.condition(outer)}", (body,))
         return [Block(f"for {outer}", (body,))]

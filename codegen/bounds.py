@@ -301,6 +301,12 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
         return conjunction(*parts), enforced
     if context.is_subset(domain):
         return True, _sets.universe()
+    excluded = (context - domain).gist(context).coalesce().get_basic_sets()
+    if len(pieces) == 2 and len(excluded) == 1:  # all but one value, say
+        holes = excluded[0].remove_redundancies().get_constraints()
+        if len(holes) == 1 and holes[0].is_equality():
+            hole = _shortest(holes[0], _equalities(context))
+            return prim.Comparison(hole.left, "!=", hole.right), left
     return _sets.conditions(left), left
 
 

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self
+from unicodedata import combining, east_asian_width
 
 from loopkit._frozen import dataclass
 
@@ -24,6 +25,15 @@ INDENT = "    "
 """What stands in front of a line of the user's in a message."""
 
 
+_LINES = 8
+"""As many lines of a long statement are shown."""
+
+
+def _columns(text: str) -> int:
+    """How wide a terminal shows a text: some letters take two columns, accents none."""
+    return sum(1 + (east_asian_width(c) in "WF") for c in text if not combining(c))
+
+
 @dataclass(frozen=True)
 class SourcePosition:
     """A place in a text that the user wrote: ``line`` and ``column`` count from 1."""
@@ -34,11 +44,20 @@ class SourcePosition:
     length: int = 1
 
     def caret(self) -> str:
-        """The source line with a caret under the place, indented by four blanks."""
-        lines = self.text.splitlines() or [""]
-        line = lines[min(self.line, len(lines)) - 1]
-        marker = " " * (self.column - 1) + "^" * max(1, self.length)
-        return f"{INDENT}{line}\n{INDENT}{marker}"
+        """The lines with carets under the place, indented by four blanks; a tab is one blank."""
+        lines = self.text.replace("\t", " ").splitlines() or [""]
+        begin, left = self.column - 1, max(1, self.length)
+        shown: list[str] = []
+        for line in lines[min(self.line, len(lines)) - 1 :][:_LINES]:
+            end = begin + left
+            if shown:  # a line that goes on with what the one above began
+                begin = len(line) - len(line.lstrip())
+            marker = " " * _columns(line[:begin]) + "^" * max(1, _columns(line[begin:end]))
+            shown += [f"{INDENT}{line}", f"{INDENT}{marker}"]
+            begin, left = 0, end - len(line) - 1
+            if left <= 0:
+                break
+        return "\n".join(shown)
 
     def shown_with(self, why: str) -> str:
         """What is wrong at the place, and the line with a caret."""

@@ -71,10 +71,10 @@ def check_function_name(name: object) -> str:
 
 def _check_global(name: object, what: str, ending: str) -> str:
     word = check_name(name, what)
-    if word in _words.LIBRARY:
+    if word in _words.LIBRARY or word == "_":
+        why = "a letter must be in it" if word == "_" else "CUDA's headers declare it"
         raise InvalidArgumentError(
-            f"'{word}' cannot be {what}: CUDA's headers declare it",
-            instead=f"for example '{word}{ending}'",
+            f"'{word}' cannot be {what}: {why}", instead=f"for example '{word.strip('_')}{ending}'"
         )
     return word
 

@@ -7,6 +7,7 @@ import numpy as np
 import pymbolic.primitives as prim
 import pytest
 
+import loopkit as lk
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import IllegalTransformError, ResourceError
@@ -217,3 +218,17 @@ def test_guard_asks_only_what_is_open():
     context = isl.Set("[n, i] -> { : 0 <= i < 50 }")
     condition, _ = guard(domain, context)
     assert to_text(condition) == "i < n"
+
+
+@pytest.mark.parametrize(
+    ("hole", "test"),
+    [("d != 0", "if (d != 0)"), ("d < 1 or d > 1", "if (d != 1)"), ("d mod 2 = 1", None)],
+)
+def test_a_loop_with_one_value_left_out_says_which(hole, test):
+    knl = lk.make_kernel(
+        f"{{ [i, d]: 0 <= i < n and -2 <= d <= 2 and ({hole}) }}",
+        "y[i] = sum(d, x[i + d + 2])",
+        [lk.GlobalArg("x", "float32", shape="n + 4"), lk.GlobalArg("y", "float32"), ...],
+    )
+    assert (test in knl.cuda()) if test else "!=" not in knl.cuda()
+    assert knl.prove(text=True).ok

@@ -104,3 +104,30 @@ def test_message(case, golden, capsys):
     text = f"{type(caught.value).__name__}\n{caught.value}\n"
     golden(f"message_{case.replace(' ', '_')}.txt", text)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        # A statement that goes on in further lines.
+        (
+            "y[i] = x[i] + \\\n\t  foo(x[i])  # here",
+            (
+                "    y[i] = x[i] + \\\n    ^^^^^^^^^^^^^^^\n"
+                "       foo(x[i])  # here\n       ^^^^^^^^^\n"
+            ),
+        ),
+        # A tab is one blank, and some letters are two wide.
+        ("\ty[i] =\tx[i] +* 2", "     y[i] = x[i] +* 2\n                  ^"),
+        ("y[i] = x[i] + (1)) # \u5bbd", "    y[i] = x[i] + (1)) # \u5bbd\n                     ^"),
+        ("y[i] = (\u5bbd)) + 2", "    y[i] = (\u5bbd)) + 2\n               ^"),
+        ("y[i] = 1 if x[i] > 0 && i > 2 else 0", "write 'and'"),
+        ("y[i] = 1 if x[i] > 0 || i > 2 else 0", "write 'or'"),
+        ("y[i] = min(x[i], FLT_MAX)", "there is no constant 'FLT_MAX'"),
+        ("y[i] = M_SQRT2*x[i]", "there is no constant 'M_SQRT2'"),
+    ],
+)
+def test_carets_stand_under_what_they_mean(text: str, shown: str) -> None:
+    with pytest.raises(lk.LoopkitError) as caught:
+        lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes={"x, y": "float32"})
+    assert shown in str(caught.value), str(caught.value)

@@ -37,6 +37,15 @@ SAID = {
         f"'0.1*b[i]' is computed in double precision, {DOUBLE}",
         f"'b[i]*0.5' is computed in double precision, {DOUBLE}",
     ),
+    ("c[i] = 0.123456789*a[i] + 0.123456789 + M_PI", "a: float32"): (
+        "the literal 0.123456789 is 0.12345679 in float32",
+    ),
+    ("c[i] = 1.00000001*a[i] + 16777217*a[i]*2.00000001 + 3.00000001", "a: float32"): (
+        (
+            "the literals 1.00000001 is 1.0 in float32, 16777217 is 16777216 in float32, "
+            "2.00000001 is 2.0 in float32, and 1 more"
+        ),
+    ),
     ("f(x) := 16777217*x + 16777217\nc[i] = f(a[i])", "a: float32"): (
         "the literal 16777217 is 16777216 in float32",
     ),

@@ -137,6 +137,8 @@ def test_the_lists_say_what_is_refused():
     for word in sorted(_words.KEYWORDS | _words.CUDA | _words.CALLED):
         with pytest.raises(lk.InvalidArgumentError, match=f"'{word}' cannot be"):
             lk.GlobalArg(word)
+    with pytest.raises(lk.InvalidArgumentError, match="'_' cannot be the name of a kernel"):
+        lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = 1", name="_")
     for word in sorted(_words.LIBRARY):
         lk.GlobalArg(word)
 

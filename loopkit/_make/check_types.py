@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _promotion
 from loopkit._errors import LoopkitWarning, TypeInferenceError, caret_at
-from loopkit._expression import is_constant, parts_of, to_text
+from loopkit._expression import NUMBERS, is_constant, parts_of, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.atomic_updates import check_update
 from loopkit._make.type_inference import located
@@ -31,8 +31,8 @@ def check_types(
     """Look at every expression of a kernel whose types are known.
 
     Raises :class:`TypeInferenceError` for what has no type.  Gives one
-    :class:`LoopkitWarning` for each literal that its type does not hold, for what is
-    ``declared`` wider than it is computed, and for double precision among floats.
+    :class:`LoopkitWarning` for all literals of a statement that their type does not hold, and one
+    each for what is ``declared`` wider than it is computed, and for double precision among floats.
     With ``news`` only statements that use one of these names are looked at.
     """
     said: dict[str, None] = {}
@@ -50,7 +50,7 @@ def check_types(
         except TypeInferenceError as error:
             raise located(error, statement) from None
         where = caret_at(statement.position)
-        for text in watch.said:
+        for text in (*watch.literal_texts(), *watch.said):
             said[f"in '{statement.id}': {text}" + (f"\n{where}" if where else "")] = None
     for text in said:
         warnings.warn(LoopkitWarning(text), stacklevel=frames_inside())
@@ -92,6 +92,7 @@ class _Watch(Typer):
         super().__init__(known.__getitem__)
         self.double_is_news = double_is_news
         self.said: list[str] = []
+        self.literals: dict[str, None] = {}
         self.kinds: dict[int, tuple[Expression, _promotion.Typed]] = {}
 
     def statement(self, statement: Statement, declared: Collection[str]) -> None:
@@ -167,6 +168,14 @@ class _Watch(Typer):
                 "float32(...) around an operand avoids it"
             )
 
+    def literal_texts(self) -> list[str]:
+        """What is said of literals: one text for all of a statement."""
+        first, more = [*self.literals][:3], len(self.literals) - 3
+        if not first:
+            return []
+        text = f"the literal{'s' * (len(first) > 1)} {', '.join(first)}"
+        return [f"{text}, and {more} more" if more > 0 else text]
+
     def literal(self, value: _promotion.Typed, dtype: _promotion.DType) -> None:
         """A literal beside what has a type: whether the type holds it."""
         if type(value) not in (int, float) or dtype in _promotion.INTEGERS or dtype.kind == "b":
@@ -176,12 +185,12 @@ class _Watch(Typer):
             kept = np.asarray(value).astype(part)[()]
         if not math.isfinite(value):  # type: ignore[arg-type]
             return
-        if not math.isfinite(float(kept)) or (value != 0 and float(kept) == 0):
-            self.said.append(f"the literal {value} is {kept!s} in {_promotion.dtype_name(part)}")
-        elif type(value) is int and int(kept) != value:
-            self.said.append(f"the literal {value} is {int(kept)} in {_promotion.dtype_name(part)}")
-        elif type(value) is float and float(str(kept)) != value:
-            self.said.append(f"the literal {value!r} is {kept!s} in {_promotion.dtype_name(part)}")
+        held = kept.item()
+        if math.isfinite(float(kept)) and (value == 0 or held != 0):
+            held = int(held) if type(value) is int else float(str(kept))
+        if held != value and value not in NUMBERS.values():
+            text = held if type(held) is int else kept
+            self.literals[f"{value!r} is {text!s} in {_promotion.dtype_name(part)}"] = None
 
 
 def _parts(expr: Expression) -> list[Expression]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -36,6 +37,12 @@ from loopkit._make.given_data import Given, column_major
 from loopkit._nodes import Expression
 from loopkit._promotion import INT32
 from loopkit._syntax.condition_parser import NO_NUMBERS
+
+_CONSTANT = re.compile(
+    r"M_(LOG(2|10)E|LN(2|10)|PI_[24]|[12]_PI|2_SQRTPI|SQRT2|SQRT1_2)|HUGE_VALF?|CUDART_\w+"
+    r"|(FLT|DBL|U?(CHAR|SHRT|INT|LONG|LLONG)|U?INT\d+|SIZE)_(MAX|MIN|EPSILON|BIT)"
+)
+"""What the headers of C and CUDA call constants."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +201,12 @@ class ArgumentMaker:
         has no bounds: it is a misspelt iname where it stands nowhere else, or reads like one.
         """
         inames = self.domains.inames
-        if name.lower() in NO_NUMBERS:
+        if name.lower() in NO_NUMBERS or _CONSTANT.fullmatch(name):
             raise ParseError(
                 f"there is no constant '{name}'",
                 position=self.position_of(name),
-                instead="infinity is inf, what is no number nan; an argument is declared: "
+                instead="there are inf, nan, M_PI and M_E, and others are numbers, such as "
+                "3.4028235e38; an argument is declared: "
                 f"kernel_data=[ValueArg('{name}'), ...]",
             )
         is_near = bool(difflib.get_close_matches(name, inames, n=1))

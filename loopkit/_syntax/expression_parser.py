@@ -427,6 +427,8 @@ class ExpressionParser(ExpressionWords):
         self.at = at + 1
         condition = self._expression(OR)
         if not self.took("else"):
+            if self.words[self.at] in FOREIGN:
+                self.fail_at_leftover()
             usage = "a value is written 'a if condition else b'"
             self.fail(at, "this 'if' has no 'else'", instead=usage)
         return prim.If(condition, left, self._expression(TERNARY))

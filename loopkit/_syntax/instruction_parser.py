@@ -364,7 +364,9 @@ class _Reader:
         """The text of an item without its comments, and where it stands."""
         begin = self.text.rfind("\n", 0, self.start) + 1
         line = line.replace("\v", "\n")
-        length = len(line) if "\n" not in line else line.index("\n")
+        lines = line.split("\n")
+        above = self.text[self.start :].split("\n")[: len(lines) - 1]  # with their comments
+        length = sum(len(one) + 1 for one in above) + len(lines[-1])
         position = SourcePosition(self.text, self.line, self.start - begin + 1, length)
         return {"text": line, "position": position}
 

@@ -190,7 +190,8 @@ def test_instructions_have_copies_and_kinds() -> None:
     assert line.copy(expression="2*x[i]") == "y[i] = 2*x[i] {id=a}"
     assert pickle.loads(pickle.dumps(line)).copy(id="b") == "y[i] = x[i] {id=b}"
     assert lp.NoOpInstruction(id="n").copy(id="m") == "... nop {id=m}"
-    assert all(isinstance(insn, lp.Assignment) for insn in unit().instructions)
+    assert all(isinstance(insn, lp.MultiAssignmentBase) for insn in unit().instructions)
+    assert not any(insn.no_sync_with or insn.happens_after for insn in unit().instructions)
     assert not isinstance(unit().instructions[0], lp.CallInstruction)
     assert not isinstance("y[i] = x[i]", lp.Assignment)
 
@@ -402,6 +403,41 @@ def test_functions_that_call_functions_are_merged() -> None:
     data = [lp.GlobalArg("x", np.float64, shape=(4, 4)), ...]
     knl = lp.make_kernel("{ [i, k]: 0 <= i, k < 4 }", text, data)
     assert lp.merge([first, then, knl]).kernel.args[0].name == "x"
+
+
+def test_functions_are_merged_one_by_one() -> None:
+    first = lp.make_function("{ [i]: 0 <= i < 4 }", "c[i] = 2*a[i]", name="first", lang_version=1)
+    then = lp.make_function("{ [i]: 0 <= i < 4 }", "c[i] = 3*a[i]", name="then")
+    text = "[i]: y[i] = first([i]: x[i])\n[i]: z[i] = then([i]: x[i])"
+    data = [lp.GlobalArg("x", np.float64, shape=4), ...]
+    knl = lp.merge([lp.make_kernel("{ [i]: 0 <= i < 4 }", text, data), first])
+    with pytest.raises(lk.ParseError, match="no function 'then'"):
+        knl.kernel.cuda()
+    assert {*lp.merge([knl, then]).arg_dict} == {"x", "y", "z"}
+
+
+@pytest.mark.host
+def test_what_outlives_a_launch_gets_its_memory_when_it_is_saved() -> None:
+    text = "for i\nfor j\n<> t[j] = 3*j\nend\n... gbarrier\nfor k\nout[i, k] = t[k]\nend\nend"
+    knl = lp.make_kernel("{ [i, j, k]: 0 <= i, j, k < 8 }", text)
+    knl = lp.tag_inames(knl, "i:g.0")
+    with pytest.warns(lp.LoopyWarning, match="save_and_reload_temporaries"):
+        assert lp.set_temporary_address_space(knl, "t", "private") == knl
+    knl = lp.save_and_reload_temporaries(knl)
+    assert "private" in str(knl.temporary_variables["t"])
+    _, (out,) = knl(None)
+    assert np.array_equal(out, np.tile(3 * np.arange(8), (8, 1)))
+
+
+def test_a_copy_under_a_name_that_is_taken_is_another_one() -> None:
+    text = "y[i] = sum(j, a[j])\nz[i] = sum(k, a[k] + 1)"
+    data = [lp.GlobalArg("a", np.float64), ...]
+    knl = lp.make_kernel("{ [i, j, k]: 0 <= i < n and 0 <= j, k < 8 }", text, data)
+    knl = lp.add_prefetch(knl, "a", "j", within="writes:y", prefetch_insn_id="a_fetch")
+    assert knl.temporary_variables.keys() >= {"a_fetch_0"}
+    with pytest.warns(lp.LoopyWarning, match="a_fetch_0_0 is another"):
+        knl = lp.add_prefetch(knl, "a", "k", within="writes:z", temporary_name="a_fetch_0")
+    assert knl.kernel.prove().ok
 
 
 def test_arguments_keep_their_axes() -> None:

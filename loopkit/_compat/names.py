@@ -82,6 +82,8 @@ for _name, _look in {
     "assignee": lambda statement: statement.lhs,
     "assignees": lambda statement: (statement.lhs,),
     "expression": lambda statement: statement.rhs,
+    "happens_after": lambda statement: statement.depends_on,
+    "no_sync_with": lambda _: frozenset(),
     "within_inames": lambda statement: statement.inames,
 }.items():
     setattr(Statement, _name, property(_look))

@@ -86,6 +86,7 @@ from loopkit.loopy.version import (
 )
 
 LoopKernel = TranslationUnit
+InstructionBase = MultiAssignmentBase = Assignment
 LoopyError = LoopkitError
 LoopyWarning = LoopkitWarning
 

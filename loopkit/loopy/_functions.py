@@ -22,6 +22,7 @@ from loopkit._errors import (
 )
 from loopkit._execute import best_executor
 from loopkit._kernel import Kernel, Statement
+from loopkit._make.kernel_functions import MissingFunctionError
 from loopkit._make.unlinked import Unlinked
 from loopkit._match import Match, matching
 from loopkit._sets import at, names_of, project_out
@@ -29,15 +30,10 @@ from loopkit._spelling import shown
 from loopkit._syntax.domain_parser import parse_assumptions
 from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit.loopy._instructions import lines_of, without_duplicates
-from loopkit.loopy._unit import OPTIONS, TranslationUnit, unwrapped, with_options
+from loopkit.loopy._unit import OPTIONS, UNUSED, TranslationUnit, unwrapped, with_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-UNUSED = (
-    *("flags", "index_dtype", "lang_version", "seq_dependencies", "silenced_warnings", "tags"),
-    "target",
-)
-"""Arguments of :func:`make_kernel` that change nothing."""
 FUNCTIONS = ("preambles", "preamble_generators", "symbol_manglers", "function_manglers")
 """Arguments of :func:`make_kernel` that say what functions in C there are."""
 
@@ -110,14 +106,23 @@ def make_einsum(spec: str, arg_names: Any, **kwargs: Any) -> TranslationUnit:
 
 
 def merge(kernels: Iterable[TranslationUnit]) -> TranslationUnit:
-    """See :func:`loopkit.merge`; options are those of the text that calls the others."""
+    """See :func:`loopkit.merge`; options are those of the text that calls the others.
+
+    Functions may come one by one: what is still missing is brought by another call.
+    """
     units = list(kernels)
-    kernel = loopkit.merge([unwrapped(unit) for unit in units])
-    for unit in units:
-        text: Any = unit.kernel if isinstance(unit, TranslationUnit) else None
-        if isinstance(text, Unlinked):
-            return unit.with_kernel(in_loopys_order(kernel, text.args[2]))
-    return TranslationUnit(kernel)
+    called = [unit for unit in units if isinstance(unit, TranslationUnit)]
+    text: Any = called[0].kernel if len(called) == 1 else None
+    if not isinstance(text, Unlinked):
+        return TranslationUnit(loopkit.merge([unwrapped(unit) for unit in units]))
+    known = (*text.kwargs.get("functions", ()), *(u for u in units if u is not called[0]))
+    try:
+        alone = replace(text, kwargs={**text.kwargs, "functions": ()})
+        kernel = loopkit.merge([alone, *known])
+    except MissingFunctionError as error:  # which further calls may bring
+        more: Any = replace(text, kwargs={**text.kwargs, "functions": known}, error=error)
+        return replace(called[0], kernel=more)
+    return called[0].with_kernel(in_loopys_order(kernel, text.args[2]))
 
 
 def in_loopys_order(kernel: Any, kernel_data: Any) -> Any:

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from loopkit._arguments import is_integer, names_in
-from loopkit._arrays import Argument, TemporaryVariable
+from loopkit._arrays import AddressSpace, Argument, TemporaryVariable, parse_address_space
 from loopkit._errors import (
     InvalidArgumentError,
     LoopkitWarning,
@@ -23,6 +23,7 @@ from loopkit._expression import evaluate, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching, parse_match
+from loopkit._places import outlives_launch
 from loopkit._spelling import shown
 from loopkit.loopy._looks import Looks
 from loopkit.transforms import add_dtypes
@@ -61,7 +62,14 @@ OLDER: Mapping[str, Mapping[str, str]] = {
 """Arguments that functions have under another name, too."""
 
 
+UNUSED = (
+    *("flags", "index_dtype", "lang_version", "seq_dependencies", "silenced_warnings", "tags"),
+    "target",
+)
+"""Arguments of :func:`make_kernel` that change nothing."""
 LEFT_OUT: Mapping[str, tuple[str, ...]] = {
+    "alias_temporaries": ("synchronize_for_exclusive_use",),
+    "make_function": UNUSED,
     "realize_reduction": ("automagic_scans_ok", "unknown_types_ok"),
     "rename_argument": ("existing_ok",),
     "split_array_dim": ("auto_split_inames", "split_kwargs"),
@@ -276,6 +284,8 @@ def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) 
         ids = [ids]
     if isinstance(ids, (list, tuple, set, frozenset)):
         changed["insn_id_filter"] = " or ".join(f"id:{id_}" for id_ in sorted(ids))
+    if name == "set_temporary_address_space":
+        _check_saved(kernel, given)
     if name == "split_array_dim":
         changed["arrays_and_axes"] = _of_temporaries(kernel, given.get("arrays_and_axes"))
     if name not in FETCHED:
@@ -284,10 +294,15 @@ def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) 
     called = (
         str(given.get(use)).partition("[")[0].partition("(")[0].partition("$")[0].strip(" ['\"")
     )
-    taken = {s.id for s in kernel.statements}
+    taken = {*kernel.statement_by_id, *(v for v in given.values() if isinstance(v, str))}
     for argument, form in forms.items() if called.isidentifier() else ():
         if given.get(argument) is None:
             changed[argument] = kernel.fresh_name(form.format(called), taken)
+    other = str(given.get("temporary_name"))
+    if other in kernel.temporary_by_name:
+        changed["temporary_name"] = kernel.fresh_name(other, taken)
+        own = f"'{other}' has its values: {changed['temporary_name']} is another temporary"
+        warnings.warn(own, LoopkitWarning, stacklevel=4)
     if name == "precompute" or _sweeps_nothing(given):
         changed["default_tag"] = given.get("default_tag")
     swept = {n for n in names_in(given.get("sweep_inames")) if is_parallel(kernel, n)}
@@ -297,6 +312,17 @@ def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) 
         numbered = enumerate(given[axes])
         changed[axes] = [n or kernel.fresh_name(f"{called}_dim_{axis}") for axis, n in numbered]
     return changed
+
+
+def _check_saved(kernel: Kernel, given: Mapping[str, Any]) -> None:
+    """Leave temporaries of several launches to what saves them, as scripts say the one first."""
+    if parse_address_space(given.get("address_space")) is AddressSpace.GLOBAL:
+        return
+    names = names_in(given.get("temp_var_names"))
+    if names and all(n in kernel.temporary_by_name and outlives_launch(kernel, n) for n in names):
+        kept = f"{', '.join(map(repr, names))}: what outlives a launch is in global memory until "
+        warnings.warn(kept + "save_and_reload_temporaries", LoopkitWarning, stacklevel=4)
+        raise NothingToDoError("these temporaries outlive a launch")
 
 
 def _of_temporaries(kernel: Kernel, given: Any) -> Any:

@@ -45,6 +45,10 @@ static inline T lk_exchange(int line, unsigned mask, T value, unsigned source) {
   __builtin_memcpy(&result, &bits, sizeof result);
   return result;
 }
+// CUDA moves bool as int: of a lane that takes no part it may be anything.
+static inline int lk_exchange(int line, unsigned mask, bool value, unsigned source) {
+  return lk_exchange<int>(line, mask, value, source);
+}
 template <class T>
 static inline T lk_shfl(int line, unsigned mask, T value, int source, int width = 32) {
   unsigned const lane = lk_lane(), segment = lane & ~((unsigned)width - 1);

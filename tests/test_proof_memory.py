@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 
 import pytest
 from proof_kernels import dynamic, matmul, peeled_over_blocks, reversed_rows
@@ -544,3 +545,87 @@ def test_barrier_under_a_guard_on_a_variable() -> None:
     guarded = source.replace("__syncthreads();", "if (c > 0) {\n        __syncthreads();\n    }")
     assert prove(knl).ok and guarded != source
     assert kinds(prove_source(knl, guarded)) == {"barrier"}
+
+
+def own_cells_of_one_storage() -> lk.Kernel:
+    return (
+        lk.make_kernel(
+            "{ [b, i, j, p]: 0 <= b < n and 0 <= i, j, p < 16 }",
+            "for b\n<int32> t[i] = 2*x[b, i]\n<int32> r[j] = t[j] + 1\ny[b, p] = r[15 - p]\nend",
+            [lk.GlobalArg("x, y", "int32", shape="n, 16"), ...],
+            assumptions="n >= 0",
+        )
+        .set_temporary_address_space("t, r", "shared")
+        .alias_temporaries("t, r")
+        .tag_inames("j: l.0")
+    )
+
+
+def one_value_by_temporaries() -> lk.Kernel:
+    text = "for i, j\n<> t = x[j] + 1\n<> u = 2*t\ny[j] = u + t\nend"
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        text,
+        dtypes={"x, y": "int32"},
+        assumptions="n, m >= 0",
+    ).split_iname("i", 2, inner_tag="l.0")
+
+
+def sums_of_peeled_threads() -> lk.Kernel:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 3 }", "{ [j]: 0 <= j <= i }"],
+        "y[i] = sum(j, w[j])",
+        dtypes={"w": "int32", "y": "int64"},
+    )
+    return knl.tag_inames("i: l.1").peel_iname("i", first=2).tag_inames("j: l.0")
+
+
+def loop_that_never_runs() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "for i\n<> s = 0\nfor j\ns = s + x[i, j]\nbreak if s > 6\nend\ny[i] = s\nend",
+        [lk.GlobalArg("x", "int32", shape="n, m"), lk.GlobalArg("y", "int32", shape="n"), ...],
+        assumptions="n, m >= 0",
+    ).fix_parameters(m=0)
+
+
+def loaded_bounds() -> lk.Kernel:
+    return lk.make_kernel(
+        ["{ [b]: 0 <= b < nb }", "{ [t]: t0 <= t < t1 }"],
+        "for b\n<int32> t0 = ts[b]\n<int32> t1 = ts[b + 1]\nfor t\nres[t] = x[t]\nend\nend",
+        [
+            lk.GlobalArg("ts", "int32", shape="nb + 1"),
+            lk.GlobalArg("x, res", "int32", shape="nt"),
+            ...,
+        ],
+        assumptions="nb >= 0",
+    ).assume_increasing("ts")
+
+
+@pytest.mark.parametrize(
+    ("knl", "old", "new"),
+    [
+        (own_cells_of_one_storage, "r[j] = (unsigned)t[j]", "r[15 - j] = (unsigned)t[j]"),
+        (one_value_by_temporaries, "u = 2 * (unsigned)t", "u = i_inner * (unsigned)t"),
+        (one_value_by_temporaries, "t = (unsigned)x[j]", "if (i_inner < 1) t = (unsigned)x[j]"),
+        (sums_of_peeled_threads, "    acc = 0; // insn_init\n", ""),
+        (loop_that_never_runs, "s = 0; // insn\n", "// insn\n"),
+        (
+            lambda: loaded_bounds().split_iname("t", 3).peel_iname("t_outer", first=1),
+            "t_outer < lk_floordiv((long long)t1 + 2, 3)",
+            "t_outer <= lk_floordiv((long long)t1 + 2, 3)",
+        ),
+        (
+            lambda: loaded_bounds().split_iname("t", 1).affine_map_inames("t_outer", "r", "r = 2*t_outer + nb"),
+            "r < ",
+            "r <= ",
+        ),
+    ],
+)  # fmt: skip
+def test_right_programs_have_no_finding(knl: Callable[[], lk.Kernel], old: str, new: str) -> None:
+    """And those with a small change have one."""
+    kernel = knl()
+    assert prove(kernel).ok, str(prove(kernel))
+    source = re.sub(" +//", " //", str(kernel.cuda()))
+    assert old in source, source
+    assert prove_source(kernel, source.replace(old, new, 1)).findings

@@ -13,19 +13,20 @@ from loopkit._points import listed
 from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import Order, orders, route
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
-from loopkit.codegen.proof.forms import Form, floor, values_of, variable
+from loopkit.codegen.proof.forms import Form, constant, floor, opaque, values_of, variable
 from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Touch
+from loopkit.codegen.proof.tree import Leaf, Touch, split
 
 _MANY = 4
 _MANY_TERMS = 6
@@ -78,7 +79,7 @@ class ConflictCheck(Check):
                 self.storage(one, two)
 
     def storage(self, one: str, two: str) -> None:
-        """Check two arrays of one storage: any cell of one may lie in the place of any other."""
+        """Check two arrays of one storage, where cells of one lie in the place of the other's."""
         by_array = grouped((t.array, t) for t in self.subject.touches if t.array in (one, two))
         alike = [
             grouped(((id(t.scope), t.is_write), t) for t in by_array.get(name, ())).values()
@@ -184,7 +185,9 @@ class ConflictCheck(Check):
         """Where two accesses touch one cell, or may: what data decides is not excluded."""
         known = space.everything
         if first.array != second.array:
-            return known
+            begin, end = self.bytes_of(first)
+            start, stop = (form.renamed(space.renaming(1)) for form in self.bytes_of(second))
+            return known & space.all_of(split(less(begin, stop), less(start, end))[0])
         if self.data.decides(first.cell) or self.data.decides(second.cell):
             known = self.data.one_cell(space, first, second)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
@@ -204,6 +207,15 @@ class ConflictCheck(Check):
             else:
                 known = known & found
         return known & space.all_of(pairs)
+
+    def bytes_of(self, touch: Touch) -> tuple[Form, Form]:
+        """Where an element of a shared array begins, and where it ends; no number if not known."""
+        declared = self.subject.names.declarations.get(touch.array)
+        if declared is None or declared.offset is None:
+            return opaque(touch.array), opaque(touch.array)
+        size = TYPES[declared.ctype].itemsize
+        begin = touch.offset.scaled(size).plus(constant(declared.offset))
+        return begin, begin.plus(constant(size))
 
     def told(
         self, cell: tuple[Form, ...], first: Scope, second: Scope

@@ -93,21 +93,60 @@ class EqualStores:
             form is None for form in self.due(value, Pair(first.leaf, second.leaf))
         )
 
-    def due(self, expr: c.CExpression, both: Pair) -> Iterator[Form | None]:
-        """What must be equal for an expression to have one value; None for what is not known."""
+    def due(
+        self, expr: c.CExpression, both: Pair, held: frozenset[c.CExpression] = frozenset()
+    ) -> Iterator[Form | None]:
+        """What must be equal for an expression to have one value; None for what is not known.
+
+        Conditions that are ``held`` are true wherever it matters.
+        """
         reads = self.names.reads_memory(expr)
         if not reads and self.names.is_integer(expr):
             yield self.subject.text.form(expr, both.first.scope)
             return
         read = self.read_by(expr)
+        held = held | frozenset(self.held(both.first)).intersection(self.held(both.second))
+        made = read and self.made_by(expr, both)
+        if made:
+            yield from self.due(*made, held)
+            return
         if read is not None and reads:
-            held = frozenset(self.held(both.first)).intersection(self.held(both.second))
             words = self.depends(held)[read]
             yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
             if read in self.written:
                 yield from (variable(loop.name) for loop in both.around.scope.loops)
         for part in c.children(expr):
-            yield from self.due(part, both)
+            yield from self.due(part, both, held)
+
+    def made_by(self, expr: c.CExpression, both: Pair) -> tuple[c.CExpression, Pair] | None:
+        """What two lines last stored where each then reads ``expr``, in the same iterations.
+
+        None where that is not known to be one expression.
+        """
+        first, second = (self.last_stored(expr, leaf) for leaf in (both.first, both.second))
+        if first is None or second is None or first[1] != second[1]:
+            return None
+        made = Pair(first[0], second[0])
+        return None if self.changes_between(first[1], made) else (first[1], made)
+
+    def last_stored(self, expr: c.CExpression, leaf: Leaf) -> tuple[Leaf, c.CExpression] | None:
+        """The line that has written a private cell whenever another one reads it, and its value."""
+        name = self.read_by(expr) or ""
+        writers = self.written.get(name, ())
+        last = next((w for w in reversed(writers) if w.position < leaf.position), None)
+        if last is None or self.subject.place_of(name) != "private":
+            return None
+        spans = [(x.span, x) for x in last.parent.children]
+        inside = next((x for (low, high), x in spans if low <= leaf.position <= high), None)
+        node = last.node
+        if inside is None or not isinstance(node, c.Assign):
+            return None  # the line stands under fewer guards, or in fewer loops
+        in_loop = inside is not leaf and any(
+            leaf.position <= w.position <= inside.span[1] for w in writers
+        )
+        is_plain = node.operator == "=" and not node.atomic and node.target == expr
+        is_fixed = all(isinstance(part, c.Number) for part in c.children(expr))
+        return (last, node.value) if is_plain and is_fixed and not in_loop else None
 
     def read_by(self, expr: c.CExpression) -> str | None:
         """The variable or array that an expression is a use of."""

@@ -65,6 +65,11 @@ class ExtraInstancesCheck(Check):
             written = self.cells(array, where)
             for read in array.reads:
                 asked = array.asked(read, in_domain=True)
+                if surplus.leaf.position < read.leaf.position:
+                    left = array.without_written(read, asked, surplus.leaf)
+                    if left is None:
+                        continue  # overwritten before it is read
+                    asked = left
                 both = written & self.cells(array, asked)
                 if both.is_empty():
                     continue

@@ -271,7 +271,8 @@ class ArrayReads:
             return
         if not self.writes:
             what = f"the line reads '{self.array}', which nothing writes"
-        involved = set(_sets.involved_names(left)) & subject.data_names
+        beyond = left.gist(self.space.aligned(subject.admitted))
+        involved = set(_sets.involved_names(beyond)) & subject.data_names
         doubts = read.scope.unknown or involved or not all(c.is_affine for c in read.cell or ())
         if self.writes and not doubts:
             sure = left

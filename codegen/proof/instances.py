@@ -65,9 +65,9 @@ class InstanceCheck(Check):
                     self.absent(statement)
 
     def absent(self, statement: Statement) -> None:
-        """A statement without a line must have nothing to do."""
+        """A statement without a line must have nothing to do, or write what nothing reads."""
         domain, _ = self.subject.domain(statement)
-        if not domain.is_empty():
+        if not domain.is_empty() and self._is_read(statement.written):
             point = self.point(domain, *sorted(statement.inames))
             values = {i: point[i] for i in self.subject.kernel.all_inames if i in statement.inames}
             self.recorder.found(
@@ -78,6 +78,16 @@ class InstanceCheck(Check):
                     sizes=self.subject.sizes_at(point),
                 )
             )
+
+    def _is_read(self, array: str) -> bool:
+        """Whether an array is an argument, or some instance, or a loop's bound, reads it."""
+        kernel = self.subject.kernel
+        readers = kernel.readers.get(array, ())
+        return (
+            array not in kernel.temporary_by_name
+            or any(array in domain.parameters for domain in kernel.domains)
+            or not all(self.subject.domain(s)[0].is_empty() for s in readers)
+        )
 
     def executed(self, statement: Statement, leaves: tuple[Leaf, ...]) -> None:
         """What runs, on one line or on several that share it out, which :mod:`.order` asks, too."""

@@ -194,8 +194,13 @@ class Subject:
 
     @cached_property
     def admitted(self) -> isl.Set:
-        """The sizes that the assumptions and the checks of a call admit."""
-        return (self.space.aligned(self.kernel.assumptions.set) & self.checked).coalesce()
+        """The sizes that the assumptions and the checks of a call admit; what data types hold."""
+        typed: list[Condition] = []
+        for name in sorted(self.data_names):
+            own, (low, high) = forms.variable(name), limits(self.names.types[name])
+            typed += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
+        sizes = self.space.aligned(self.kernel.assumptions.set) & self.checked
+        return sizes.coalesce() & self.space.all_of(typed)
 
     @cached_property
     def checked(self) -> isl.Set:
@@ -265,7 +270,10 @@ class Subject:
 
     def domain(self, statement: Statement) -> tuple[isl.Set, frozenset[Condition]]:
         """The instances that the kernel has, and the conditions on data beyond that."""
-        known, unknown = split(*(self.meaning.condition(p) for p in statement.predicates))
+        parts, unknown = split(*(self.meaning.condition(p) for p in statement.predicates))
+        # The text has no flag of a loop that never runs.
+        known = tuple(p for p in parts if names_in(p) <= self.space.position.keys())
+        unknown = (*unknown, *(p for p in parts if p not in known))
         key = (statement.inames, known)
         if key not in self._domains:
             domain = self.space.aligned(self.kernel.statement_domain(statement))

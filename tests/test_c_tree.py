@@ -27,6 +27,7 @@ from loopkit.codegen.c.tree import (
     Cast,
     CExpression,
     Choice,
+    Declaration,
     Element,
     For,
     Function,
@@ -224,6 +225,12 @@ def stored(value: CExpression, index: CExpression = ZERO) -> Assign:
     [
         ((stored(Name("x")),), "'x' is not declared"),
         ((Let("int", "n", ZERO),), "'n' is declared twice"),
+        ((Let("int", "if", ZERO),), "'if' is a word of C"),
+        (
+            (For("int", "threadIdx", ZERO, Name("n"), False, 1, ()),),
+            "'threadIdx' is a word of CUDA",
+        ),
+        ((Declaration("private", "float", "min", ()),), "'min' is a function"),
         ((stored(ZERO, Element("a", (ZERO,))),), "the subscripts of 'a' are none of an array"),
         ((Assign(Name("n"), "=", ZERO, "s"),), "'n' is no place in memory"),
         ((stored(Name("k")),), "'k' has no subscripts"),

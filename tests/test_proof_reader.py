@@ -100,6 +100,7 @@ def test_atomics() -> None:
         "__syncwarp(15);",
         "continue;",
         "goto 1;",
+        "if (n < 1) { extern __shared__ __align__(16) unsigned char shared_memory[]; }",
         "a[0] = 'x';",
     ],
 )

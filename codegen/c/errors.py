@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from loopkit._errors import LoopkitError
 
-class ReadError(Exception):
+
+class ReadError(LoopkitError):
     """The text is not what loopkit prints; ``line`` says where."""
 
     def __init__(self, line: int, what: str) -> None:

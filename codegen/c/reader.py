@@ -265,6 +265,8 @@ class _FunctionReader(ExpressionReader):
             self.expect("__shared__")
             if self.dynamic is not None:
                 raise ReadError(line, "dynamic shared memory is declared twice")
+            if self.depth > 1:
+                raise ReadError(line, "dynamic shared memory is declared inside of a block")
             self.dynamic = self.alignment()
             self.expect("unsigned", "char", "shared_memory", "[", "]", ";")
             return []

@@ -14,6 +14,7 @@ from loopkit import _promotion as dt
 from loopkit._frozen import dataclass
 from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
+from loopkit._words import meaning
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import ATOMICS
 from loopkit.codegen.c.calls import ADDRESSES, CONSTANTS, result_of
@@ -96,9 +97,15 @@ class Checker:
 
     def declare(self, name: str, ctype: str, rank: int = 0, *, is_place: bool = False) -> None:
         """A name from here to the end of its scope; none hides another."""
+        self.free(name)
         if name in self.called or any(name in scope for scope in self.scopes):
             raise ReadError(self.line, f"'{name}' is declared twice")
         self.scopes[-1][name] = Variable(self.named(ctype), rank, is_place)
+
+    def free(self, name: str) -> None:
+        """A name that means nothing else to C++ and CUDA."""
+        if taken := meaning(name):
+            raise ReadError(self.line, f"'{name}' is {taken}")
 
     def variable(self, name: str) -> Variable:
         """What a name stands for."""
@@ -131,6 +138,7 @@ class Checker:
 
     def function(self, function: c.Function) -> None:
         """The parameters and the body, which are one scope."""
+        self.free(function.name)
         for own in function.own:
             for ctype in (own.ctype, *own.arguments):
                 self.named(ctype)
@@ -201,6 +209,7 @@ class Checker:
         if loop.label in self.labels:
             raise ReadError(loop.line, f"the label '{loop.label}' stands twice")
         if loop.label is not None:
+            self.free(loop.label)
             self.labels.add(loop.label)
         self.loops.append(loop)
 

@@ -34,6 +34,11 @@ _CALLS = (
     "fabsf",
     "sqrtf",
 )
+_RESERVED = (
+    "if", "int", "bool", "auto", "this", "class", "asm", "static", "register", "volatile", "half",
+    "unsigned", "typename", "not", "NULL", "threadIdx", "warpSize", "min", "sqrtf", "true", "std",
+    "lambda", "printf", "int4", "main", "memcpy",
+)  # fmt: skip
 _DATA = re.compile(r"^ +(?:[\w.]+|[\w.]+\[.*\]) [-+*/|&]?= ")
 _DECLARED = re.compile(r"^    (?:__shared__ (?:__align__\(\d+\) )?)?[a-z_][\w ]*? \w+(?:\[\d+\])*;")
 
@@ -114,6 +119,15 @@ def word(r: random.Random, text: str) -> str | None:
     else:
         pool = [m[0] for m in found]
     return _put(text, at, r.choice(pool))
+
+
+def reserved(r: random.Random, text: str) -> str:
+    """A name that C++ or CUDA has for itself, wherever another one stands, or in front of it."""
+    at, new = r.choice(_tokens(text, "word")), r.choice(_RESERVED)
+    if r.random() < 0.3:
+        return _put(text, at, f"{new} {at[0]}")
+    start = text.index('extern "C"')
+    return text[:start] + re.sub(rf"(?<![\w.\"]){re.escape(at[0])}\b", new, text[start:])
 
 
 def ctype(r: random.Random, text: str) -> str | None:
@@ -382,6 +396,7 @@ EDITS: tuple[tuple[Edit, int], ...] = (
     (suffix, 4),
     (sign, 14),
     (word, 14),
+    (reserved, 4),
     (ctype, 5),
     (cast, 6),
     (operand, 12),

@@ -8,16 +8,14 @@ from loopkit._check.instance_maps import lineage_of
 from loopkit._deal_out import dealt
 from loopkit._errors import LoopkitError, UndecidedError
 from loopkit._kernel import Kernel
-from loopkit._rules import expand_rules
 from loopkit._tags import LocalAuto
 from loopkit.codegen.proof.recorder import Recorder
 
 
-def check_dealing(kernel: Kernel, recorder: Recorder) -> None:
-    """Prove the kernel whose fetches are dealt out, which is what the source is compared with."""
+def dealt_out(kernel: Kernel, recorder: Recorder) -> Kernel:
+    """A kernel without rules whose fetches are dealt out, which is proven to change nothing."""
     if not any(isinstance(tag, LocalAuto) for _, tag in kernel.tags):
-        return
-    kernel = expand_rules(kernel)
+        return kernel
     images = lineage_of(kernel).image_of
     new, forms = dealt(kernel)
     maps = tuple(InstanceMap(i, i, values) for i, values in forms.items() if i in images)
@@ -27,3 +25,4 @@ def check_dealing(kernel: Kernel, recorder: Recorder) -> None:
         recorder.open("order", f"whether what waited for threads is dealt out rightly: {error}")
     except LoopkitError as error:
         recorder.wrong("order", f"what waited for threads is dealt out wrongly: {error}", 1)
+    return new

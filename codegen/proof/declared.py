@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from loopkit._arrays import AddressSpace, ArrayArg, ConstantTable, TemporaryVariable, ValueArg
-from loopkit._places import decide_address_spaces
+from loopkit._kernel import Kernel
 from loopkit._promotion import INT32, INT64, UINT32, UINT64, dtype_name
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import TYPES
@@ -28,7 +28,7 @@ _PLACES = {
 
 def check_declarations(subject: Subject, recorder: Recorder) -> None:
     """Compare the types and places of all names with those of the kernel."""
-    kernel = decide_address_spaces(subject.kernel)
+    kernel = subject.kernel
     data: Mapping[str, Data] = {d.name: d for d in (*kernel.args, *kernel.temporaries)}
     names, function = subject.names, subject.function
     declared: tuple[c.Parameter | c.Declaration, ...]
@@ -50,6 +50,15 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
             recorder.wrong("type", what, node.line, array=node.name)
     for site in subject.sites:
         _casts(subject, recorder, site)
+
+
+def check_types(source: Kernel, kernel: Kernel, recorder: Recorder) -> None:
+    """Find types that were given, and are others where those that were not are inferred."""
+    typed = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries)}
+    for one in (*source.args, *source.temporaries):
+        if one.dtype is not None and typed.get(one.name, one.dtype) != one.dtype:
+            what = f"'{one.name}' holds {dtype_name(one.dtype)}, and is taken for another type"
+            recorder.wrong("type", what, 1, array=one.name)
 
 
 def _type(recorder: Recorder, own: Data, ctype: str, line: int) -> None:

@@ -10,7 +10,6 @@ import pymbolic.primitives as prim
 from loopkit._arrays import Argument, ArrayArg, Strided, last_fastest
 from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
 from loopkit._combined import with_combinations
-from loopkit._deal_out import deal_out
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._make.segments import with_segments
@@ -34,8 +33,8 @@ from loopkit.codegen.proof.combinations import CombinationCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
-from loopkit.codegen.proof.dealing import check_dealing
-from loopkit.codegen.proof.declared import check_declarations
+from loopkit.codegen.proof.dealing import dealt_out
+from loopkit.codegen.proof.declared import check_declarations, check_types
 from loopkit.codegen.proof.divergence import DivergenceCheck
 from loopkit.codegen.proof.exits import with_flags
 from loopkit.codegen.proof.extra_instances import ExtraInstancesCheck
@@ -102,7 +101,6 @@ def prove_program(
     start = time.perf_counter()
     kernel = settled(kernel)
     recorder = Recorder(operations)
-    check_dealing(kernel, recorder)
     if is_one_launch(kernel) and not program.launches:
         _check(kernel, program, recorder, text=text)
     else:
@@ -121,7 +119,7 @@ def prove_program(
 
 
 def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) -> None:
-    kernel = _prepared(source, program)
+    kernel = _prepared(source, program, recorder)
     try:
         function = _function(kernel, program, text=text)
         needs, above = needs_of(function), definitions(_without_own(source, function))
@@ -191,9 +189,11 @@ def _origin(kernel: Kernel, program: Program) -> Origin:
     return (lambda line, _: program.lines[line - 1].statement) if program.lines else comment
 
 
-def _prepared(kernel: Kernel, program: Program) -> Kernel:
+def _prepared(source: Kernel, program: Program, recorder: Recorder) -> Kernel:
     """The kernel with rules expanded, types and copies made, and strides that are parameters."""
-    kernel = with_private_copies(infer_types(deal_out(expand_rules(kernel))))
+    kernel = infer_types(dealt_out(expand_rules(source), recorder))
+    check_types(source, kernel, recorder)
+    kernel = with_private_copies(kernel)
     kernel = with_segments(drop_own_axes(decide_address_spaces(kernel)))
     kernel = with_combinations(kernel)
     strides: dict[str, dict[int, str]] = {}

@@ -387,17 +387,12 @@ class _Walker:
 
     def bounds(self, node: GuardedLoop, reach: isl.Set, context: isl.Set) -> Bounds:
         if self.is_unrolled(node.iname):
-            # All copies are written out, so the bounds are constants; guards do the rest.
-            low, high = self.kernel.range_of(node.iname)
-            if low is None or high is None:
-                low, high = self.kernel.range_around(node.iname)
-            if low is None or high is None:
-                raise IllegalTransformError(
-                    f"iname '{node.iname}' is tagged {self.kernel.iname_tags[node.iname]}, "
-                    "but its length is not a constant",
-                    instead=f"split it first: split_iname('{node.iname}', 4, inner_tag='unr')",
-                )
-            return Bounds(low, high + 1, 1, between(node.iname, low, high))
+            # Where the bounds of all copies are constants, guards do the rest.
+            for low, high in (
+                f(node.iname) for f in (self.kernel.range_of, self.kernel.range_around)
+            ):
+                if low is not None and high is not None:
+                    return Bounds(low, high + 1, 1, between(node.iname, low, high))
         try:
             return loop_bounds(reach, node.iname, context)
         except UnboundedError:

@@ -67,7 +67,7 @@ def realize_instruction_parallel(kernel: Kernel) -> Kernel:
 
 
 def _expand_private(kernel: Kernel, iname: str) -> Kernel:
-    low, high = kernel.range_of(iname)
+    low, high = kernel.range_around(iname)
     expanded: dict[str, TemporaryVariable] = {}
     for temporary in kernel.temporaries:
         writers = kernel.writers.get(temporary.name, ())

@@ -48,11 +48,6 @@ def scan_way_of(groups: tuple[Group, ...], operation: Operation, by: str | None)
             "the block lie between those of one axis and those of the next",
             instead="neighbouring axes for them, such as l.0 and l.1",
         )
-    if by == "atomic":
-        raise IllegalTransformError(
-            f"an atomic {operation.name} leaves no running results: it has no order",
-            instead="by='shuffle' or by='shared'",
-        )
     return way_of(groups[0], operation, None if by == LOOKBACK else by)
 
 

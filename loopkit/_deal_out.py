@@ -23,6 +23,7 @@ from loopkit._open_lengths import thread_inames
 from loopkit._poly.dataflow import commute
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, differ
+from loopkit._rules import expand_rules
 from loopkit._same import same
 from loopkit._simplify import simplify_indices
 from loopkit._tags import LocalAuto
@@ -42,6 +43,13 @@ def deal_out(kernel: Kernel) -> Kernel:
     it do, share the loops.  Raises :class:`~loopkit.IllegalTransformError` where they cannot.
     """
     return dealt(kernel)[0]
+
+
+def check_waiting(kernel: Kernel) -> None:
+    """Raise where statements that share an iname tagged ``l.auto`` cannot be dealt out."""
+    waiting = [iname for iname, tag in kernel.tags if isinstance(tag, LocalAuto)]
+    if any(sum(i in s.inames for s in kernel.statements) > 1 for i in waiting):
+        deal_out(expand_rules(kernel))
 
 
 def dealt(kernel: Kernel) -> tuple[Kernel, Mapping[str, Mapping[str, Expression]]]:

@@ -159,7 +159,8 @@ def _remainder_of(
     """``(c, x % m, x)`` if ``terms`` hold all of ``c*x`` and ``coefficient*atom`` is
     ``-c*m*(x//m)``.
     """
-    if not isinstance(atom, prim.FloorDiv) or atom not in terms:
+    is_quotient = isinstance(atom, prim.FloorDiv) and isinstance(atom.denominator, int)
+    if not is_quotient or atom not in terms:
         return None
     inner = linear(atom.numerator)
     factor, rest = divmod(-coefficient, atom.denominator)

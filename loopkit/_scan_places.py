@@ -32,8 +32,14 @@ from loopkit._tree import Entry, build, entries_of, path_inames
 def placed_scan(kernel: Kernel, name: str, scan: ThreadScan) -> Kernel:
     """The kernel with the statements by which threads make the running results of ``name``.
 
-    Raises :class:`IllegalTransformError` where there is no place for them.
+    Raises :class:`IllegalTransformError` where there is no place for them, or no way.
     """
+    temporary = kernel.temporary_by_name[name]
+    if temporary.combined_by == "atomic":
+        raise IllegalTransformError(
+            f"an atomic {temporary.accumulates} leaves no running results: it has no order",
+            instead="by='shuffle' or by='shared'",
+        )
     return _Place(kernel, name, scan).kernel_with()
 
 

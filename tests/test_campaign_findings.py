@@ -1179,3 +1179,23 @@ def test_a_piece_whose_results_the_rest_of_it_needs_stays() -> None:
     ).peel_iname("h", at="4")
     with pytest.raises(lk.IllegalTransformError, match="would not be executed"):
         knl.remove_instructions("t_first")
+
+
+def test_rows_of_a_size_that_is_divided():
+    """What no set holds is refused with a case, and no other error escapes."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < m and i mod 2 = 0 }", "{ [j]: i < j < n }"],
+        """
+        for i
+            v[i] = a[2*i + 0]
+            for j
+                x[i, j] = a[2*j + 1] - i - c[(i)*(n) + j]
+            end
+        end
+        """,
+        [lk.GlobalArg("c", "uint32", shape="(2*((m + 1) // 2) + -1)*(n)"), ...],
+        dtypes={"a": "uint64", "c": "uint32", "v": "uint16", "x": "uint8"},
+        assumptions="n, m >= 1",
+    )
+    with pytest.raises(lk.IllegalTransformError, match="for example: m = 1, n = 1"):
+        knl.add_inames_to_insn("j", "id:insn")

@@ -402,3 +402,19 @@ def test_slabs_of_an_ilp_iname_have_copies_of_their_own(
     knl = text.split_iname("i", length, inner_tag="ilp", slabs=slabs)
     x = np.arange(9, dtype="i4")
     assert knl.prove().ok and knl.executor("host")(x=x).tolist() == (2 * x + 1).tolist()
+
+
+@pytest.mark.host
+def test_a_loop_of_three_iterations_wherever_it_begins_is_unrolled() -> None:
+    text = lk.make_kernel(
+        ["{ [h]: 0 <= h < m }", "{ [i]: h <= i < h + 3 }"],
+        "<> t = 2*x[i]\ny[h, i] = t*t",
+        dtypes={"x, y": "int32"},
+        assumptions="m >= 1",
+    )
+    knl = text.tag_inames("i: unr")
+    assert (
+        "#pragma unroll\n        for (int i = h; i < h + 3; ++i)" in knl.cuda() and knl.prove().ok
+    )
+    with pytest.raises(lk.IllegalTransformError, match="first value depends on 'h'"):
+        text.tag_inames("i: ilp")

@@ -400,9 +400,9 @@ def test_copies_stand_in_front_of_what_waits_for_threads():
 def test_what_cannot_be_dealt_out_is_neither_run_nor_proven(monkeypatch):
     """Statements that share a loop which waits for threads do not get a loop each."""
     monkeypatch.setattr("loopkit._deal_out._is_box", lambda *_: False)
-    knl = rows().split_iname("i", 8).precompute("f", "i_inner")
+    knl = rows().split_iname("i", 8)
     with pytest.raises(lk.IllegalTransformError, match="'acc_2' keeps one value"):
-        knl.cuda()
+        knl.precompute("f", "i_inner")
     monkeypatch.setattr("loopkit._deal_out._has_place", lambda *_: True)
     again = rows().split_iname("i", 8).precompute("f", "i_inner")
     for text in (False, True):

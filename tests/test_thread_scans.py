@@ -273,6 +273,16 @@ def test_terms_in_their_order():
         assert lk.verify(knl, blocks)
 
 
+def test_an_atomic_update_leaves_no_running_results():
+    """Whichever comes first, the threads or how they combine."""
+    running = forced(scan())
+    threads, atomic = {"inner_tag": "l.0"}, {"by": "atomic"}
+    with pytest.raises(lk.IllegalTransformError, match="leaves no running results"):
+        running.split_iname("i", 64, **threads).realize_reduction(**atomic)
+    with pytest.raises(lk.IllegalTransformError, match="leaves no running results"):
+        running.realize_reduction(**atomic).split_iname("i", 64, **threads)
+
+
 @pytest.mark.parametrize("length", [32, 64, 256])
 def test_the_proof_finds_parts_in_another_order(length):
     knl = by_threads(segments(), length)
@@ -522,9 +532,6 @@ def test_no_scan_where_data_of_some_threads_decide():
 
 
 def test_what_cannot_be_built():
-    shared = by_threads(scan(), 32, by="atomic")
-    with pytest.raises(lk.IllegalTransformError, match="it has no order"):
-        shared.cuda()
     apart = forced(rows()).split_iname("i", 64).split_iname("r", 4, outer_tag="g.0")
     apart = apart.split_iname("i_inner", 8, outer_tag="l.2", inner_tag="l.0")
     with pytest.raises(lk.IllegalTransformError, match="neighbouring axes"):

@@ -243,3 +243,24 @@ def test_what_is_stored_has_been_written():
         knl.fuse_loops("k")
     assert e.value.witness.sink.statement == "store_y"
     assert e.value.witness.parameters == {"n": 1}
+
+
+def test_what_could_not_be_dealt_out_is_refused_at_once():
+    """A private value would be handed from one loop to the next, which no code can do."""
+    knl = lk.make_kernel(
+        ["{ [j]: 0 <= j < 3 }", "{ [i]: 0 <= i < m and i mod 3 = 1 }"],
+        """
+        for i
+            for j
+                y[i // 2, j] = y[j + 1, i] + x[i, j] - y[i // 2, j]
+                u[j + i] = c[j, 2*i + 1] + b[i + 1]
+            end
+        end
+        """,
+        dtypes={"b, c, u, x, y": "int32"},
+    )
+    knl = knl.buffer_array("u", "j").add_inames_to_insn("u_store_dim_0", "id:insn_0")
+    knl = knl.add_prefetch("b", [], default_tag=None, temporary_address_space="private")
+    assert knl.prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="'b_r' keeps one value"):
+        knl.add_inames_to_insn("u_store_dim_0", "id:fetch_b")

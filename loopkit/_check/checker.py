@@ -17,6 +17,7 @@ from loopkit._check.step_proof import NOTHING, Obligations, StepProof
 from loopkit._check.violation import Aim, Violation
 from loopkit._collectives import combined_axes, thread_scans
 from loopkit._combined import with_combinations
+from loopkit._deal_out import check_waiting
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._factored import Factored
 from loopkit._places import shared_storage
@@ -114,6 +115,7 @@ def examine(
     if broken:
         raise IllegalTransformError(broken, witness=moved_cell(before, change.kernel))
     with_combinations(change.kernel)  # there is a place for each
+    check_waiting(change.kernel)  # there are threads or loops
     allowed = budget
     if allowed is None:
         allowed = _budget.for_statements(_budget.STEP, len(change.kernel.statements))

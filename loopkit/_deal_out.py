@@ -8,23 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
-from itertools import product
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
-from loopkit._hidden import ONE, TWO
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._open_lengths import thread_inames
-from loopkit._poly.dataflow import commute
 from loopkit._poly.model import model_of
-from loopkit._poly.pairs import Instance, differ
 from loopkit._rules import expand_rules
-from loopkit._same import same
 from loopkit._simplify import simplify_indices
 from loopkit._tags import LocalAuto
 from loopkit._thread_layout import dealt_domain, thread_layout
@@ -114,23 +107,15 @@ def _may_share_loops(kernel: Kernel, sharing: Sequence[Statement], inames: list[
     depth = len(common_prefix([kernel.paths[name] for name in ids]))
     places = [n for n, (leaf, _) in enumerate(entries_of(kernel.tree)) if leaf in ids]
     inner = {path[: depth + 1] for s, path in kernel.paths.items() if s in ids and path[depth:]}
-    if places[-1] - places[0] >= len(places) or any(
-        path[: depth + 1] in inner for s, path in kernel.paths.items() if s not in ids
-    ):
+    others = (path[: depth + 1] for s, path in kernel.paths.items() if s not in ids)
+    if places[-1] - places[0] >= len(places) or not inner.isdisjoint(others):
         return False
-    apart = reduce(isl.Set.union, (differ(iname, ONE, TWO) for iname in inames))
-    for writer, other in product(sharing, sharing):
-        one, two = Instance(writer.id, ONE), Instance(other.id, TWO)
-        cell, both = model.write_cell(one), model.domain(one) & model.domain(two) & apart
-        for name, indices in other.accesses:
-            is_update = commute(writer, other) and same((name, indices), other.write)
-            if name == writer.written and not is_update:
-                touched = model.cell(name, model.indices(two, indices), two)
-                meeting = both & model.same_cell(cell, touched)
-                ordered = (*model.order.before(one, two), *model.order.before(two, one))
-                if any(not (meeting & piece).is_empty() for piece in ordered):
-                    return False
-    return True
+    axes = {("l", iname) for iname in inames}
+    shared = {s.written for s in sharing if axes.isdisjoint(model.copy_axes(s.written))}
+    reads = (name for s in sharing for name, _ in s.reads[: -1 if s.operation else None])
+    stores = {s.written for s in sharing if s.operation is None} & shared
+    has_places = all(_has_place(kernel, name, iname) for name in stores for iname in inames)
+    return has_places and shared.isdisjoint(reads)
 
 
 def _laid_out(

@@ -140,6 +140,34 @@ def test_moves_out_of_loops_that_are_not_shared() -> None:
     assert there.tree == knl.tree and there.statement_by_id["fifth"].depends_on == {"first"}
 
 
+@pytest.mark.host
+def test_what_stores_the_same_may_run_more_often() -> None:
+    """Also in arguments, on one thread or on many; but not what reads what it stores."""
+    text = "b[i] = 2*x[i] {id=put}\nc[i, j] = i + j"
+    data = [lk.GlobalArg("c", "float32"), ...]
+    knl = lk.make_kernel("{ [i, j]: 0 <= i, j < 6 }", text, data, dtypes={"x": "float32"})
+    x = np.arange(6, dtype=np.float32)
+    for tags in ("", "j:l.0", "j:g.0", "i:g.0, j:l.0"):
+        new = (knl.tag_inames(tags) if tags else knl).add_inames_to_insn("j", "id:put")
+        assert "j" in new.statement_by_id["put"].inames and new.prove().ok
+        assert np.array_equal(new(x=x).b, 2 * x)
+    for other, why in (
+        ("b[i] = 2*b[i] {id=put}", "would overwrite"),
+        ("b[i] = b[i] + x[i] {id=put}", "would be executed more than once|would overwrite"),
+        ("b[i] = x[i] {id=put}\nx[i] = b[i] + c[i, 0] {id=behind}", ""),
+    ):
+        again = lk.make_kernel(
+            "{ [i, j]: 0 <= i, j < 6 }", f"{other}\nd[i, j] = i", dtypes={"b": "float32"}
+        )
+        if why:
+            with pytest.raises(lk.IllegalTransformError, match=why):
+                again.add_inames_to_insn("j", "id:put")
+        else:
+            assert (
+                again.add_inames_to_insn("j", "id:put").add_dtypes({"x, c": "float32"}).prove().ok
+            )
+
+
 def test_what_ends_a_launch_has_an_id() -> None:
     text = "f[j] = 2*j {id=set}\n... gbarrier {id=bar}\ny[i] = f[i] {id=get}"
     knl = lk.make_kernel("{ [j, i]: 0 <= i, j < 256 }", text, dtypes={"f, y": "float32"})

@@ -339,9 +339,8 @@ MAP_ERRORS = [
     (
         "{ [i] -> [x, y]: x = i and 0 <= y < 2 }",
         (
-            "'u' (t=0, i=1) would be executed more than once\n"
-            "  for example: steps = 1, n = 2\n"
-            "  'u':         u[t + 1, i] = u[t, i] + u[t, i - 1]"
+            "cannot map i: instance u[i=1] has several images\n"
+            "each old instance must have exactly one new one, and the other way round"
         ),
     ),
     (

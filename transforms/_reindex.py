@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -145,6 +145,12 @@ def _solve(
     forward: dict[str, Expression] = {}
     for mark, new in r.final.items():
         expr = solved(r.graph, mark, [m for m in r.marks if m != mark])
+        if expr is None and (found := _apart(kernel, r, r.marks))[2] is not None:
+            source = Instance(found[0].id, {n: found[2][n] for n in r.old})
+            raise IllegalTransformError(
+                f"cannot {verb} {', '.join(r.old)}: instance {source} has several images",
+                instead="each old instance must have exactly one new one, and the other way round",
+            )
         # Where a new iname is no single expression, it counts as using all old ones.
         forward[new] = prim.Sum(tuple(map(prim.Variable, r.old))) if expr is None else expr
     return _Solution(r, back, forward, frozenset({*kernel.all_inames, *r.new}))
@@ -157,14 +163,7 @@ def _domain(kernel: Kernel, r: Reindexing) -> isl.Set:
 
 def _unsolvable(kernel: Kernel, r: Reindexing, name: str, verb: str) -> IllegalTransformError:
     """Why ``name`` is no expression of new inames: two of its values have one image, if so."""
-    statement = max(kernel.statements, key=lambda s: len(s.inames & set(r.old)))
-    twins = instances(r.old, OTHER)
-    mapped = kernel.statement_domain(statement) & _domain(kernel, r) & r.graph
-    differ = [prim.Comparison(prim.Variable(n), "!=", prim.Variable(t)) for n, t in twins.items()]
-    pairs = (
-        mapped & _sets.rename(mapped, twins) & _sets.condition_set(prim.LogicalOr(tuple(differ)))
-    )
-    point = smallest_point(pairs, [*kernel.sizes, *r.old, *twins.values()])
+    statement, twins, point = _apart(kernel, r, r.old)
     what = f"cannot {verb} {', '.join(r.old)}"
     if point is None:
         return IllegalTransformError(
@@ -181,6 +180,21 @@ def _unsolvable(kernel: Kernel, r: Reindexing, name: str, verb: str) -> IllegalT
         instead="each old instance must have exactly one new one, and the other way round",
         witness=Witness("not one to one", source=source, sink=sink, parameters=sizes),
     )
+
+
+def _apart(
+    kernel: Kernel, r: Reindexing, names: Sequence[str]
+) -> tuple[Statement, Mapping[str, str], Mapping[str, int] | None]:
+    """Two points of the graph, for one statement, which differ in ``names`` alone, if there are."""
+    statement = max(kernel.statements, key=lambda s: len(s.inames & set(r.old)))
+    twins = instances(names, OTHER)
+    mapped = kernel.statement_domain(statement) & _domain(kernel, r) & r.graph
+    differ = [prim.Comparison(prim.Variable(n), "!=", prim.Variable(t)) for n, t in twins.items()]
+    pairs = (
+        mapped & _sets.rename(mapped, twins) & _sets.condition_set(prim.LogicalOr(tuple(differ)))
+    )
+    point = smallest_point(pairs, [*kernel.sizes, *r.old, *names, *twins.values()])
+    return statement, twins, point
 
 
 class _Paths:

@@ -34,7 +34,7 @@ def add_inames_to_insn(
     Before: t = x[0]  and then  for i: y[i] = t*a[i]
     After (``"i", "writes:t"``): for i: (t = x[0]; y[i] = t*a[i])
 
-    What runs more often must not show: its result stays in a temporary, and is no update.  A loop
+    What runs more often must not show: it is no update, and each run stores the same.  A loop
     that stands beside one over the same iname becomes part of that where it is legal.
 
     :arg inames: inames that exist, with those that their bounds depend on.

@@ -19,8 +19,8 @@ from loopkit._poly.pairs import Instance, Undecided, parts_in, without
 def check_instances(check: Check, origin: str) -> None:
     """Check that the images of a statement execute its instances: all, no others, once.
 
-    An instance may run more often where its result stays in temporaries and
-    it adds to nothing.  What is wrong is reported.
+    An instance may run more often where it adds to nothing: each run reads and stores the
+    same, or another check reports it.  What is wrong is reported.
     """
     root, new, lineage = check.root, check.new, check.lineage
     if _is_untouched(check, origin):
@@ -115,9 +115,9 @@ def check_once(check: Check, images: tuple[Image, ...]) -> None:
     for number, first in enumerate(images):
         for second in images[number:]:
             statement = new.statement[first.statement]
-            stays = statement.written in new.kernel.temporary_by_name
-            if stays and not is_update(statement):
+            if not is_update(statement):
                 continue
+            stays = statement.written in new.kernel.temporary_by_name
             one, two = Instance(first.statement, ONE), Instance(second.statement, TWO)
             both = check.instances(first, ONE, WRITER) & check.instances(second, TWO, WRITER)
             both = both & check.lineage.sizes

@@ -443,6 +443,8 @@ def test_a_copy_under_a_name_that_is_taken_is_another_one() -> None:
 def test_arguments_keep_their_axes() -> None:
     with pytest.warns(lp.LoopyWarning, match="'y', 'x'"):
         assert lp.split_array_dim(unit(), [("y", 0), ("x", 0)], 4, split_kwargs={}) == unit()
+    with pytest.warns(lp.LoopyWarning, match="'y': an argument"):
+        assert lp.add_padding(unit(), "y", 0, 64) == unit()
 
 
 def test_what_kernels_say_of_themselves() -> None:

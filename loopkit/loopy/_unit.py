@@ -250,9 +250,10 @@ def wrapped(
 
     @wraps(function)
     def of_units(*args: Any, **kwargs: Any) -> Any:
-        named = {newer.get(n, n): v for n, v in kwargs.items() if n not in unused}
+        named = {newer.get(n, n): v for n, v in kwargs.items()}
         if len(args) <= len(places) and named.keys().isdisjoint(places[: len(args)]):
             args, named = (), {**dict(zip(places, args, strict=False)), **named}
+        named = {n: v for n, v in named.items() if n not in unused}
         units = [unit] if unit is not None else []
         units += [v for v in _values((*args, *named.values())) if isinstance(v, TranslationUnit)]
         says = [v for v in (*args, *named.values()) if not isinstance(v, TranslationUnit)]
@@ -286,8 +287,12 @@ def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) 
         changed["insn_id_filter"] = " or ".join(f"id:{id_}" for id_ in sorted(ids))
     if name == "set_temporary_address_space":
         _check_saved(kernel, given)
+    if hasattr(given.get("device"), "platform"):
+        changed["device"] = None  # one of OpenCL's
     if name == "split_array_dim":
         changed["arrays_and_axes"] = _of_temporaries(kernel, given.get("arrays_and_axes"))
+    if name == "add_padding":
+        _of_temporaries(kernel, (given.get("variable"), given.get("axis")))
     if name not in FETCHED:
         return changed
     use, forms, outer, axes = FETCHED[name]

@@ -54,6 +54,16 @@ LOWERING = 1_000_000
 GRID = 20_000
 """The exact length of a grid, before a bound of it does."""
 
+EXTENT = 100_000
+"""The exact length of an axis where strides leave something out, before a bound of it does."""
+
+CREATION = 10_000_000
+"""Making a kernel of a text, of up to ``STATEMENTS``; those of the gallery need up to 100,000."""
+
+PIECES = 12
+"""Parts of a set whose ends are told apart; of more, as conditions of many cases make them, an
+array holds what lies between."""
+
 PROGRAM_TEXT = 2_000_000
 """Reading a generated text, before anything is proven of it."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from pace import seconds
 
+import loopkit as lk
 from loopkit._make import make_kernel
 
 
@@ -35,3 +38,54 @@ def test_many_statements() -> None:
 def test_a_chain_of_loops() -> None:
     assert creation(*chain(160)) < 0.6
     assert creation(*chain(160)) < 4 * creation(*chain(40)) * 2.5
+
+
+PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
+
+CASES = {
+    "remainders of a domain": (
+        " and ".join(f"(i + {q}) mod {p} != 0" for q, p in enumerate(PRIMES)),
+        "y[i] = 1",
+    ),
+    "remainders of a statement": (
+        "0 <= i",
+        "if "
+        + " and ".join(f"(i + {q}) % {p} != 0" for q, p in enumerate(PRIMES))
+        + "\ny[i] = 1\nend",
+    ),
+    "sizes that are left out": (
+        "0 <= i",
+        "if " + " and ".join(f"i != p{q}" for q in range(8)) + "\ny[i] = 1\nend",
+    ),
+    "two cases of each condition": (
+        "0 <= i",
+        "if "
+        + " and ".join(f"not (i % {p} == 1 and i > p{q})" for q, p in enumerate(PRIMES))
+        + "\ny[i] = 1\nend",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_conditions_of_many_cases(case: str) -> None:
+    """Conditions that exclude values make as many cases as their product: none is looked at."""
+    condition, text = CASES[case]
+    domain = f"{{ [i]: 0 <= i < n and {condition} }}"
+
+    def schedule() -> lk.Kernel:
+        return make_kernel(domain, text, dtypes={"y": "int32"}).split_iname(
+            "i", 32, outer_tag="g.0", inner_tag="l.0"
+        )
+
+    assert seconds(schedule) < 4
+    knl = schedule()
+    sizes = {a.name: 3 * number for number, a in enumerate(knl.args) if a.name.startswith("p")}
+    values = {"y": np.zeros(100, np.int32), "n": 100, **sizes}
+    want = knl.executor("reference")(**{**values, "y": values["y"].copy()})
+    np.testing.assert_array_equal(knl.executor("host")(**values), want)
+
+
+def test_too_many_cases_are_a_named_error() -> None:
+    conditions = " and ".join(f"(i < p{q} or i >= q{q})" for q in range(16))
+    with pytest.raises(lk.UndecidedError, match="what the text touches"):
+        make_kernel("{ [i]: 0 <= i < n }", f"if {conditions}\n y[i] = 1\nend")

@@ -30,7 +30,7 @@ from loopkit._check.specialised import is_specialised
 from loopkit._check.step_accesses import StatementPair, same_domains
 from loopkit._check.step_order import StepOrder
 from loopkit._check.step_values import KeptValues
-from loopkit._expression import variable_names
+from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._launches import is_one_launch
@@ -310,9 +310,23 @@ class StepProof:
         fresh = new.inames - kept
         if fresh and not fresh <= self.injectivity.determined_by(moved.values()):
             return False
-        if not (old.predicates or new.predicates) and self.same_boxes(pair, fresh):
+        if self.same_conditions(pair) and self.same_boxes(pair, fresh):
             return True
         return bool(self.reached(pair).is_equal(self.wanted(old.id)))
+
+    def same_conditions(self, pair: StatementPair) -> bool:
+        """Whether each predicate of a statement is what it was, one by one."""
+        before, after = pair.old.predicates, pair.new.predicates
+        if len(before) != len(after):
+            return False
+        for old, new in zip(before, after, strict=True):
+            meant = substitute(old, pair.values)
+            if same(meant, new):
+                continue
+            one, two = self.new.condition(meant), self.new.condition(new)
+            if one is None or two is None or not one.is_equal(two):
+                return False
+        return True
 
     def wanted(self, old: str) -> isl.Set:
         """``{ inames·OLD, sizes : an old statement has the instance }``."""

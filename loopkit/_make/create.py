@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, TypeVar
@@ -10,16 +10,18 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from loopkit import _arguments as kind
+from loopkit import _budget
 from loopkit._arguments import flag, values_of
 from loopkit._arrays import Argument, ArrayArg, ConstantTable, TemporaryVariable
 from loopkit._assertions.tables import facts_of_tables
-from loopkit._budget import in_turn
+from loopkit._budget import SpentError, in_turn, within
 from loopkit._called import fitting
 from loopkit._device_functions import DeviceFunction, by_name
 from loopkit._errors import (
     InvalidArgumentError,
     ParseError,
     SourcePosition,
+    UndecidedError,
     UnknownNameError,
 )
 from loopkit._expression import accesses, substitute, variable_names
@@ -148,6 +150,8 @@ def make_kernel(
         Where an access leaves its array.
     UninitializedReadError
         Where a temporary is read that nothing has written.
+    UndecidedError
+        Where the sets of the text are too hard for isl.
     InvalidArgumentError
         For other arguments than these.
     """
@@ -159,17 +163,30 @@ def make_kernel(
         fixed = kind.integers_by_name("fixed_parameters", fixed_parameters)
     given = read_kernel_data(kernel_data, temporary_variables)
     own = values_of("reductions", reductions, ReductionOperation)
-    text = linked(items_of(instructions), domains, given, fixed, assumptions, own, functions)
-    return Maker(text, given, fixed).kernel(
-        name,
-        assumptions,
-        with_due(infer_arguments.read_dtypes(dtypes), text, given),
-        values_of("substitutions", substitutions, SubstitutionRule),
-        default_order,
-        as_offset(default_offset, "default_offset"),
-        _options(options),
-        flag("owe_bounds", owe_bounds),
-    )
+    items = items_of(instructions)
+    domains = [*domains] if isinstance(domains, Iterator) else domains
+
+    def make() -> Kernel:
+        text = linked(items, domains, given, fixed, assumptions, own, functions)
+        return Maker(text, given, fixed).kernel(
+            name,
+            assumptions,
+            with_due(infer_arguments.read_dtypes(dtypes), text, given),
+            values_of("substitutions", substitutions, SubstitutionRule),
+            default_order,
+            as_offset(default_offset, "default_offset"),
+            _options(options),
+            flag("owe_bounds", owe_bounds),
+        )
+
+    allowed = _budget.for_statements(_budget.CREATION, len(items))
+    try:
+        return within(allowed, make)
+    except SpentError:
+        raise UndecidedError(
+            f"isl did not work out what the text touches within {allowed:,} operations",
+            instead="fewer conditions that exclude values, or that say 'or', leave simpler sets",
+        ) from None
 
 
 def _options(given: Options | Mapping[str, Any] | None) -> Options:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._expression import to_text
 from loopkit._linear import Linear, linear
 from loopkit._nodes import Expression
@@ -19,7 +19,7 @@ from loopkit._simplify import needed_parts
 
 
 def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | None:
-    """One more than the largest value of ``name``, for each part of ``graph``.
+    """One more than the largest value of ``name``, for each part of ``graph``, or for all of many.
 
     Each is exact wherever ``known`` holds and its part has a value, but where no min or max
     says what strides leave: there it is a number, or the end without them, which is enough.
@@ -30,7 +30,13 @@ def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | Non
         most = _sets.maximum_value(graph, prim.Variable(name))
         return None if most is None else [most + 1]
     found: dict[Expression, None] = {}
-    for piece in graph.compute_divs().coalesce().get_basic_sets():
+    graph = graph.compute_divs()
+    if graph.n_basic_set() <= _budget.PIECES**2:
+        graph = graph.coalesce()
+    pieces = graph.get_basic_sets()
+    if len(pieces) > _budget.PIECES:
+        pieces = [graph.remove_divs().simple_hull()]
+    for piece in pieces:
         where = _sets.project_out(piece.to_set(), [name]) & known
         if where.is_empty():
             continue
@@ -77,8 +83,9 @@ def _without_strides(piece: isl.BasicSet, name: str, where: isl.Set) -> Expressi
 def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
     """One more than the largest value where strides decide; None if nothing short says it."""
     try:
-        largest = _sets.maximum(part, name)
-    except _sets.UnboundedError:
+        with _budget.at_most(_budget.EXTENT):  # there may be as many cases as strides have phases
+            largest = _sets.maximum(part, name)
+    except (_sets.UnboundedError, _budget.SpentError):
         return None
     pieces = ((piece.params() & known, aff) for piece, aff in largest.coalesce().get_pieces())
     cases = [(where, aff) for where, aff in pieces if not where.is_empty()]
@@ -91,13 +98,19 @@ def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
     ]
     around = _around(cases, name, known)
     for candidate in candidates if around is None else [*candidates, around]:
-        if all(
-            where.is_subset(_sets.condition_set(prim.Comparison(candidate, "==", end)))
-            for (where, _), end in zip(cases, behind, strict=True)
-        ):
+        if all(_is(candidate, end, where) for (where, _), end in zip(cases, behind, strict=True)):
             return candidate
     enough = _sets.maximum_value(part & known, prim.Variable(name))
     return None if enough is None else enough + 1
+
+
+def _is(extreme: Expression, end: Expression, where: isl.Set) -> bool:
+    """Whether a minimum or maximum has a value wherever ``where`` holds, part by part."""
+    is_least, parts = _sets.extreme_of(extreme) or (True, (extreme,))
+    beyond = "<" if is_least else ">"
+    if any(not _sets.is_nowhere(where, [prim.Comparison(p, beyond, end)]) for p in parts):
+        return False
+    return end in parts or _sets.is_nowhere(where, [prim.Comparison(p, "!=", end) for p in parts])
 
 
 def _around(

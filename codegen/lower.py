@@ -41,6 +41,7 @@ from loopkit._program import (
     cleared_in,
 )
 from loopkit._slabs import settled
+from loopkit._tree import build, flatten
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import check
@@ -150,6 +151,8 @@ def _made(kernel: Kernel, nest: Nest, strided: frozenset[str], notes: Iterable[s
 def _sequence(kernel: Kernel, strided: frozenset[str], notes: Iterable[str]) -> Program:
     """One program for all launches of a kernel."""
     parts = in_time(kernel, partial(parts_of, kernel))
+    if not parts:  # loops around all launches that never run: nothing has to wait in there
+        return _lowered(kernel.with_(tree=build(flatten(kernel.tree))), strided, notes)
     launches = _launches(parts, strided)
     whole, strides = _with_strides(prepare(kernel), strided)
     params: list[ValueParam | ArrayParam] = parameters(whole, global_temporaries(whole))

@@ -159,10 +159,9 @@ def _remainder_of(
     """``(c, x % m, x)`` if ``terms`` hold all of ``c*x`` and ``coefficient*atom`` is
     ``-c*m*(x//m)``.
     """
-    is_quotient = isinstance(atom, prim.FloorDiv) and isinstance(atom.denominator, int)
-    if not is_quotient or atom not in terms:
+    if not isinstance(atom, prim.FloorDiv) or atom not in terms or not _is_whole(atom.denominator):
         return None
-    inner = linear(atom.numerator)
+    inner = linear_in_parts(atom.numerator)
     factor, rest = divmod(-coefficient, atom.denominator)
     if not rest and all(terms.get(a) == c * factor for a, c in inner.terms.items()):
         return factor, prim.Remainder(atom.numerator, atom.denominator), inner
@@ -171,6 +170,7 @@ def _remainder_of(
         if (
             isinstance(other, prim.FloorDiv)
             and other.numerator == atom.numerator
+            and _is_whole(other.denominator)
             and atom.denominator % other.denominator == 0
             and coefficient * other.denominator == -factor * atom.denominator
             and other != atom

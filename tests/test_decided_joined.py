@@ -207,3 +207,33 @@ def test_rows_and_columns_of_other_counts(cell):
         assumptions="n, m >= 1",
     )
     assert legal.tag_inames("q: g.0").history[-1].verdict == "proven"
+
+
+def test_copies_behind_a_join_of_sizes():
+    """Quotients by a size are terms like others: what has a length is copied, the rest refused."""
+    joined = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "b[i, j] = a[i, j + 1]",
+        [lk.GlobalArg("a", "int32", shape="n, m + 1"), lk.GlobalArg("b", "int32"), ...],
+        assumptions="n, m >= 0",
+    ).join_inames("i, j", "w")
+    knl = joined.split_iname("w", 32).add_prefetch("a", "w_inner", default_tag=None)
+    for n, m in itertools.product((0, 1, 5), (1, 7, 33)):
+        a = np.arange(n * (m + 1), dtype="int32").reshape(n, m + 1)
+        np.testing.assert_array_equal(knl.executor("host")(a=a, n=n, m=m), a[:, 1:])
+    rule = lk.make_kernel(
+        "{ [e, b]: 0 <= e < n and 0 <= b < m }",
+        "f(x) := u[x] + 1\no[e, b] = f(e) + f(e + 1)",
+        dtypes={"u, o": "int32"},
+        assumptions="n, m >= 0",
+    ).join_inames("e, b", "w")
+    with pytest.raises(lk.IllegalTransformError, match="no footprint of constant size"):
+        rule.precompute("f", "w", default_tag=None)
+    triangle = lk.make_kernel(
+        "{ [i, j]: 0 <= j <= i < n }",
+        "b[i*(i + 1)//2 + j] = a[i*(i + 1)//2 + j] + 1",
+        [lk.GlobalArg("a, b", "int32", shape="n*(n + 1)//2 + 1"), ...],
+        assumptions="n >= 1",
+    )
+    with pytest.raises(lk.IllegalTransformError, match="no footprint of constant size"):
+        triangle.peel_iname("j", last=3).add_prefetch("a", "j, j_last")

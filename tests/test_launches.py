@@ -628,3 +628,19 @@ def test_accumulators_that_launches_hand_on(operation: str) -> None:
     """What is in global memory in a loop around launches is passed to each of them."""
     knl = loaded(f"for r\nout[r] = {operation}\n... gbarrier\nres[r, 0] = out[r] + 1\nend")
     runs_right(knl.set_temporary_address_space("acc", "global"), knl)
+
+
+def test_launches_in_a_loop_that_never_runs():
+    """A call of no launches is one that does nothing; what is written stays an output."""
+    knl = lk.make_kernel(
+        "{ [t, i]: 0 <= t < m and 0 <= i < n }",
+        "for t\n x[i] = 2*x[i]\n ... gbarrier\n y[i] = x[n - 1 - i] + y[i]\nend",
+        [lk.GlobalArg("x, y", "int32", shape="n"), ...],
+        assumptions="n, m >= 0",
+    )
+    knl = knl.tag_inames("i: g.0").fix_parameters(m=0)
+    assert knl.prove().ok
+    x, y = np.arange(4, dtype="int32"), np.arange(4, dtype="int32") + 1
+    got = knl.executor("host")(x=x.copy(), y=y.copy())
+    np.testing.assert_array_equal(got.x, x)
+    np.testing.assert_array_equal(got.y, y)

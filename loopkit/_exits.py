@@ -52,9 +52,3 @@ def flags_of(kernel: Kernel) -> Mapping[str, Flag]:
         if len(starts) == 1 and len(starts) + len(stops) == len(writers):
             found[temporary.name] = Flag(temporary.name, starts[0], stops)
     return found
-
-
-def is_exit(kernel: Kernel, statement: Statement) -> bool:
-    """Whether a statement ends a loop."""
-    flag = flags_of(kernel).get(statement.written)
-    return flag is not None and statement is not flag.start

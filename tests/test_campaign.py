@@ -229,7 +229,7 @@ def test_formal_values_are_those_of_the_text():
     assert try_to_break(kernel, cases, 1, text=truth.kernel) is None
 
 
-def test_what_lowering_refuses_has_no_results():
+def test_what_lowering_refuses_has_no_results(monkeypatch):
     """It cannot be wrong beside ``verify``, which speaks of what a kernel means."""
     body = Block("for k", (Line("<> s[k] = a[k]"), Line("u[i] = s[k] + a[i]")))
     domains = ("{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 3 }")
@@ -238,6 +238,11 @@ def test_what_lowering_refuses_has_no_results():
     split = {"split_iname": "i", "inner_length": 4, "inner_tag": "ilp"}
     calls = Call("set_temporary_address_space", shared), Call("split_iname", split)
     truth, kernel = unchecked(drawn, *calls)
+
+    def refuse(_):
+        raise lk.IllegalTransformError("no code can be made of this")
+
+    monkeypatch.setattr("campaign.brute_force.realize_instruction_parallel", refuse)
     broken = try_to_break(kernel, truth.cases(kernel, 2, {}), 1)
     assert broken is not None and not broken.runs
     assert lk.verify(truth.kernel, kernel)

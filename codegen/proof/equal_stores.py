@@ -130,23 +130,19 @@ class EqualStores:
         return None if self.changes_between(first[1], made) else (first[1], made)
 
     def last_stored(self, expr: c.CExpression, leaf: Leaf) -> tuple[Leaf, c.CExpression] | None:
-        """The line that has written a private cell whenever another one reads it, and its value."""
-        name = self.read_by(expr) or ""
-        writers = self.written.get(name, ())
-        last = next((w for w in reversed(writers) if w.position < leaf.position), None)
-        if last is None or self.subject.place_of(name) != "private":
+        """The line that has written a variable whenever another one reads it, and its value."""
+        if not isinstance(expr, c.Name) or self.subject.place_of(expr.name) != "private":
             return None
-        spans = [(x.span, x) for x in last.parent.children]
-        inside = next((x for (low, high), x in spans if low <= leaf.position <= high), None)
-        node = last.node
-        if inside is None or not isinstance(node, c.Assign):
-            return None  # the line stands under fewer guards, or in fewer loops
-        in_loop = inside is not leaf and any(
-            leaf.position <= w.position <= inside.span[1] for w in writers
-        )
-        is_plain = node.operator == "=" and not node.atomic and node.target == expr
-        is_fixed = all(isinstance(part, c.Number) for part in c.children(expr))
-        return (last, node.value) if is_plain and is_fixed and not in_loop else None
+        at, writers = leaf.position, self.written.get(expr.name, ())
+        last = next((w for w in reversed(writers) if w.position < at), None)
+        children = () if last is None else last.parent.children
+        # It stands under no more guards, and in no other loops.
+        inside = next((x for x in children if x.span[0] <= at <= x.span[1]), None)
+        if last is None or inside is None or not isinstance(last.node, c.Assign):
+            return None
+        again = inside is not leaf and any(at <= w.position <= inside.span[1] for w in writers)
+        is_plain = last.node.operator == "=" and not last.node.atomic
+        return (last, last.node.value) if is_plain and not again else None
 
     def read_by(self, expr: c.CExpression) -> str | None:
         """The variable or array that an expression is a use of."""

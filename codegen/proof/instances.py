@@ -82,12 +82,9 @@ class InstanceCheck(Check):
     def _is_read(self, array: str) -> bool:
         """Whether an array is an argument, or some instance, or a loop's bound, reads it."""
         kernel = self.subject.kernel
-        readers = kernel.readers.get(array, ())
-        return (
-            array not in kernel.temporary_by_name
-            or any(array in domain.parameters for domain in kernel.domains)
-            or not all(self.subject.domain(s)[0].is_empty() for s in readers)
-        )
+        done = [self.subject.domain(s)[0] for s in kernel.readers.get(array, ())]
+        bounds = {name for domain in kernel.domains for name in domain.parameters}
+        return array in bounds or array in kernel.arg_by_name or not all(d.is_empty() for d in done)
 
     def executed(self, statement: Statement, leaves: tuple[Leaf, ...]) -> None:
         """What runs, on one line or on several that share it out, which :mod:`.order` asks, too."""

@@ -195,17 +195,15 @@ class Subject:
     @cached_property
     def admitted(self) -> isl.Set:
         """The sizes that the assumptions and the checks of a call admit; what data types hold."""
-        typed: list[Condition] = []
-        for name in sorted(self.data_names):
-            own, (low, high) = forms.variable(name), limits(self.names.types[name])
-            typed += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
-        sizes = self.space.aligned(self.kernel.assumptions.set) & self.checked
-        return sizes.coalesce() & self.space.all_of(typed)
+        return (self.space.aligned(self.kernel.assumptions.set) & self.checked).coalesce()
 
     @cached_property
     def checked(self) -> isl.Set:
-        """The sizes that a call lets through."""
+        """The sizes that a call lets through, and what the types of data hold."""
         wanted = [self.meaning.condition(check.condition) for check in self.program.checks]
+        for name in sorted(self.data_names):
+            own, (low, high) = forms.variable(name), limits(self.names.types[name])
+            wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
         for argument in self.kernel.args:
             if isinstance(argument, ValueArg) and argument.name in self.sizes:
                 dtype = np.dtype(argument.dtype or np.int32)

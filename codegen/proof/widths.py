@@ -257,11 +257,12 @@ class WidthCheck(Check):
                     self.recorder.open("width", f"{shown(form)}: data decides", line=site.line)
             elif form.is_affine:
                 self.affine(form, beyond, site, what)
-            else:
-                # The exact ranges of the factors of products may show that a value fits.
-                least, most = (least, most) if expr is None else self.span(expr, site.scope)
-                if least < low or most > high:
-                    self.product(form, (low, high), site, what)
+            # The exact ranges of the factors of products may show that a value fits.
+            elif expr is None or (span := self.span(expr, site.scope)) != (
+                max(span[0], low),
+                min(span[1], high),
+            ):
+                self.product(form, (low, high), site, what)
 
     def span(self, expr: c.CExpression, scope: Scope) -> Interval:
         """Bounds of a value: exact where it is affine, else from those of its operands."""

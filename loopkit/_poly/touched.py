@@ -205,38 +205,24 @@ def touched_by(
 ) -> Touched | None:
     """What an access touches, whose instances are ``{ own and other names : ... }``.
 
-    ``cells`` are indices over its own names; ``words`` are the indices of threads among these,
-    each with what it counts for in a thread's number.  None where that cannot be listed.
+    ``cells`` are indices over its own names, within ``extents``; ``words`` are the indices of
+    threads among these, each with what it counts for in a thread's number.  None where that cannot
+    be listed, where an index leaves its extent, and for arrays larger than shared memory is.
     """
     indices = [index for cell in cells for index in cell]
     if any(isinstance(node, _BY_CASES) for index in indices for node in nodes_of(index)):
         return None
     used = frozenset().union(*map(variable_names, indices))
-    found = instances_of(domain, own, sorted(used), words)
-    if found is None:
-        return None
-    columns = [[evaluate(index, found.values) for index in cell] for cell in cells]
-    return touched(found, columns, extents)
-
-
-_BY_CASES = (prim.Min, prim.Max, prim.If)
-
-
-def touched(
-    instances: Instances, cells: Sequence[Sequence[Any]], extents: Sequence[int]
-) -> Touched | None:
-    """What instances touch, whose ``cells`` are columns of indices within ``extents``.
-
-    None where an index leaves its extent, and for arrays larger than shared memory is.
-    """
-    if prod(extents) > MOST_CELLS:
+    instances = instances_of(domain, own, sorted(used), words)
+    if instances is None or prod(extents) > MOST_CELLS:
         return None
     first = np.full(prod(extents), np.iinfo(np.int64).max)
     last = np.full(prod(extents), -1, np.int64)
     for cell in cells:
         number: Column = np.zeros(len(instances.first), np.int64)
         for index, extent in zip(cell, extents, strict=True):
-            column = np.broadcast_to(np.asarray(index, np.int64), number.shape)
+            value = evaluate(index, instances.values)
+            column = np.broadcast_to(np.asarray(value, np.int64), number.shape)
             if len(column) and not 0 <= column.min() <= column.max() < extent:
                 return None
             number = number * extent + column
@@ -245,6 +231,9 @@ def touched(
     found = np.flatnonzero(last >= 0)
     names = frozenset(instances.values)
     return Touched(found, first[found], last[found], names, instances.around, instances.whole)
+
+
+_BY_CASES = (prim.Min, prim.Max, prim.If)
 
 
 def farthest(one: Touched, two: Touched, warp: int) -> int:

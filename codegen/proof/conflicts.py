@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations, combinations_with_replacement, product
 from operator import itemgetter
 
@@ -65,10 +66,8 @@ class ConflictCheck(Check):
             return
         for array, touches in grouped((t.array, t) for t in subject.touches).items():
             if subject.place_of(array) != "private" and any(t.is_write for t in touches):
-                kind = self.equal_stores.kind
-                alike = grouped(((self._key(t), t.is_write, t.atomic, kind(t)), t) for t in touches)
                 is_shared = subject.place_of(array) == "shared"
-                ordered = sorted(((*_passed(t), t) for t in alike.values()), key=itemgetter(0))
+                ordered = sorted(((*_passed(t), t) for t in self.alike(touches)), key=itemgetter(0))
                 for number, (_, end, first) in enumerate(ordered):
                     for begin, _, second in ordered[number:]:
                         if is_shared and begin > end:
@@ -80,13 +79,15 @@ class ConflictCheck(Check):
 
     def storage(self, one: str, two: str) -> None:
         """Check two arrays of one storage, where cells of one lie in the place of the other's."""
-        by_array = grouped((t.array, t) for t in self.subject.touches if t.array in (one, two))
-        alike = [
-            grouped(((id(t.scope), t.is_write), t) for t in by_array.get(name, ())).values()
-            for name in (one, two)
-        ]
-        for first, second in product(*alike):
+        touches = [[t for t in self.subject.touches if t.array == name] for name in (one, two)]
+        for first, second in product(*map(self.alike, touches)):
             self.groups(one, first, second)
+
+    def alike(self, touches: Iterable[Touch]) -> Iterable[tuple[Touch, ...]]:
+        """Accesses by what is asked of them: those of one group agree in cells and guards."""
+        kind = self.equal_stores.kind
+        keys = (((self._key(t), t.is_write, t.atomic, kind(t)), t) for t in touches)
+        return grouped(keys).values()
 
     def groups(self, array: str, first: tuple[Touch, ...], second: tuple[Touch, ...]) -> None:
         """Check accesses of one array; those of one list agree in cells, guards and values."""

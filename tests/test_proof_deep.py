@@ -60,3 +60,10 @@ def test_what_is_nested_deep(depth: int, old: str, opened: str, closed: str) -> 
     assert not proof.ok
     assert not proof.findings
     assert [u.kind for u in proof.undecided] == ["text"]
+
+
+def test_long_sums_on_threads() -> None:
+    """Lines are told apart by what they store, however long that is."""
+    terms = " + ".join(f"x[i + {q}]" for q in range(700))
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", f"y[i] = {terms}", dtypes={"x, y": "float32"})
+    assert knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").prove().ok

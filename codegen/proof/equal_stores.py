@@ -16,6 +16,7 @@ import islpy as isl
 from loopkit._cached import cached_property, memoised
 from loopkit._frozen import dataclass
 from loopkit._relations import grouped
+from loopkit._same import key_of, same
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, variable
@@ -83,7 +84,7 @@ class EqualStores:
             return None
         plain = first.is_write and second.is_write and one.operator == two.operator == "="
         atomic = first.atomic or second.atomic
-        is_one = one.value == two.value and first.array == second.array
+        is_one = same(one.value, two.value) and first.array == second.array
         return one.value if plain and is_one and not atomic else None
 
     def is_open(self, first: Touch, second: Touch) -> bool:
@@ -100,23 +101,25 @@ class EqualStores:
 
         Conditions that are ``held`` are true wherever it matters.
         """
-        reads = self.names.reads_memory(expr)
-        if not reads and self.names.is_integer(expr):
-            yield self.subject.text.form(expr, both.first.scope)
-            return
-        read = self.read_by(expr)
-        held = held | frozenset(self.held(both.first)).intersection(self.held(both.second))
-        made = read and self.made_by(expr, both)
-        if made:
-            yield from self.due(*made, held)
-            return
-        if read is not None and reads:
-            words = self.depends(held)[read]
-            yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
-            if read in self.written:
-                yield from (variable(loop.name) for loop in both.around.scope.loops)
-        for part in c.children(expr):
-            yield from self.due(part, both, held)
+        waiting = [expr]
+        while waiting:  # sums may be long
+            expr = waiting.pop()
+            reads = self.names.reads_memory(expr)
+            if not reads and self.names.is_integer(expr):
+                yield self.subject.text.form(expr, both.first.scope)
+                continue
+            read = self.read_by(expr)
+            held = held | frozenset(self.held(both.first)).intersection(self.held(both.second))
+            made = read and self.made_by(expr, both)
+            if made:
+                yield from self.due(*made, held)
+                continue
+            if read is not None and reads:
+                words = self.depends(held)[read]
+                yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
+                if read in self.written:
+                    yield from (variable(loop.name) for loop in both.around.scope.loops)
+            waiting += reversed([*c.children(expr)])
 
     def made_by(self, expr: c.CExpression, both: Pair) -> tuple[c.CExpression, Pair] | None:
         """What two lines last stored where each then reads ``expr``, in the same iterations.
@@ -169,7 +172,7 @@ class EqualStores:
             return None
         if not isinstance(node, c.Assign) or self.reads_what_changes(node.value):
             return touch.leaf.position
-        return node.operator, node.value
+        return node.operator, key_of(node.value)
 
     # {{{ what depends on hardware indices
 

@@ -10,7 +10,7 @@ twice as wide as that of ``x``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,9 @@ def _truncated(x: int, y: int) -> int:
 def _divided(x: Interval, y: Interval, divide: Callable[[int, int], int]) -> Interval:
     """Quotients are extreme at the ends of intervals without zero: of each sign apart."""
     ends = {e for e in y if e} | {e for e in (-1, 1) if y[0] <= e <= y[1]}
-    corners = [divide(a, b) for a in x for b in ends] or [0]
+    corners = [divide(a, b) for a in x for b in ends]
+    if y[0] <= 0 <= y[1]:
+        corners.append(0)  # a quotient by zero is zero
     return min(corners), max(corners)
 
 
@@ -189,16 +191,29 @@ def of_expression(
         return int(expr), int(expr)
     if isinstance(expr, (prim.Variable, prim.Subscript)):
         return of_name(expr.name if isinstance(expr, prim.Variable) else expr.aggregate.name)
+    operands = operands_of(expr)
+    parts = (of_expression(o, of_name, unknown, may_wrap=may_wrap) for o in operands)
+    return of_operation(expr, parts, unknown, may_wrap=may_wrap)
+
+
+def operands_of(expr: Expression) -> list[Expression]:
+    """What an operation combines to its value: not what a choice asks, or a condition."""
+    if isinstance(expr, _CONDITIONS):
+        return []
+    return [expr.then, expr.else_] if isinstance(expr, prim.If) else parts_of(expr)
+
+
+def of_operation(
+    expr: Expression, operands: Iterable[Interval], unknown: Interval, *, may_wrap: bool = True
+) -> Interval:
+    """:func:`of_expression` for one operation, from bounds of its operands."""
     kind = type(expr)
     if may_wrap and kind in _CONDITIONS:
         return 0, 1
     function = _ARITHMETIC.get(kind) or (_OPERATIONS.get(kind) if may_wrap else None)
     if may_wrap and kind is prim.Call:
         function = _FUNCTIONS.get(expr.function.name)
-    if function is None:
-        return unknown
-    operands = (expr.then, expr.else_) if kind is prim.If else parts_of(expr)
-    return function(*(of_expression(o, of_name, unknown, may_wrap=may_wrap) for o in operands))
+    return unknown if function is None else function(*operands)
 
 
 _ARITHMETIC: dict[type, Callable[..., Interval]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import islpy as isl
@@ -18,8 +19,10 @@ import loopkit as lk
 from loopkit import _sets
 from loopkit._assertions.cells import data_of, equal_cells, index_range, settling, surely_inside
 from loopkit._assertions.constraints import Data
+from loopkit._assertions.limits import Limits, limits_of
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._expression import evaluate, variable_names
+from loopkit._reference import run_reference
 from loopkit._syntax.expression_parser import parse_expression
 
 VALUES = range(-5, 7)  # far enough out for what small inames reach in PAIRS
@@ -312,9 +315,60 @@ def test_data_of_a_kernel() -> None:
         ],
     ).assume_injective("perm")
     integers = frozenset({"n", "m", "i", "perm", "col"})
-    assert data_of(knl) == Data(
+    assert replace(data_of(knl), limits=Limits()) == Data(
         (("perm", (n,)),), frozenset({"t", "y"}), integers, frozenset({"n", "m"})
     )
     at = parse_expression("perm[i]"), parse_expression("perm[k]")
     found = equal_cells(knl.assertions, *at, data_of(knl))
     assert same(found, "[i, k, n] -> { : i = k and 0 <= i < n }")
+
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"]
+
+
+def typed(draw: st.DrawFn, depth: int) -> str:
+    """An expression of whole numbers of several types."""
+    if depth == 0:
+        return draw(st.sampled_from(["a[i]", "b[i]", "i", "n", "u", "w[i]", "3", "17"]))
+    one, two = (typed(draw, depth - 1) for _ in range(2))
+    forms = [f"({one} {o} {two})" for o in ("+", "-", "*", "//", "%", "&", "|", "^", ">>")]
+    forms += [f"({one} % 7)", f"({one} & 15)", f"({one} << 2)", f"(~{one})", f"({one})**2"]
+    forms += [f"min({one}, {two})", f"max({one}, 5)", f"({one} if {two} > 3 else 4)"]
+    return draw(st.sampled_from([*forms, f"{draw(st.sampled_from(INTEGERS))}({one})"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_limits_hold_all_values(data: st.DataObject) -> None:
+    """Wherever numbers wrap around, or cannot: what is computed lies in its bounds."""
+    value, other = typed(data.draw, 2), typed(data.draw, 1)
+    types = [data.draw(st.sampled_from(INTEGERS)) for _ in range(3)]
+    text = f"""
+        for i
+            <> u = a[i]//3
+            <> w[i] = b[i] % 50
+            <{types[0]}> t = {value}
+            if a[i] > 3
+                t = {other}
+            end
+            <> m = max(k, a[k] & b[i])
+            y[i] = t
+            z[i] = m
+        end
+    """
+    arrays = [lk.GlobalArg(n, t, shape="n + 6") for n, t in zip("ab", types[1:], strict=True)]
+    arrays += [lk.GlobalArg("y, z", "int64", shape="n")]
+    try:
+        knl = lk.make_kernel(
+            "{ [i, k]: 0 <= i < n and 0 <= k < 6 }", text, [*arrays, ...], assumptions="n >= 1"
+        )
+    except lk.TypeInferenceError:
+        return
+    rng, given = np.random.default_rng(0), {}
+    for name, dtype in zip("ab", types[1:], strict=True):
+        info = np.iinfo(dtype)
+        given[name] = rng.integers(info.min, info.max, 26, dtype, endpoint=True)
+    found = run_reference(knl, {"n": 20, **given})
+    for name, array in (("t", found["y"]), ("m", found["z"])):
+        low, high = limits_of(knl).known[name]  # type: ignore[misc]
+        assert low <= int(array.min()) and int(array.max()) <= high

@@ -629,3 +629,64 @@ def test_right_programs_have_no_finding(knl: Callable[[], lk.Kernel], old: str, 
     source = re.sub(" +//", " //", str(kernel.cuda()))
     assert old in source, source
     assert prove_source(kernel, source.replace(old, new, 1)).findings
+
+
+# {{{ bounds that types, operands and earlier statements decide
+
+BINS = {
+    "its type": ("uint8", "", "c[i]", 256),
+    "a quotient": ("uint8", "", "c[i]//4", 64),
+    "a mask": ("int32", "", "c[i] & 15", 16),
+    "a remainder": ("int32", "", "c[i] % 16", 16),
+    "a shift": ("uint32", "", "c[i] >> 28", 16),
+    "a clamp": ("int32", "", "min(max(c[i], 0), 255)", 256),
+    "a choice": ("int32", "", "3 if c[i] > 2 else 5", 6),
+    "a temporary": ("int32", "<> t = c[i] & 15", "t", 16),
+    "one of another": ("int32", "<> u = c[i] % 8\n<> t = u + 8", "t", 16),
+    "an array": ("int32", "<> t[i] = c[i] & 15", "t[i]", 16),
+    "what a float becomes": ("float32", "<> t = min(max(int32(c[i]), 0), 15)", "t", 16),
+    "no overflow": ("uint8", "<> t = c[i]//2 + 120", "t", 248),
+    "the largest": ("int32", "<int32> t = max(k, c[k] & 15)", "t", 16),
+    "where it is": ("float32", "<> best, <> t = argmax(k, c[k], int32(k))", "t", 64),
+}
+STEPS = {
+    "as it is": lambda k: k.tag_inames("i: l.0, b: l.0"),
+    "peeled": lambda k: k.split_iname("i", 16).tag_inames("b: l.0").peel_iname("i_outer", first=1),
+    "fetched": lambda k: k.tag_inames("i: l.0").add_prefetch("c", "i", default_tag="l.auto"),
+}
+
+
+def histogram(dtype: str, before: str, index: str, bins: int) -> lk.Kernel:
+    h = lk.TemporaryVariable("h", "int32", bins, address_space=lk.AddressSpace.LOCAL)
+    return lk.make_kernel(
+        f"{{ [i, k, b, v]: 0 <= i, k < 64 and 0 <= b, v < {bins} }}",
+        f"h[b] = 0\n{before}\nh[{index}] = h[{index}] + 1 {{atomic}}\nout[v] = h[v]",
+        dtypes={"c": dtype, "out": "int32"},
+        temporary_variables=[h],
+    )
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("name", BINS)
+def test_bins_that_hold_whatever_data_are(name: str, steps: str) -> None:
+    if steps != "as it is" and "k" in BINS[name][1]:
+        return  # it is not for each of 'i'
+    proof = STEPS[steps](histogram(*BINS[name])).prove()
+    assert proof.ok, proof
+
+
+@pytest.mark.parametrize("name", BINS)
+def test_one_bin_too_few_is_not_proven(name: str) -> None:
+    *rest, bins = BINS[name]
+    assert not STEPS["as it is"](histogram(*rest, bins - 1)).prove().ok
+
+
+@pytest.mark.parametrize(
+    ("before", "bins"),
+    [("<> t = c[i] + 100", 255), ("<> best, <> t = argmax(k, float32(c[k]), int32(k))", 63)],
+)
+def test_what_wraps_around_or_may_be_no_element_is_not_proven(before: str, bins: int) -> None:
+    assert not STEPS["as it is"](histogram("uint8", before, "t", bins)).prove().ok
+
+
+# }}}

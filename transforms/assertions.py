@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
@@ -9,6 +11,7 @@ from loopkit import _sets
 from loopkit._arguments import is_integer
 from loopkit._arrays import ArrayArg, ConstantTable, product
 from loopkit._assertions.cells import data_of, equal_cells, index_range
+from loopkit._assertions.limits import Limits
 from loopkit._assertions.values import (
     Assertion,
     Disjoint,
@@ -213,7 +216,8 @@ def _follows(kernel: Kernel, known: tuple[Assertion, ...], new: Assertion) -> bo
     if isinstance(new, Increasing):
         return new.array in (facts.strict if new.strictly else facts.increasing)
     i, k = prim.Variable(hidden("cell")), prim.Variable(hidden("other"))
-    data = data_of(kernel.with_(assertions=known))
+    # What types say, or earlier statements, may still be asserted.
+    data = replace(data_of(kernel.with_(assertions=known)), limits=Limits())
     if isinstance(new, Disjoint):
         first, second = prim.Variable(new.first)[i], prim.Variable(new.second)[k]
         common = equal_cells(known, first, second, data)

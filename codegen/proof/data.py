@@ -57,7 +57,7 @@ class DataFacts:
 
     def chosen(self, touch: Touch, axis: int, name: str, space: Space) -> isl.Set:
         """What assertions say of an index that data choose, as a condition on ``name``."""
-        if not self.kernel.assertions or touch.origin is None:
+        if touch.origin is None:
             return space.everything
         index = self.followed(touch.leaf, touch.origin[axis])
         known = index_range(self.kernel.assertions, index, name, data_of(self.kernel))

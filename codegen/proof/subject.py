@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._assertions.limits import limits_of
 from loopkit._cached import cached_property, memoised
 from loopkit._hidden import hidden
 from loopkit._intervals import Interval, of_dtype
@@ -185,7 +186,7 @@ class Subject:
             own = of_dtype(in_registers(self.names.types[size]))
             ranges[size] = _sets.bounds(admitted, prim.Variable(size), own)
         for name in self.data_names:
-            ranges[name] = limits(self.names.types[name])
+            ranges[name] = self.bounds_of_data[name]
         scope = Scope(self.space, None, None, (), (), ranges, admitted)
         for word in self.words:
             ranges[word] = (0, scope.range_of(self.extent(word))[1] - 1)
@@ -198,11 +199,20 @@ class Subject:
         return (self.space.aligned(self.kernel.assumptions.set) & self.checked).coalesce()
 
     @cached_property
+    def bounds_of_data(self) -> Mapping[str, Interval]:
+        """Bounds of integer variables in memory: the lines give them what the statements do."""
+        known = limits_of(self.kernel)
+        return {
+            name: known.narrow(prim.Variable(name)) or limits(self.names.types[name])
+            for name in sorted(self.data_names)
+        }
+
+    @cached_property
     def checked(self) -> isl.Set:
         """The sizes that a call lets through, and what the types of data hold."""
         wanted = [self.meaning.condition(check.condition) for check in self.program.checks]
         for name in sorted(self.data_names):
-            own, (low, high) = forms.variable(name), limits(self.names.types[name])
+            own, (low, high) = forms.variable(name), self.bounds_of_data[name]
             wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
         for argument in self.kernel.args:
             if isinstance(argument, ValueArg) and argument.name in self.sizes:

@@ -22,6 +22,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.constraints import Data, solutions
+from loopkit._assertions.limits import limits_of
 from loopkit._assertions.reads import PRODUCT, QUOTIENT, Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._cached import memoised
@@ -67,6 +68,7 @@ def data_of(kernel: Kernel) -> Data:
             for iname, (low, high) in ((i, kernel.range_of(i)) for i in kernel.all_inames)
             if low is not None and high is not None
         ),
+        limits_of(kernel),
     )
 
 
@@ -80,7 +82,7 @@ class _Values(Reads):
 
     def __init__(self, assertions: Assertions, data: Data) -> None:
         known = frozenset(name for a in assertions for name in a.arrays)
-        super().__init__(data.varying, known, data.integers, data.sizes)
+        super().__init__(data.varying, known, data.integers, data.sizes, data.limits)
         self.assertions = assertions
         self.data = data
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import product
+from loopkit._assertions.limits import Limits
 from loopkit._assertions.nonlinear import facts_of_products
 from loopkit._assertions.reads import PART, PRODUCT, QUOTIENT, Read, Reads
 from loopkit._assertions.values import Facts
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import between
 from loopkit._same import Exact
 
 
@@ -24,7 +28,8 @@ class Data(Exact):
     instances; None stands for all arrays that no assertion is about.  ``integers`` are the names
     of inames, sizes and data whose values are whole numbers; None stands for all.  Of
     the ``sizes`` the ``positive`` ones are not below zero, ``computed`` ones are what is said.
-    ``ranges`` are the smallest and the largest values of inames that have both.
+    ``ranges`` are the smallest and the largest values of inames that have both, ``limits`` those
+    of what is computed.
     """
 
     shapes: tuple[tuple[str, tuple[Expression, ...]], ...] = ()
@@ -34,6 +39,7 @@ class Data(Exact):
     positive: frozenset[str] = frozenset()
     computed: tuple[tuple[str, Expression], ...] = ()
     ranges: tuple[tuple[str, tuple[int, int]], ...] = ()
+    limits: Limits = field(default_factory=Limits)
 
     def extents(self, array: str) -> tuple[Expression, ...] | None:
         """The shape of ``array`` where it is known, and affine."""
@@ -70,6 +76,8 @@ def solutions(start: isl.Set, values: Reads, facts: Facts, data: Data) -> isl.Se
 
 def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:
     found = _sets.universe()
+    if read.limits is not None:
+        found = between(read.name, *read.limits)
     if read.array is None:
         return found
     extents = data.extents(read.array)

@@ -22,10 +22,12 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._assertions.limits import Limits
 from loopkit._device_functions import OwnFunction
 from loopkit._expression import index_tuple, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden, is_hidden, plain
+from loopkit._intervals import Interval
 from loopkit._nodes import Expression, TypeCast
 from loopkit._polynomials import (
     Monomial,
@@ -42,6 +44,7 @@ PRODUCT, QUOTIENT, PART = ("product",), ("quotient",), ("part",)
 what divides and is divided, by another whole number or by one that is a constant.
 """
 
+_UNKNOWN = Limits()
 _CONNECTIVES = (prim.LogicalAnd, prim.LogicalOr)
 
 
@@ -49,12 +52,14 @@ _CONNECTIVES = (prim.LogicalAnd, prim.LogicalOr)
 class Read:
     """``name`` stands for the value of ``function`` at ``arguments``, which are affine.
 
-    ``array`` is the array that is read; None for a function that is none.
+    ``array`` is the array that is read; None for a function that is none.  ``limits`` are bounds
+    of the value, where it has some.
     """
 
     name: str
     function: tuple[Any, ...]
     arguments: tuple[Expression, ...]
+    limits: Interval | None = None
 
     @property
     def array(self) -> str | None:
@@ -78,11 +83,13 @@ class Reads:
         known: frozenset[str],
         integers: frozenset[str] | None = None,
         sizes: frozenset[str] = frozenset(),
+        limits: Limits = _UNKNOWN,
     ) -> None:
         self._varying = varying
         self._known = known
         self._integers = integers
         self._sizes = frozenset(map(prim.Variable, sizes))
+        self._limits = limits
         self._own: dict[str, bool] = {}
         self._side = 0
         self._found: dict[tuple[Any, ...], Read] = {}
@@ -140,14 +147,16 @@ class Reads:
             return int(expr)
         if isinstance(expr, prim.Variable):
             if self._varies(expr.name, subscripted=False):
-                return self._value(("varying", expr.name, self._side), ())
+                limits = self._limits.narrow(expr)
+                return self._value(("varying", expr.name, self._side), (), limits)
             return expr
         if isinstance(expr, prim.Subscript):
             array = expr.aggregate.name
             indices = tuple(self.affine(i) for i in index_tuple(expr))
+            limits = self._limits.narrow(expr)
             if self._varies(array, subscripted=True):
-                return self._value(("varying", array, self._side), indices)
-            return self._value(("array", array), indices)
+                return self._value(("varying", array, self._side), indices, limits)
+            return self._value(("array", array), indices, limits)
         if isinstance(expr, (prim.Sum, prim.Product)):
             return self._polynomial(expr)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
@@ -275,19 +284,27 @@ class Reads:
             if len(function.overloads) == 1:  # else types tell which of them is called
                 return self._value(("call", function.name, key_of(function)), arguments)
         if isinstance(expr, TypeCast):
-            return self._value(("cast", expr.dtype.name), (self.affine(expr.operand),))
+            operand, whole = self.affine(expr.operand), self._limits.of(expr.operand)
+            if whole is not None and whole == self._limits.of(expr):
+                return operand  # the type holds it
+            return self._value(("cast", expr.dtype.name), (operand,), self._limits.narrow(expr))
         return self._nameless(expr)
 
     def _nameless(self, expr: Expression) -> Expression:
         # Equal only to itself, word for word, in one instance: that is all that is known.
-        return self._value(("expression", to_text(expr), self._side), ())
+        return self._value(("expression", key_of(expr), self._side), (), self._limits.narrow(expr))
 
-    def _value(self, function: tuple[Any, ...], arguments: tuple[Expression, ...]) -> Expression:
+    def _value(
+        self,
+        function: tuple[Any, ...],
+        arguments: tuple[Expression, ...],
+        limits: Interval | None = None,
+    ) -> Expression:
         key = (function, tuple(to_text(a) for a in arguments))
         found = self._found.get(key)
         if found is None:
             name = hidden("read", len(self._found))
-            found = self._found[key] = Read(name, function, arguments)
+            found = self._found[key] = Read(name, function, arguments, limits)
             self._own[name] = self._is_whole(function)
         return prim.Variable(found.name)
 

@@ -105,13 +105,7 @@ def literal(value: dt.Constant, dtype: dt.DType) -> Value:
 def _integer_literal(value: int | float, dtype: dt.DType) -> c.CExpression:
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeInferenceError(f"{value} is not a value of {dt.dtype_name(dtype)}")
-    number = int(value)
-    if not dt.fits(number, dtype):
-        raise TypeInferenceError(
-            f"the constant {number} is not a value of {dt.dtype_name(dtype)}",
-            instead=f"{dt.dtype_name(dtype)}({number}) would wrap it around",
-        )
-    return integer(number, _LITERAL_TYPES.get(dtype, "int"))
+    return integer(int(wrapped(int(value), dtype).real), _LITERAL_TYPES.get(dtype, "int"))
 
 
 _LITERAL_TYPES = {dt.INT64: "long", dt.UINT32: "uint", dt.UINT64: "ulong"}
@@ -122,9 +116,10 @@ def operand_literal(value: dt.Constant, dtype: dt.DType) -> Value:
 
     The value's type is then ``int``, which C converts to that of the operand.
     """
-    if dtype in dt.INTEGERS and isinstance(value, int) and -(2**31) < value < 2**31:
-        return Value(integer(int(value)), dt.INT32, most=abs(value))
-    return literal(value, dtype)
+    number = wrapped(value, dtype) if isinstance(value, int) else value
+    if dtype in dt.INTEGERS and isinstance(number, int) and -(2**31) < number < 2**31:
+        return Value(integer(int(number)), dt.INT32, most=abs(number))
+    return literal(number, dtype)
 
 
 def wrapped(value: dt.Constant, dtype: dt.DType) -> dt.Constant:

@@ -260,6 +260,17 @@ def check_constant(value: Typed, dtype: DType, asked: Callable[[], str]) -> None
         )
 
 
+def check_operands(node: type, a: Typed, b: Typed, asked: Callable[[], str]) -> None:
+    """:func:`check_constant` for both operands of an operation, of which one is typed at least."""
+    if node is prim.Power:
+        return
+    if node is prim.Sum and type(b) is int and b < 0:
+        b = -b  # x + (-2) is how a subtraction is written
+    if node is not prim.Product or type(a) is not int or a != -1:  # -1*x: how a negation is
+        check_constant(a, promote(a, b), asked)
+        check_constant(b, promote(a, b), asked)
+
+
 def no_bool(dtype: DType) -> DType:
     """The type in which NumPy computes ``//``, ``%``, ``**`` and shifts of booleans."""
     return INT8 if dtype == BOOL else dtype
@@ -298,11 +309,6 @@ def operation_type(node: type, a: Typed, b: Typed, asked: Callable[[], str]) -> 
     common = promote(a, b)
     if node is prim.Quotient:
         return float_of(common)
-    if node is prim.Sum and type(b) is int and b < 0:
-        b = -b  # x + (-2) is how a subtraction is written
-    if node is not prim.Product or type(a) is not int or a != -1:  # -1*x: how a negation is
-        check_constant(a, common, asked)
-        check_constant(b, common, asked)
     if node in (prim.Sum, prim.Product):
         return common
     if node is Subtraction:

@@ -100,7 +100,14 @@ def reduction_type(operation: str, operand: DType) -> DType:
 
 
 class Typer:
-    """Finds types: of each part of an expression a type, or the value of a constant."""
+    """Finds types: of each part of an expression a type, or the value of a constant.
+
+    Where it ``checks_literals``, it raises for an integer that meets a type that does not hold it,
+    as NumPy does.  That is for texts: numbers that steps put in the place of sizes and inames
+    wrap around, as what they stand for would.
+    """
+
+    checks_literals = False
 
     def __init__(self, env: Callable[[str], Typed]) -> None:
         self.env = env
@@ -139,6 +146,8 @@ class Typer:
                     child, step = subtracted, dt.Subtraction
             right = self(child)
             if isinstance(left, np.dtype) or isinstance(right, np.dtype):
+                if self.checks_literals:
+                    dt.check_operands(step, left, right, asked)
                 left = dt.operation_type(step, left, right, asked)
             else:
                 left = dt.fold(dt.FOLD[step], left, right, asked=asked)
@@ -168,7 +177,7 @@ class Typer:
         then, else_ = self(expr.then), self(expr.else_)
         if isinstance(then, np.dtype) or isinstance(else_, np.dtype):
             common = dt.promote(then, else_)
-            for branch in (then, else_):
+            for branch in (then, else_) if self.checks_literals else ():
                 dt.check_constant(branch, common, asked_of(expr))
             return common
         return Choice(None, then, else_)
@@ -182,7 +191,11 @@ class Typer:
             )
         arguments = [self(parameter) for parameter in expr.parameters]
         if isinstance(expr.function, OwnFunction):
-            return expr.function.overload(arguments, asked_of(expr)).result
+            taken = expr.function.overload(arguments, asked_of(expr))
+            pairs = zip(taken.types, arguments, strict=True)
+            for dtype, value in pairs if self.checks_literals else ():
+                dt.check_constant(value, dtype, asked_of(expr))
+            return taken.result
         return call_type(expr.function.name, arguments, asked_of(expr))
 
     def cast(self, expr: TypeCast) -> Typed:

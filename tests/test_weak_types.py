@@ -266,3 +266,60 @@ def test_an_index_that_is_no_integer_is_refused_at_once(index: str) -> None:
             [lk.GlobalArg("y", "int32", shape="n + 9"), ...],
             dtypes={"x, z": "float32"},
         )
+
+
+NARROW = [
+    *("x[i] + n", "n - x[i]", "-n*x[i]", "x[i] // n", "n // x[i]", "x[i] % n", "x[i]**2 + n*2"),
+    *("x[i] & n", "x[i] | n", "x[i] << n", "x[i] >> (n - 298)", "min(x[i], n)", "max(x[i], n, 7)"),
+    *("x[i] if x[i] > 3 else n", "1 if x[i] < n else 0", "n", "x[i] + (n if x[i] > 5 else 3)"),
+]
+"""What an integer of one byte meets."""
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_numbers_in_the_place_of_sizes_wrap_around_as_these_do(dtype: str) -> None:
+    x = (np.arange(10) * 25 - (120 if dtype == "int8" else 0)).astype(dtype)
+    lines = "\n".join(f"y{number}[i] = {text}" for number, text in enumerate(NARROW))
+    names = ", ".join(f"y{number}" for number in range(len(NARROW)))
+    for declared in ({"x": dtype, names: dtype, "n": "int32"}, {names: dtype}):
+        knl = lk.make_kernel("{ [i]: 0 <= i < 10 }", lines, dtypes=declared, assumptions="n >= 0")
+        fixed, made = knl.fix_parameters(n=300), {"n": 300}
+        same = lk.make_kernel(
+            "{ [i]: 0 <= i < 10 }", lines, dtypes={"x": dtype, names: dtype}, fixed_parameters=made
+        )
+        expected = knl.executor("reference")(x=x, n=300)
+        for executor in ("reference", "host"):
+            for found in (
+                knl.executor(executor)(x=x, n=300),
+                *(k.executor(executor)(x=x) for k in (fixed, same)),
+            ):
+                for mine, its in zip(expected, found, strict=True):
+                    assert np.array_equal(mine, its) and mine.dtype == its.dtype
+    assert fixed.add_dtypes({"x": dtype}).prove().ok and same.prove().ok
+
+
+def test_numbers_in_the_place_of_inames_wrap_around_as_these_do() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < 10 and 299 <= j < 301 }",
+        "y[i, j - 299] = x[i] // j",
+        dtypes={"x": "uint8"},
+    )
+    x = np.arange(0, 250, 25, dtype="uint8")
+    written = knl.unroll("j")
+    assert np.array_equal(written.executor("host")(x=x), knl.executor("reference")(x=x))
+    assert written.prove().ok and lk.verify(knl, written).answer == "equal"
+
+
+@pytest.mark.parametrize(
+    "text", ["x[i] + 300", "x[i] if x[i] > 3 else 300", "x[i] % 300", "min(x[i], 300)", "300"]
+)
+def test_literals_that_no_type_holds_are_refused(text: str) -> None:
+    said = "the constant 300 is not a value of uint8"
+    with pytest.raises(lk.TypeInferenceError, match=said):
+        lk.make_kernel("{ [i]: 0 <= i < 9 }", f"y[i] = {text}", dtypes={"y": "uint8"}).add_dtypes(
+            {"x": "uint8"}
+        )
+    later = lk.make_kernel("{ [i]: 0 <= i < n }", f"y[i] = {text}").fix_parameters(n=9)
+    given = {"x": np.zeros(9, "uint8")} if "x" in text else {"y": np.zeros(9, "uint8")}
+    with pytest.raises(lk.TypeInferenceError, match=said):
+        later(**given)

@@ -195,7 +195,11 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
 
     changed = {n: replace(variables[n], dtype=dtype) for n, dtype in wanted.items()}
     new = with_arrays(kernel, changed)
-    check_types(infer_known_types(new), wanted, news=wanted)
+    # Numbers in the text are literals; those that steps made of sizes and inames are not.
+    text = kernel if kernel.lineage is None else kernel.lineage.root
+    here = text.arg_by_name.keys() | text.temporary_by_name.keys()
+    text = with_arrays(text, {n: d for n, d in changed.items() if n in here})
+    check_types(infer_known_types(text), wanted, news=wanted)
     return new
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -18,7 +18,7 @@ from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._once import frames_inside
 from loopkit._rules import expand_rules
-from loopkit._types import Typer, known_types
+from loopkit._types import Typer, asked_of, known_types
 
 _ARITHMETIC = (prim.Sum, prim.Product, prim.Quotient, prim.Power, prim.FloorDiv, prim.Remainder)
 _MEETINGS = (*_ARITHMETIC, prim.Comparison, prim.Min, prim.Max, prim.If)
@@ -26,14 +26,19 @@ _DOUBLE = (_promotion.RunTime(float), _promotion.RunTime(complex))
 
 
 def check_types(
-    kernel: Kernel, declared: Collection[str], news: Collection[str] | None = None
+    kernel: Kernel,
+    declared: Collection[str],
+    news: Collection[str] | None = None,
+    *,
+    literals: bool = True,
 ) -> None:
     """Look at every expression of a kernel whose types are known.
 
     Raises :class:`TypeInferenceError` for what has no type.  Gives one
     :class:`LoopkitWarning` for all literals of a statement that their type does not hold, and one
     each for what is ``declared`` wider than it is computed, and for double precision among floats.
-    With ``news`` only statements that use one of these names are looked at.
+    With ``news`` only statements that use one of these names are looked at.  Without ``literals``
+    integers need not be what somebody wrote, and none is refused.
     """
     said: dict[str, None] = {}
     kernel = expand_rules(kernel)
@@ -43,6 +48,7 @@ def check_types(
         if news is not None and not statement.names & frozenset(news):
             continue
         watch = _Watch(known, double_is_news=holds_floats)
+        watch.checks_literals = literals
         try:
             watch.statement(statement, declared)
         except KeyError:
@@ -66,11 +72,13 @@ def _computes_floats(kernel: Kernel) -> bool:
     )
 
 
-def _check_index(index: Expression, env: Callable[[str], _promotion.Typed]) -> None:
+def _check_index(index: Expression, watch: Typer) -> None:
     """An index is an integer; raises where its type says otherwise."""
     if isinstance(index, int):
         return
-    kind = Typer(env)(index)
+    typer = Typer(watch.env)
+    typer.checks_literals = watch.checks_literals
+    kind = typer(index)
     if isinstance(kind, np.dtype):
         if kind.kind in "iub":
             return
@@ -100,7 +108,7 @@ class _Watch(Typer):
         name, _ = statement.write
         for _, indices in statement.accesses:
             for index in indices:
-                _check_index(index, self.env)
+                _check_index(index, self)
         for predicate in statement.predicates:
             self(predicate)
         value, target = self(statement.rhs), self.env(name)
@@ -128,7 +136,8 @@ class _Watch(Typer):
                     "operand computes it in the wider type"
                 )
         elif statement.operation is None:
-            _promotion.check_constant(value, target, lambda: f"in '{to_text(statement.rhs)}'")
+            if self.checks_literals:
+                _promotion.check_constant(value, target, asked_of(statement.rhs))
             if is_constant(statement.rhs):
                 self.literal(value, target)
 

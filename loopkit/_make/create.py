@@ -318,7 +318,7 @@ class Maker:
             kernel = replace(kernel, owes_bounds=True)
         else:
             check_in_bounds(kernel, frozenset(uses.accesses) - inferred)
-        check_types(kernel, typed)
+        check_types(kernel, typed, literals=not self.fixed)
         check_dtypes(kernel, self.text.due)
         return kernel
 

@@ -19,7 +19,7 @@ import pymbolic.primitives as prim
 from loopkit import _budget, _sets
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions.cells import data_of, equal_cells
-from loopkit._assertions.follow import followed
+from loopkit._assertions.follow import asserted
 from loopkit._cached import cached_property, memoised, once
 from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
@@ -213,7 +213,7 @@ class Conflicts:
 
     def _cell(self, statement: Statement, indices: Cell) -> Cell:
         """A cell with its indices followed to the index arrays they were loaded from."""
-        return tuple(followed(self.kernel, statement, index) for index in indices)
+        return tuple(asserted(self.kernel, statement, index) for index in indices)
 
     def by_guards(self, access: Access) -> tuple[Access, ...]:
         """An access taken apart by the conditions under which the expressions make it."""

@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from loopkit import _budget
 from loopkit._arguments import Kind, flag, is_plain, kinds_of, plain
+from loopkit._assertions.values import lasting
 from loopkit._budget import SpentError, in_turn, within
 from loopkit._called import fitting
 from loopkit._change import Change
@@ -133,7 +134,10 @@ def _normal(
 def _made(function: Callable[..., Change], bound: inspect.BoundArguments) -> Change:
     """The change that a transform makes."""
     try:
-        return within(_budget.CHANGE, partial(function, *bound.args, **bound.kwargs))
+        change = within(_budget.CHANGE, partial(function, *bound.args, **bound.kwargs))
+        said = lasting(bound.args[0], change.kernel)
+        is_same = said == change.kernel.assertions
+        return change if is_same else replace(change, kernel=change.kernel.with_(assertions=said))
     except SpentError:
         raise UndecidedError(
             f"isl did not work out what becomes of the kernel within {_budget.CHANGE:,} operations",

@@ -390,3 +390,121 @@ def test_comparison_draws_data_that_obeys() -> None:
 
 
 # }}}
+
+
+# {{{ where a condition holds, and of temporaries
+
+
+def compaction(flag: str = "keep[m]") -> lk.Kernel:
+    """Those of ``x`` that are to be kept, where the kernel itself finds their places."""
+    return lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [m]: 0 <= m < n }", "[i] -> { [j]: 0 <= j < i }"],
+        f"place[i] = sum(j, keep[j], dtype=int32)\nout[place[m]] = x[m] {{if={flag}}}",
+        [lk.GlobalArg("out", shape="n"), ...],
+        dtypes={"out, x": "float32", "keep": "int32"},
+        temporary_variables=[lk.TemporaryVariable("place", "int32", "n", address_space="global")],
+        assumptions="n >= 1",
+    )
+
+
+def given_places() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [m]: 0 <= m < n }",
+        "out[place[m]] = x[m] {if=keep[m]}",
+        [lk.GlobalArg("out", shape="n"), ...],
+        dtypes={"out, x": "float32", "keep, place": "int32"},
+        assumptions="n >= 1",
+    )
+
+
+CONDITION = {"array": "place[i]", "where": "keep[i] != 0"}
+KEPT = {"x": np.arange(6, dtype=F32), "keep": np.array([1, 0, 1, 1, 0, 1], I32)}
+PLACES = np.array([0, 1, 1, 2, 3, 3], I32)
+SCHEDULES: dict[str, Callable[[lk.Kernel], lk.Kernel]] = {
+    "threads": lambda k: k.split_iname("m", 4, inner_tag="l.0"),
+    "fetched": lambda k: (
+        k.split_iname("m", 4, inner_tag="l.0")
+        .add_prefetch("keep", "m_inner", default_tag="l.auto", within="writes:out")
+        .split_iname("m_outer", 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("make", [compaction, given_places])
+def test_values_that_differ_where_a_condition_holds(
+    make: Callable[[], lk.Kernel], schedule: str
+) -> None:
+    knl = make().assume_injective(**CONDITION).assume_within("place", 0, "n")
+    knl = SCHEDULES[schedule](knl)
+    assert knl.prove().ok and not knl.prove().trusted
+    more = {} if make is compaction else {"place": PLACES}
+    for executor in ("reference", "host"):
+        out = knl.executor(executor)(**KEPT, **more, out=np.zeros(6, F32))
+        assert np.array_equal(out, np.array([0, 2, 3, 5, 0, 0], F32))
+
+
+@pytest.mark.parametrize("where", ["keep[i + 1] != 0", "keep[i] == 0", "keep[i] != 0 and i >= 1"])
+def test_another_condition_says_nothing(where: str) -> None:
+    for knl in (compaction(), given_places()):
+        with pytest.raises(lk.UndecidedError):
+            knl.assume_injective("place[i]", where=where).split_iname("m", 4, inner_tag="l.0")
+
+
+def test_conditions_are_looked_at_in_data() -> None:
+    knl = given_places().assume_injective(**CONDITION)
+    step = step_from_json(json.loads(json.dumps(knl.history[-1].to_json())))
+    assert pickle.loads(pickle.dumps(knl)) == knl and step.call() == knl.history[-1].call()
+    assert knl.rename_argument("keep", "k").assertions[0].where == parse_expression("k[i] != 0")
+    run = knl.executor("host", check_assertions=True)
+    run(**KEPT, place=PLACES, out=np.zeros(6, F32))
+    with pytest.raises(lk.AssumptionError, match=r"place\[1\] = place\[2\] = 1"):
+        run(x=KEPT["x"], keep=np.ones(6, I32), place=PLACES, out=np.zeros(6, F32))
+    # What the kernel computes itself, the reference executor looks at.
+    run = compaction().assume_injective(**CONDITION).executor("reference")
+    with pytest.raises(lk.AssumptionError, match=r"place\[0\] = place\[2\] = 0"):
+        run(x=KEPT["x"], keep=np.array([1, -1, 1, 0, 0, 1], I32), out=np.zeros(6, F32))
+
+
+def test_what_is_said_of_a_temporary_ends_with_it() -> None:
+    knl = compaction().assume_injective(**CONDITION).assume_within("place", 0, "n")
+    assert knl.fix_parameters(n=64).split_array_dim(("place", 0), 4).assertions == ()
+    with pytest.raises(lk.IllegalTransformError, match="written more than once"):
+        untyped().assume_injective("t")
+    assert untyped().assume_within("t", 0, 9).assertions == (lk.Within("t", 0, 9),)
+
+
+@pytest.mark.parametrize(
+    ("array", "where"),
+    [("place[i]", None), ("place", "keep[i]"), ("place[n]", "keep[n]"), ("place[i]", "nope[i]")],
+)
+def test_conditions_that_say_nothing(array: str, where: str | None) -> None:
+    with pytest.raises(lk.LoopkitError):
+        given_places().assume_injective(array, where=where)
+
+
+def test_what_is_asserted_is_not_suggested() -> None:
+    rows = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: first <= j <= last }"],
+        """
+        for i
+            <> first = start[i]
+            <> last = start[i + 1]
+            for j
+                values[j] = 2*values[j]
+            end
+        end
+        """,
+        [lk.GlobalArg("values", shape="m"), ...],
+        dtypes={"values": "float32", "start": "int32"},
+        assumptions="n, m >= 1",
+    )
+    with pytest.raises(lk.LoopkitError) as before:
+        rows.tag_inames("i: g.0")
+    with pytest.raises(lk.LoopkitError) as after:
+        rows.assume_increasing("start").tag_inames("i: g.0")
+    assert "assume_increasing('start')" in str(before.value)
+    assert "assume_increasing" not in str(after.value)
+
+
+# }}}

@@ -11,7 +11,8 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import Strided
-from loopkit._assertions.values import Within, in_order
+from loopkit._assertions.values import in_order
+from loopkit._assertions.values import renamed as with_names
 from loopkit._change import Change
 from loopkit._check.argument_names import names_needed
 from loopkit._errors import (
@@ -67,21 +68,11 @@ def with_arguments_named(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
                 changes[part] = value(getattr(data, part))
         return replace(data, **changes)
 
-    def said(assertion: Any) -> Any:
-        arrays = {
-            part: names.get(getattr(assertion, part), getattr(assertion, part))
-            for part in ("array", "first", "second")
-            if hasattr(assertion, part)
-        }
-        if isinstance(assertion, Within):
-            arrays |= {"lower": value(assertion.lower), "upper": value(assertion.upper)}
-        return replace(assertion, **arrays)
-
     return renamed(kernel, Renaming(names, {})).with_(
         args=tuple(map(declared, kernel.args)),
         temporaries=tuple(map(declared, kernel.temporaries)),
         assumptions=Domain((), _sets.rename(kernel.assumptions.set, names)),
-        assertions=in_order(tuple(map(said, kernel.assertions))),
+        assertions=in_order(tuple(with_names(a, names) for a in kernel.assertions)),
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import is_integer
-from loopkit._arrays import ArrayArg, ConstantTable, product
+from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, product
 from loopkit._assertions.cells import data_of, equal_cells, index_range
+from loopkit._assertions.follow import is_written_once
 from loopkit._assertions.limits import Limits
 from loopkit._assertions.values import (
     Assertion,
@@ -23,7 +25,7 @@ from loopkit._assertions.values import (
 )
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import evaluate, is_constant, to_text, variable_names
+from loopkit._expression import accesses, evaluate, is_constant, to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -31,18 +33,44 @@ from loopkit._transform import transform
 
 
 @transform
-def assume_injective(kernel: Kernel, array: kind.Name, *, unchecked: bool = False) -> Change:
+def assume_injective(
+    kernel: Kernel,
+    array: kind.Use,
+    where: kind.MaybeFormula = None,
+    *,
+    unchecked: bool = False,
+) -> Change:
     """Say that no two cells of an integer array hold the same value.
 
     Before: y[perm[i]] = x[i] may write a cell twice      After: never
 
     Executors check it on real data with ``check_assertions=True``.
 
-    :arg array: an argument that the kernel does not write.
+    :arg array: an argument that the kernel does not write, or a temporary of which it writes each
+        cell once. With a name for its one index, ``"pos[i]"``, where there is a condition.
+    :arg where: a condition on a cell, as ``"flag[i] != 0"``: only cells for which it holds differ.
     :raises InvalidArgumentError: where that is known already, or impossible.
     """
-    _index_array(kernel, array)
-    return _with(kernel, Injective(array))
+    given: Any = array
+    name, uses = given
+    shape = _index_array(kernel, name, once=True).shape
+    if where is None and uses is None:
+        return _with(kernel, Injective(name))
+    indices = uses[0] if uses else ()
+    index = tuple(i.name for i in indices if isinstance(i, prim.Variable))
+    known = {*kernel.sizes, *kernel.arg_by_name, *kernel.temporary_by_name}
+    is_fit = len({*index} - known) == len(indices) == 1 == len(shape or "n")
+    if where is None or not is_fit:
+        raise InvalidArgumentError(
+            "where holds for a cell whose one index has a name",
+            instead=f"assume_injective('{name}[i]', where='flag[i] != 0')",
+        )
+    for read, subscripts in accesses(where):
+        if subscripts:
+            _index_array(kernel, read, once=True, of_numbers=False)
+        elif read not in {*index, *kernel.sizes}:
+            raise UnknownNameError("size", read, [*index, *kernel.sizes])
+    return _with(kernel, Injective(name, index, where))
 
 
 @transform
@@ -55,11 +83,12 @@ def assume_disjoint(
 
     Executors check it on real data with ``check_assertions=True``.
 
-    :arg first, second: arguments that the kernel does not write.
+    :arg first, second: arguments that the kernel does not write, or temporaries of which it
+        writes each cell once.
     :raises InvalidArgumentError: where that is known already, or impossible.
     """
-    _index_array(kernel, first)
-    _index_array(kernel, second)
+    _index_array(kernel, first, once=True)
+    _index_array(kernel, second, once=True)
     if first == second:
         raise InvalidArgumentError(
             f"'{first}' shares all its values with itself",
@@ -103,7 +132,7 @@ def assume_increasing(
     :arg strictly: that each value is above the one before, so that all differ.
     :raises InvalidArgumentError: where that is known already, or impossible.
     """
-    argument = _index_array(kernel, array)
+    argument = _index_array(kernel, array, once=True)
     if argument.shape is not None and len(argument.shape) != 1:
         raise InvalidArgumentError(
             f"'{array}' has {len(argument.shape)} axes, so that its values have no one order",
@@ -112,18 +141,29 @@ def assume_increasing(
     return _with(kernel, Increasing(array, bool(strictly)))
 
 
-def _index_array(kernel: Kernel, name: str) -> ArrayArg:
-    """The integer array argument called ``name``, which the kernel must not write."""
-    argument = kernel.arg_by_name.get(name)
-    if not isinstance(argument, ArrayArg):
+def _index_array(
+    kernel: Kernel, name: str, *, once: bool = False, of_numbers: bool = True
+) -> ArrayArg | TemporaryVariable:
+    """The integer array called ``name``: an argument that is only read, or a temporary.
+
+    Of one whose cells are to have one value (``once``), each is written once.
+    """
+    argument = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
+    if not isinstance(argument, (ArrayArg, TemporaryVariable)):
         raise _no_index_array(kernel, name)
-    if argument.dtype is not None and argument.dtype.kind not in "iu":
+    if of_numbers and argument.dtype is not None and argument.dtype.kind not in "iu":
         raise InvalidArgumentError(
             f"'{name}' is an array of {argument.dtype}, not of integers",
             instead="assertions are about arrays whose values are used as subscripts",
         )
     writers = kernel.writers.get(name)
-    if writers:
+    if isinstance(argument, TemporaryVariable):
+        if once and not is_written_once(kernel, name):
+            raise IllegalTransformError(
+                f"cells of '{name}' may be written more than once: what holds of their values "
+                "at one time would not hold at another"
+            )
+    elif writers:
         raise IllegalTransformError(
             f"the kernel writes '{name}' (statement '{writers[0].id}'): "
             "what holds of its values before would not hold after",
@@ -135,7 +175,6 @@ def _index_array(kernel: Kernel, name: str) -> ArrayArg:
 def _no_index_array(kernel: Kernel, name: str) -> Exception:
     others = (
         (kernel.home_domain, "an iname"),
-        (kernel.temporary_by_name, "a temporary, whose values the kernel computes itself"),
         (kernel.arg_by_name, "a scalar argument"),
     )
     hint = f"assume('{name} >= 1') says something of a size" if name in kernel.sizes else ""
@@ -212,7 +251,7 @@ def _follows(kernel: Kernel, known: tuple[Assertion, ...], new: Assertion) -> bo
     if new in known:
         return True
     if isinstance(new, Injective):
-        return new.array in facts.injective
+        return not facts.injective.isdisjoint((new.array, new.told))
     if isinstance(new, Increasing):
         return new.array in (facts.strict if new.strictly else facts.increasing)
     i, k = prim.Variable(hidden("cell")), prim.Variable(hidden("other"))
@@ -236,7 +275,7 @@ def _refuse_impossible(kernel: Kernel, array: str, new: Assertion) -> None:
     """An error if ``array`` can obey its assertions only where it has no cells."""
     facts = facts_of(kernel.assertions)
     bounds = facts.bounds.get(array, ())
-    shape = kernel.arg_by_name[array].shape  # type: ignore[union-attr]
+    shape = kernel.array(array).shape
     if not bounds or shape is None:
         return
     count = product(list(shape))

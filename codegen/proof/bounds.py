@@ -8,6 +8,7 @@ from loopkit import _intervals
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._cached import memoised
 from loopkit._expression import accesses, to_text
+from loopkit._hidden import plain
 from loopkit._promotion import BOOL
 from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof.asked import is_asked_by_text
@@ -110,7 +111,8 @@ class BoundsCheck(Check):
         assert touch.origin is not None
         kernel = self.subject.kernel
         index = self.data.followed(touch.leaf, touch.origin[axis])
-        deciding = dict.fromkeys(n for n, _ in accesses(index) if kernel.is_array(n))
+        read = (plain(n) for n, _ in accesses(index))
+        deciding = dict.fromkeys(n for n in read if kernel.is_array(n))
         deciding.update(dict.fromkeys(self.data.arrays_around(touch)))
         deciding = {n: None for n in deciding if not is_truth(kernel.array(n))}
         text = ", ".join(to_text(i) for i in touch.origin)

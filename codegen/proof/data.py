@@ -7,7 +7,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.cells import data_of, equal_cells, index_range, maybe_outside
-from loopkit._assertions.follow import followed
+from loopkit._assertions.follow import asserted
 from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
 from loopkit.codegen.proof import conditions
@@ -28,7 +28,7 @@ class DataFacts:
     def followed(self, leaf: Leaf, index: Expression) -> Expression:
         """An index of a line's statement over the arrays that it comes from."""
         statement = self.subject.statement_of(leaf)
-        return index if statement is None else followed(self.kernel, statement, index)
+        return index if statement is None else asserted(self.kernel, statement, index)
 
     def is_inside(self, touch: Touch, axis: int) -> bool:
         """Whether assertions, or the order of products, put an index into its range."""

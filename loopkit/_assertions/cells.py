@@ -22,11 +22,13 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.constraints import Data, solutions
+from loopkit._assertions.follow import is_written_once
 from loopkit._assertions.limits import limits_of
 from loopkit._assertions.reads import PRODUCT, QUOTIENT, Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._cached import memoised
 from loopkit._expression import variable_names
+from loopkit._hidden import plain
 from loopkit._nodes import Expression
 from loopkit._same import remembered
 
@@ -45,7 +47,7 @@ def data_of(kernel: Kernel) -> Data:
     """What ``kernel`` says of its arrays (memoised on it)."""
     about = {name for a in kernel.assertions for name in a.arrays}
     shapes = []
-    for argument in kernel.args:
+    for argument in (*kernel.args, *kernel.temporaries):
         shape = getattr(argument, "shape", None)
         if argument.name in about and shape is not None:
             shapes.append((argument.name, tuple(shape)))
@@ -58,7 +60,7 @@ def data_of(kernel: Kernel) -> Data:
     known = kernel.assumptions.set
     return Data(
         tuple(shapes),
-        kernel.changing,
+        frozenset(n for n in kernel.changing if not (n in about and is_written_once(kernel, n))),
         kernel.integers | frozenset(whole),
         frozenset(kernel.sizes),
         frozenset(n for n in kernel.sizes if _is_positive(known, n)),
@@ -88,7 +90,7 @@ class _Values(Reads):
 
     def possible(self, start: isl.Set) -> isl.Set:
         """The part of ``start`` that data can bring about, the values projected out."""
-        arrays = {read.array for read in self.reads}
+        arrays = {plain(read.array) for read in self.reads if read.array is not None}
         # Bounds that are not affine have names, too.
         about = tuple(
             replace(a, lower=self.affine(a.lower), upper=self.affine(a.upper))
@@ -194,7 +196,7 @@ def _arrays(assertions: Assertions, indices: tuple[Expression, ...], data: Data)
     values = _Values(assertions, Data(data.shapes, data.varying or frozenset()))
     for index in indices:
         values.side(0, index)
-    return tuple(dict.fromkeys(r.array for r in values.reads if r.array is not None))
+    return tuple(dict.fromkeys(plain(r.array) for r in values.reads if r.array is not None))
 
 
 def index_range(

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pymbolic.primitives as prim
 
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._errors import AssumptionError, LaunchError
-from loopkit._expression import evaluate, to_text
+from loopkit._expression import evaluate, replace_accesses, to_text
+from loopkit._guarded import conjuncts
+from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -52,7 +55,7 @@ def violation(
     """What breaks an assertion, in words and as ``(array, index, value)``; None if nothing does."""
     own = [np.asarray(arrays[array]) for array in assertion.arrays]
     if isinstance(assertion, Injective):
-        return _not_injective(assertion.array, own[0])
+        return _not_injective(assertion.array, own[0], _cells(assertion, arrays, sizes))
     if isinstance(assertion, Increasing):
         return _not_increasing(assertion, own[0])
     if isinstance(assertion, Within):
@@ -60,18 +63,37 @@ def violation(
     return _not_disjoint(assertion, own[0], own[1])
 
 
-def _not_injective(name: str, values: Array) -> tuple[str, tuple[Cell, ...]] | None:
+def _cells(assertion: Injective, arrays: Mapping[str, Any], sizes: Mapping[str, Any]) -> Array:
+    """The positions of the cells of an array that an assertion is about, row by row."""
+    shape = np.shape(arrays[assertion.array])
+    holds = np.ones(shape, bool)
+    if assertion.where is not None:
+        names = {**sizes, **dict(zip(assertion.index, np.indices(shape, sparse=True), strict=True))}
+
+        def read(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+            if not indices:
+                return None
+            place = hidden("read", len(names))
+            names[place] = np.asarray(arrays[name])[tuple(evaluate(i, names) for i in indices)]
+            return prim.Variable(place)
+
+        for part in conjuncts(replace_accesses(assertion.where, read)):
+            holds &= evaluate(part, names) != 0
+    return np.flatnonzero(holds)
+
+
+def _not_injective(name: str, values: Array, cells: Array) -> tuple[str, tuple[Cell, ...]] | None:
     flat = values.ravel()
-    order = np.argsort(flat, kind="stable")
+    order = cells[np.argsort(flat[cells], kind="stable")]
     ordered = flat[order]
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if not again.size:
         return None
     # Equal values keep their order: each repeats the one before it.
     first_repeat = again[np.argmin(order[again + 1])]
-    cells = [_cell(name, values, int(order[first_repeat + step])) for step in (0, 1)]
-    shown = f"{_place(cells[0])} = {_place(cells[1])} = {cells[0][2]}"
-    return shown + _more(again.size, "value comes again", "values come again"), tuple(cells)
+    both = [_cell(name, values, int(order[first_repeat + step])) for step in (0, 1)]
+    shown = f"{_place(both[0])} = {_place(both[1])} = {both[0][2]}"
+    return shown + _more(again.size, "value comes again", "values come again"), tuple(both)
 
 
 def _not_increasing(assertion: Increasing, values: Array) -> tuple[str, tuple[Cell, ...]] | None:

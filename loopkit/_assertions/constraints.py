@@ -14,6 +14,7 @@ from loopkit._assertions.nonlinear import facts_of_products
 from loopkit._assertions.reads import PART, PRODUCT, QUOTIENT, Read, Reads
 from loopkit._assertions.values import Facts
 from loopkit._frozen import dataclass
+from loopkit._hidden import plain
 from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import between
 from loopkit._same import Exact
@@ -78,13 +79,14 @@ def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:
     found = _sets.universe()
     if read.limits is not None:
         found = between(read.name, *read.limits)
-    if read.array is None:
+    if read.function[0] not in ("array", "varying"):
         return found
-    extents = data.extents(read.array)
+    array = plain(read.function[1])
+    extents = data.extents(array)
     if extents is not None and len(extents) == len(read.arguments):
         for argument, extent in zip(read.arguments, extents, strict=True):
             found = found & _holds(0, "<=", argument) & _holds(argument, "<", extent)
-    bounds = facts.bounds.get(read.array, ())
+    bounds = facts.bounds.get(array, ())
     lowers = [lower for lower, _ in bounds if _sets.is_affine(lower)]
     uppers = [upper for _, upper in bounds if _sets.is_affine(upper)]
     value = prim.Variable(read.name)

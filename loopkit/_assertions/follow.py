@@ -19,9 +19,13 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _expression, _sets
-from loopkit._guarded import decided, running
+from loopkit._assertions.values import Injective
+from loopkit._digits import told_by_all
+from loopkit._guarded import conjuncts, decided, running
 from loopkit._hidden import SOURCE, hidden, instance, instances
 from loopkit._nodes import Expression
+from loopkit._same import Key, key_of, same
+from loopkit._simplify import simplify
 from loopkit._tree import common_prefix, path_inames
 
 if TYPE_CHECKING:
@@ -42,6 +46,50 @@ def followed(kernel: Kernel, statement: Statement, index: Expression) -> Express
         return _copied(kernel, statement, name, indices)
 
     return _expression.replace_accesses(index, value)
+
+
+def asserted(kernel: Kernel, statement: Statement, index: Expression) -> Expression:
+    """:func:`followed`, over arrays as they are known to be where the statement runs.
+
+    Of arrays whose values differ where a condition holds, which is one of the statement's.
+    """
+    found = followed(kernel, statement, index)
+    told = [a for a in kernel.assertions if isinstance(a, Injective) and a.where is not None]
+    if not told or _expression.is_constant(found):
+        return found
+    known = {
+        _truth(followed(kernel, statement, part))
+        for predicate in statement.predicates
+        for part in conjuncts(predicate)
+    }
+
+    def value(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+        for one in told:
+            if one.array == name and len(indices) == len(one.index):
+                here = _expression.substitute(one.where, dict(zip(one.index, indices, strict=True)))
+                if {*map(_truth, conjuncts(here))} <= known:
+                    return prim.Subscript(prim.Variable(one.told), indices)
+        return None
+
+    return _expression.replace_accesses(found, value)
+
+
+def _truth(condition: Expression) -> Key:
+    """What tells a condition from others; ``x != 0`` is ``x``."""
+    found = simplify(condition)
+    if isinstance(found, prim.Comparison) and found.operator == "!=" and same(found.right, 0):
+        found = found.left
+    return key_of(found)
+
+
+def is_written_once(kernel: Kernel, name: str) -> bool:
+    """Whether each cell of a temporary gets one value, for as long as the kernel runs."""
+    writers = kernel.writers.get(name, ())
+    if name not in kernel.temporary_by_name or len(writers) != 1:
+        return False
+    [writer] = writers
+    told = told_by_all(kernel, [i for i in writer.write[1] if _sets.is_affine(i)])
+    return writer.operation is None and writer.kind == "user" and writer.inames <= told
 
 
 def _copied(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._assertions.values import Assertion, Facts, facts_of
+from loopkit._assertions.values import Assertion, Facts, Injective, facts_of
 from loopkit._errors import AssumptionError
 from loopkit._expression import evaluate
 
@@ -44,6 +44,8 @@ def _draw(
     sizes: Mapping[str, int],
     rng: np.random.Generator,
 ) -> dict[str, Array]:
+    # What differs where a condition holds may differ everywhere.
+    assertions = tuple(Injective(a.array) if isinstance(a, Injective) else a for a in assertions)
     facts = facts_of(assertions)
     about = {name for a in assertions for name in a.arrays} & arrays.keys()
     counts = {name: int(np.prod(arrays[name][0], dtype=object)) for name in about}

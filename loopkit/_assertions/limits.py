@@ -6,10 +6,11 @@ writers give it, and every cell of one that is read was written before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -123,12 +124,7 @@ class Limits(Exact):
 
     def _whole(self, expr: Expression) -> Interval | None:
         """All values of an expression's type; None where that is none of whole numbers."""
-        kind = self.typer(expr)
-        if not isinstance(kind, np.dtype):
-            return _ANYTHING if kind == INTEGER or type(kind) in (int, bool) else None
-        if kind == BOOL:
-            return 0, 1
-        return _intervals.of_dtype(kind) if kind in INTEGERS else None
+        return _whole_of(self.typer(expr))
 
     def _name(self, name: str) -> Interval:
         found = self.known.get(plain(name), _ANYTHING)
@@ -155,56 +151,51 @@ def _in_type(whole: Interval | None, values: Interval) -> Interval:
 def limits_of(kernel: Kernel) -> Limits:
     """Bounds of all that a kernel's names stand for (memoised)."""
     types = known_types(kernel)
-    places = {p: w for p, w in _places(kernel) if kernel.writers.get(w[0])}
-    used = frozenset[str]().union(
-        *(variable_names(s.rhs) for name, _ in places.values() for s in kernel.writers[name])
-    )
-    fixed = _of_types(kernel, types, used) | _of_integers(kernel, used)
-    found: dict[str, Interval | None] = dict.fromkeys(places)
-    names = tuple(types.items())
+    fixed = _of_what_is_given(kernel, types)
+    wholes = {
+        place: (temporary.name, component, whole)
+        for temporary in kernel.temporaries
+        if temporary.dtype is not None and kernel.writers.get(temporary.name)
+        for component in ("", *components_of(temporary.dtype))
+        if (whole := _whole_of(components_of(temporary.dtype).get(component, temporary.dtype)))
+        for place in (f"{temporary.name}.{component}".rstrip("."),)
+    }
+    found: dict[str, Interval | None] = dict.fromkeys(wholes)
     for number in count():
-        limits = Limits(names, (*fixed.items(), *found.items()))
-        grown = {p: _written(kernel, limits, *where) for p, where in places.items()}
+        limits = Limits(tuple(types.items()), (*fixed.items(), *found.items()))
+        grown = {p: _written(kernel, limits, *place) for p, place in wholes.items()}
         if grown == found:
-            known = ((place, values) for place, values in found.items() if values is not None)
-            return Limits(names, (*fixed.items(), *known))
-        for place, (name, component) in places.items():
-            if number >= _ROUNDS and grown[place] != found[place]:
-                grown[place] = _whole_of(types[name], component)
-        found = grown
-    raise AssertionError
+            break
+        last = found if number >= _ROUNDS else grown
+        found = {p: v if v == last[p] else wholes[p][2] for p, v in grown.items()}
+    return replace(limits, bounds=tuple((p, v) for p, v in limits.bounds if v is not None))
 
 
-def _places(kernel: Kernel) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The whole numbers that temporaries hold: by name, and components of records."""
-    for temporary in kernel.temporaries:
-        name, dtype = temporary.name, temporary.dtype
-        if dtype is None:
-            continue
-        if _whole_of(dtype, "") is not None:
-            yield name, (name, "")
-        for component in components_of(dtype):
-            if _whole_of(dtype, component) is not None:
-                yield f"{name}.{component}", (name, component)
-
-
-def _whole_of(kind: Typed, component: str) -> Interval | None:
-    """All values of a type, or of a component of it; None for what are no whole numbers."""
-    dtype: Any = components_of(kind)[component] if component else kind
-    if dtype == BOOL:
+def _whole_of(kind: Typed) -> Interval | None:
+    """All values of a type; None for one of what are no whole numbers."""
+    if not isinstance(kind, np.dtype):
+        return _ANYTHING if kind == INTEGER or type(kind) in (int, bool) else None
+    if kind == BOOL:
         return 0, 1
-    return _intervals.of_dtype(dtype) if dtype in INTEGERS else None
+    return _intervals.of_dtype(kind) if kind in INTEGERS else None
 
 
-def _of_types(
-    kernel: Kernel, types: Mapping[str, Typed], used: Collection[str]
-) -> dict[str, Interval]:
-    """Bounds of arguments by their types, and by what is asserted of them in numbers."""
-    found = {}
+def _of_what_is_given(kernel: Kernel, types: Mapping[str, Typed]) -> dict[str, Interval]:
+    """Bounds of sizes and inames, and of arguments by types and what is asserted in numbers."""
+    context = kernel.assumptions.set
+    for name in kernel.sizes:
+        dtype = kernel.arg_by_name[name].dtype or INT32
+        context = context & between(name, *_intervals.of_dtype(dtype))
+    found = {n: _sets.bounds(context, prim.Variable(n), _ANYTHING) for n in kernel.sizes}
+    for name in kernel.all_inames:
+        low, high = kernel.domains[kernel.home_domain[name]].range_of(name, context)
+        found[name] = (
+            low if low is not None else _ANYTHING[0],
+            high if high is not None else _ANYTHING[1],
+        )
     asserted = facts_of(kernel.assertions).bounds
-    for argument in kernel.args:
-        name = argument.name
-        whole = None if name in kernel.sizes else _whole_of(types.get(name, 0), "")
+    for name in kernel.arg_by_name.keys() - found.keys():
+        whole = _whole_of(types[name]) if name in types else None
         if whole is None:
             continue
         for lower, upper in asserted.get(name, ()):
@@ -214,30 +205,10 @@ def _of_types(
     return found
 
 
-def _of_integers(kernel: Kernel, used: Collection[str]) -> dict[str, Interval]:
-    """Bounds of sizes, by types and assumptions, and of inames, as far as some are ``used``."""
-    context = kernel.assumptions.set
-    for name in kernel.sizes:
-        dtype = kernel.arg_by_name[name].dtype or INT32
-        context = context & between(name, *_intervals.of_dtype(dtype))
-    found = {}
-    for name in kernel.sizes:
-        if name in used:
-            found[name] = _sets.bounds(context, prim.Variable(name), _ANYTHING)
-    for name in kernel.all_inames:
-        if name in used:
-            ends = kernel.domains[kernel.home_domain[name]].range_of(name, context)
-            low, high = (e if e is not None else a for e, a in zip(ends, _ANYTHING, strict=True))
-            found[name] = low, high
-    return found
-
-
-def _written(kernel: Kernel, limits: Limits, name: str, component: str) -> Interval | None:
+def _written(
+    kernel: Kernel, limits: Limits, name: str, component: str, whole: Interval
+) -> Interval | None:
     """What the writers of a temporary give it, as far as all that they read is known."""
-    dtype = kernel.temporary_by_name[name].dtype
-    assert dtype is not None
-    whole = _whole_of(dtype, component)
-    assert whole is not None
     found = []
     for writer in kernel.writers[name]:
         if writer.kind == "init" and _is_replaced(kernel, name):
@@ -273,15 +244,14 @@ def _is_replaced(kernel: Kernel, name: str) -> bool:
     inner = frozenset().union(*(u.inames - start.inames for u in updates))
     last = max(place[w.id] for w in kernel.writers[name])
     for reader in kernel.readers.get(name, ()):
-        is_writer = reader.kind == COMBINE or name not in variable_names(reader.rhs)
-        is_writer = is_writer and reader.written == name
-        if not is_writer and (reader.inames & inner or place[reader.id] < last):
+        is_own = reader.kind == COMBINE or name not in variable_names(reader.rhs)
+        if reader.written == name and is_own:
+            continue
+        if reader.inames & inner or place[reader.id] < last:
             return False
-    return any(_runs_wherever(kernel, start, u) for u in updates if not u.predicates)
-
-
-def _runs_wherever(kernel: Kernel, start: Statement, update: Statement) -> bool:
-    """Whether an update runs at least once for each start."""
     known = kernel.statement_domain(start) & kernel.assumptions.set
-    own = update.inames - start.inames
-    return bool(known.is_subset(_sets.project_out(kernel.statement_domain(update), own)))
+    return any(
+        known.is_subset(_sets.project_out(kernel.statement_domain(u), u.inames - start.inames))
+        for u in updates
+        if not u.predicates
+    )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pymbolic.primitives as prim
 
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import accesses, substitute, to_text, variable_names
 from loopkit._frozen import dataclass
+from loopkit._hidden import instance
 from loopkit._history import Step
 from loopkit._nodes import Expression
 from loopkit._same import Exact, remembered
+
+if TYPE_CHECKING:
+    from loopkit._kernel import Kernel
 
 
 class _Said:
@@ -40,19 +46,42 @@ class _Said:
         return self.step.call()[1:]
 
 
-@dataclass(frozen=True)
-class Injective(_Said):
-    """No two cells of ``array`` hold the same value."""
+@dataclass(frozen=True, eq=False)
+class Injective(Exact, _Said):
+    """No two cells of ``array`` hold the same value.
+
+    With a condition ``where``, in which ``index`` names the indices of a cell, this is said of the
+    cells alone for which it holds.
+    """
 
     array: str
+    index: tuple[str, ...] = ()
+    where: Expression | None = None
+
+    @property
+    def told(self) -> str:
+        """A name for the array as it is where the condition holds, which is then taken for one."""
+        return self.array if self.where is None else instance(self.array, to_text(self.where))
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        read = () if self.where is None else accesses(self.where)
+        return tuple(dict.fromkeys((self.array, *(name for name, indices in read if indices))))
+
+    @property
+    def use(self) -> str:
+        """The array, with the names of its indices where a condition needs them."""
+        return self.array if self.where is None else f"{self.array}[{', '.join(self.index)}]"
 
     @property
     def text(self) -> str:
-        return f"the values of {self.array} all differ"
+        where = "" if self.where is None else f" where {to_text(self.where)}"
+        return f"the values of {self.use}{where} all differ"
 
     @property
     def step(self) -> Step:
-        return Step("assume_injective", (("array", self.array),), required=1)
+        where = () if self.where is None else (("where", to_text(self.where)),)
+        return Step("assume_injective", (("array", self.use), *where), required=1)
 
 
 @dataclass(frozen=True)
@@ -129,15 +158,52 @@ def in_order(assertions: tuple[Assertion, ...]) -> tuple[Assertion, ...]:
     return tuple(sorted(assertions, key=lambda a: (a.arrays, type(a).__name__, a.text)))
 
 
+def lasting(before: Kernel, after: Kernel) -> tuple[Assertion, ...]:
+    """The assertions of a changed kernel that are about the arrays that they were about.
+
+    A temporary may be gone, or have other axes, and so may the arrays in a condition.
+    """
+
+    def lasts(name: str) -> bool:
+        ranks = [
+            len(kernel.array(name).shape or ()) if kernel.is_array(name) else None
+            for kernel in (before, after)
+        ]
+        return ranks[1] is not None and ranks[0] in (None, ranks[1])
+
+    def is_kept(one: Assertion) -> bool:
+        has_condition = isinstance(one, Injective) and one.where is not None
+        temporaries = before.temporary_by_name
+        return all(lasts(n) for n in one.arrays if has_condition or n in temporaries)
+
+    return tuple(filter(is_kept, after.assertions))
+
+
+def renamed(one: Assertion, names: Mapping[str, str]) -> Assertion:
+    """An assertion about arrays and sizes that have other names."""
+    variables = {old: prim.Variable(new) for old, new in names.items()}
+
+    def spelled(part: Any) -> Any:
+        if isinstance(part, str):
+            return names.get(part, part)
+        return substitute(part, variables) if isinstance(part, prim.ExpressionNode) else part
+
+    return replace(one, **{f.name: spelled(getattr(one, f.name)) for f in fields(one)})
+
+
 def map_bounds(
     assertions: tuple[Assertion, ...], function: Callable[[Expression], Expression]
 ) -> tuple[Assertion, ...]:
     """The assertions with ``function`` applied to all expressions over sizes."""
-    changed = (
-        replace(a, lower=function(a.lower), upper=function(a.upper)) if isinstance(a, Within) else a
-        for a in assertions
-    )
-    return in_order(tuple(changed))
+
+    def changed(one: Assertion) -> Assertion:
+        if isinstance(one, Within):
+            return replace(one, lower=function(one.lower), upper=function(one.upper))
+        if isinstance(one, Injective) and one.where is not None:
+            return replace(one, where=function(one.where))
+        return one
+
+    return in_order(tuple(map(changed, assertions)))
 
 
 @dataclass(frozen=True)
@@ -169,7 +235,7 @@ def facts_of(assertions: tuple[Assertion, ...]) -> Facts:
     apart: dict[str, frozenset[str]] = {}
     for assertion in assertions:
         if isinstance(assertion, Injective):
-            injective.add(assertion.array)
+            injective.add(assertion.told)
         elif isinstance(assertion, Increasing):
             increasing.add(assertion.array)
             if assertion.strictly:

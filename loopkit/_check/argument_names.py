@@ -6,7 +6,7 @@ The kernel before is written down with the new names here, and what the step mad
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pymbolic.primitives as prim
@@ -14,6 +14,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import Strided
 from loopkit._assertions.values import in_order
+from loopkit._assertions.values import renamed as with_names
 from loopkit._check.instance_maps import Image, Lineage, with_values
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute, variable_names
@@ -74,15 +75,6 @@ def with_arguments(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
         more = {n: spelled(getattr(data, n)) for n in _PARTS if hasattr(data, n)}
         return replace(data, name=changed.get(data.name, data.name), **more)
 
-    def said(assertion: Any) -> Any:
-        parts = {f.name: getattr(assertion, f.name) for f in fields(assertion)}
-        return replace(
-            assertion,
-            **{
-                n: changed.get(v, v) if isinstance(v, str) else spelled(v) for n, v in parts.items()
-            },
-        )
-
     by_name = kernel.arg_by_name
     return kernel.with_(
         args=tuple(declared(by_name[old]) for old in names if old in by_name),
@@ -92,7 +84,7 @@ def with_arguments(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
             s.map_expressions(lambda e: substitute(e, variables)) for s in kernel.statements
         ),
         assumptions=Domain((), _sets.rename(kernel.assumptions.set, changed)),
-        assertions=in_order(tuple(map(said, kernel.assertions))),
+        assertions=in_order(tuple(with_names(a, changed) for a in kernel.assertions)),
         substitutions=tuple(
             replace(r, expression=substitute(r.expression, _without(variables, r.arguments)))
             for r in kernel.substitutions

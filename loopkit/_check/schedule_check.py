@@ -13,7 +13,7 @@ from itertools import islice, product
 import islpy as isl
 
 from loopkit import _budget, _sets
-from loopkit._assertions.values import Increasing
+from loopkit._assertions.values import Increasing, facts_of
 from loopkit._cached import cached_property, memoised
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.partial_sums import Carried, PartialSums
@@ -169,7 +169,9 @@ class Check:
             arrays = dict(
                 read for read in loads if read[1] and read[0] in self.new.kernel.arg_by_name
             )
-            violation = replace(violation, exact=False, settling=tuple(map(Increasing, arrays)))
+            known = facts_of(self.new.kernel.assertions).increasing
+            settling = tuple(Increasing(a) for a in arrays if a not in known)
+            violation = replace(violation, exact=False, settling=settling)
         if self.new.kernel.computed_sizes and violation.exact:
             where = with_computed_sizes(violation.where, self.new.kernel.computed_sizes)
             violation = replace(violation, where=where or violation.where, exact=where is not None)

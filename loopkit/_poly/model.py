@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._assertions.cells import data_of, equal_cells
-from loopkit._assertions.follow import followed
+from loopkit._assertions.follow import asserted, followed
 from loopkit._cached import cached_property, memoised, once
 from loopkit._collectives import scanned_blocks, scans_of
 from loopkit._expression import is_constant, substitute, variable_names
@@ -118,7 +118,7 @@ class Model(ParallelAxes):
         if at.statement is None:
             return [self.named(i, at.label) for i in indices]
         statement = self.statement[at.statement]
-        return [self.named(followed(self.kernel, statement, i), at.label) for i in indices]
+        return [self.named(asserted(self.kernel, statement, i), at.label) for i in indices]
 
     def named(self, expr: Expression, label: str) -> Expression:
         """``expr`` with every iname labelled."""

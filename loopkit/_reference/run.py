@@ -93,6 +93,10 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
                 f"{kernel.name} computes with inames, which are int32 then, and for these sizes "
                 f"one is too large: {error}"
             ) from error
+    held = {
+        n: m.data for n, m in memories.items() if not m.axes and (not m.watched or m.written.all())
+    }
+    check_data(kernel.name, kernel.assertions, held, sizes)
     return {a.name: memories[a.name].data for a in kernel.args if a.name in kernel.writers}
 
 

@@ -148,6 +148,12 @@ EXAMPLE_CELLS = 500_000
 """Cells that two kernels read and write on examples, all orders counted; and as many again at the
 sizes of witnesses."""
 
+REPLAY_CELLS = 2_000
+"""Cells of one run that shows whether a step that is refused computes something else."""
+
+REPLAY_CELLS_TOLD = 40_000
+"""The same where somebody reads the refusal, or data decide whether it is one."""
+
 GLANCE_CELLS = 3_000
 """Cells of one example that is looked at before anything is proven."""
 

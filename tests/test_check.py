@@ -31,6 +31,50 @@ def test_copies_are_there_in_every_block_that_reads() -> None:
         assert {v.kind for v in examine(knl, change)[1]} == kinds
 
 
+def stores(value: str) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"for i\ny[0] = {value}\nend",
+        [lk.GlobalArg("y", "int32", shape=1), lk.GlobalArg("x", "int32", shape="n"), ...],
+    )
+
+
+def test_what_no_run_shows_is_undecided() -> None:
+    """By sets another store comes last; by values it does not matter."""
+    turned = "{ [i] -> [r]: r = -i }"
+    for value in ("0*x[i]", "x[i] % 1", "x[i] - x[i]"):
+        with pytest.raises(lk.UndecidedError, match="a run of this case shows no difference"):
+            stores(value).map_domain(turned)
+    with pytest.raises(lk.IllegalTransformError, match="n = 2"):
+        stores("x[i]").map_domain(turned)
+
+
+def test_what_is_too_large_to_run_is_said() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 1000000 <= i < n }", "a[i] = a[i - 1000000] + 1", dtypes={"a": "float32"}
+    )
+    with pytest.raises(lk.RaceError, match="not replayed: n = 2000001 is too large to run"):
+        knl.tag_inames("i: g.0")
+
+
+def test_an_atomic_update_is_named_where_it_helps() -> None:
+    """All of a sum may be added at any time; a cell that others read on the way may not."""
+    hint = "an update that any may make at any time is marked"
+    for text, helps in (
+        ("for i\ny[0] = y[0] + x[i]\nend", True),
+        ("for k, i, j\nd[i, j] = min(d[i, j], d[i, k] + d[k, j])\nend", False),
+    ):
+        knl = lk.make_kernel(
+            "{ [k, i, j]: 0 <= k, i, j < n }",
+            text,
+            dtypes={"y, x": "float32"} if helps else {"d": "float32"},
+            assumptions="n >= 1",
+        )
+        with pytest.raises(lk.RaceError) as caught:
+            knl.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+        assert (hint in str(caught.value)) == helps
+
+
 def test_a_budget_ends_as_undecided() -> None:
     knl = lk.make_kernel(
         "{ [i, j]: 0 <= i < n and 0 <= j < n }",

@@ -708,7 +708,7 @@ def test_no_difference_that_is_none(one: str, two: str) -> None:
 
 def test_what_cancels_out_is_close() -> None:
     """Functions round, in one order of a sum otherwise than in another; integers do not."""
-    from loopkit._verify.interpreter import TracedValue
+    from loopkit._replay.interpreter import TracedValue
 
     kind = np.dtype(np.float64)
     zero = TracedValue(0.0, "y", (0,))

@@ -59,10 +59,12 @@ def check_change(
         return lineage
     if found:
         # Most steps are legal, and need no report.
+        from loopkit._check.replay import Replay, reproduced
         from loopkit._check.violation_report import refusal
 
         every = cache(partial(_every, before, change, found))
-        error = refusal(found, every, model_of(lineage.root), model_of(change.kernel))
+        replay = Replay(lineage, change.kernel)
+        error = refusal(reproduced(replay, found, every), every, replay)
         error.refuse(lineage, change.kernel)
         if suggest is not None:
             error.suggest(suggest(every))

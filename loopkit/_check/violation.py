@@ -69,8 +69,9 @@ class Violation:
     because both run on different threads at once, none because of blocks.
     ``meant`` is the cell that the text reads.  ``exact`` is False where it
     depends on data whether there is a case; ``settling`` are then assertions
-    that would exclude it.  ``text`` is the kernel that ``source`` and ``sink`` name
-    statements of, where it is not the root of the lineage.
+    that would exclude it; ``seen`` is False where a run shows no difference.  ``text`` is
+    the kernel that ``source`` and ``sink`` name statements of, where it is not the root of
+    the lineage.
     """
 
     kind: str
@@ -87,6 +88,7 @@ class Violation:
     written: tuple[Expression, ...] = ()
     settling: tuple[Assertion, ...] = ()
     text: Model | None = None
+    seen: bool = True
 
 
 class Aim(Enum):

@@ -8,7 +8,9 @@ from contextlib import suppress
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
+from loopkit._assertions.values import Assertion
 from loopkit._budget import SpentError, apart_from_kept, turn
+from loopkit._check.replay import Replay
 from loopkit._check.violation import Actor, Case, Violation, smallest_case
 from loopkit._errors import (
     IllegalTransformError,
@@ -20,7 +22,7 @@ from loopkit._errors import (
 )
 from loopkit._expression import nodes_of, to_text, variable_names
 from loopkit._hidden import plain
-from loopkit._kernel import Statement
+from loopkit._kernel import Kernel, Statement
 from loopkit._make.atomic_updates import as_update
 from loopkit._make.check_bounds import LATER, every_outside
 from loopkit._poly.model import Model
@@ -90,7 +92,7 @@ _ON_DIFFERENT = {
 
 
 def refusal(
-    found: Sequence[Violation], every: Callable[[], Sequence[Violation]], root: Model, new: Model
+    found: Sequence[Violation], every: Callable[[], Sequence[Violation]], replay: Replay
 ) -> WitnessError:
     """The error for some of what is wrong; it tells the smallest case of all of its kind.
 
@@ -100,10 +102,10 @@ def refusal(
 
     def tell() -> WitnessError:
         with turn():
-            for some in (every(), found):
+            for some in (every(), found) if found[0].seen else (found,):
                 if mine := [v for v in some if _class_of(v) is kind]:
                     break
-            return error_for(mine, root, new)
+            return error_for(mine, replay.root, replay.new, replay)
 
     return kind.told_by(tell)
 
@@ -117,27 +119,27 @@ def _class_of(violation: Violation) -> type[WitnessError]:
     return OutOfBoundsError if violation.kind == "bounds" else IllegalTransformError
 
 
-def error_for(violations: Sequence[Violation], root: Model, new: Model) -> WitnessError:
+def error_for(
+    violations: Sequence[Violation], root: Model, new: Model, replay: Replay | None = None
+) -> WitnessError:
     """The error for the smallest case of all that was found, with that as the witness.
 
     What is certain comes before what only some data bring about, and an order that is broken
-    before what follows from it.
+    before what follows from it; what a run does not show, though it could be run, comes last.
     """
-    certain = [v for v in violations if v.exact] or violations
-    violation: Violation = certain[0]
-    case: Case | None = None
-    with suppress(SpentError), apart_from_kept(_budget.REFUSAL):
-        for one in sorted(certain, key=_follows):
-            if case is not None and _follows(one) and not _follows(violation):
-                break
-            least = None if case is None else case.rank
-            other = smallest_case(one, one.text or root, new, least)
-            if other is not None and (case is None or other.rank < case.rank):
-                violation, case = one, other
+    certain = [v for v in violations if v.exact] or [*violations]
+    answer = "not run"
+    while True:
+        violation, case = _smallest(certain, root, new)
+        if replay is not None and case is not None and violation.exact:
+            answer = replay.shows(violation, _budget.REPLAY_CELLS_TOLD)
+        if answer != "same" or len(certain) == 1:
+            break
+        certain.remove(violation)
     if case is None:
         return _without_case(violation)
-    words = _Words(violation, case, violation.text or root, new)
-    rows = words.rows()
+    words = _Words(violation, case, violation.text or root, new, replay)
+    rows = words.rows(is_run=answer != "too large")
     width = max((len(name) for name, _ in rows), default=0) + 1
     lines = (f"  {name + ':':<{width}} {text}" for name, text in rows)
     why = "\n".join([words.said(_SENTENCES), *lines])
@@ -160,6 +162,23 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
         return UndecidedError(why, witness=witness, instead=instead)
     instead = words.marked() if is_race else words.owed()
     return kind(why, witness=witness, instead=instead)
+
+
+def _smallest(
+    violations: Sequence[Violation], root: Model, new: Model
+) -> tuple[Violation, Case | None]:
+    """What is to be told first of several violations, and its smallest case."""
+    violation: Violation = violations[0]
+    case: Case | None = None
+    with suppress(SpentError), apart_from_kept(_budget.REFUSAL):
+        for one in sorted(violations, key=_follows):
+            if case is not None and _follows(one) and not _follows(violation):
+                break
+            least = None if case is None else case.rank
+            other = smallest_case(one, one.text or root, new, least)
+            if other is not None and (case is None or other.rank < case.rank):
+                violation, case = one, other
+    return violation, case
 
 
 def _without_case(violation: Violation) -> WitnessError:
@@ -185,7 +204,15 @@ def _follows(violation: Violation) -> bool:
 class _Words:
     """The sentences of one message."""
 
-    def __init__(self, violation: Violation, case: Case, root: Model, new: Model) -> None:
+    def __init__(
+        self,
+        violation: Violation,
+        case: Case,
+        root: Model,
+        new: Model,
+        replay: Replay | None,
+    ) -> None:
+        self.replay = replay
         self.violation = violation
         self.case = case
         self.root = root
@@ -262,12 +289,14 @@ class _Words:
         numbers = self.sink.launch != first.launch and ("launch", 0) in axes
         return numbers or any(mine.get(i) != its.get(i) for i in loops)
 
-    def rows(self) -> list[Row]:
+    def rows(self, *, is_run: bool = True) -> list[Row]:
         """The order in the text, that of the schedule, the sizes, and the statements."""
+        sizes = ", ".join(f"{n} = {v}" for n, v in self.case.sizes.items())
         rows = [
             ("in the text", "" if self._is_carried() else self.said(_IN_THE_TEXT)),
             ("scheduled", self._scheduled()),
-            ("for example", ", ".join(f"{n} = {v}" for n, v in self.case.sizes.items())),
+            ("for example", sizes),
+            ("not replayed", "" if is_run else f"{sizes or 'the kernel'} is too large to run"),
         ]
         return [row for row in rows if row[1]] + self._statements()
 
@@ -309,15 +338,30 @@ class _Words:
 
     def marked(self) -> str:
         """The mark with which the updates of two sides would need no order; empty for others."""
-        if self.violation.how not in _ON_DIFFERENT:
+        if self.violation.how not in _ON_DIFFERENT or self.replay is None:
             return ""
         actors = (self.case.source, self.case.other, self.sink)
         names = dict.fromkeys(a.instance.statement for a in actors if a is not None)
-        found = [s and as_update(s) for s in map(self.root.statement.get, names)]
-        updates = [one for one in found if one]
-        if len(updates) < len(names) or len({operation for operation, _ in updates}) > 1:
+        found = {n: s and as_update(s) for n, s in ((n, self.root.statement.get(n)) for n in names)}
+        updates = {name: update for name, update in found.items() if update}
+        if len(updates) < len(names) or len({s.operation for s, _ in updates.values()}) > 1:
             return ""
-        return f"an update that any may make at any time is marked: {updates[0][1]}"
+        origins = {i.statement: i.origin for i in self.replay.lineage.images}
+
+        def mark(kernel: Kernel) -> Kernel:
+            is_root = self.replay is not None and kernel is self.replay.lineage.root
+            ids = {s.id: s.id if is_root else origins.get(s.id) for s in kernel.statements}
+            return kernel.with_(
+                statements=tuple(
+                    (as_update(s) or (s, ""))[0] if ids[s.id] in updates else s
+                    for s in kernel.statements
+                )
+            )
+
+        if not self.replay.would_be_legal(mark):
+            return ""
+        text = next(iter(updates.values()))[1]
+        return f"an update that any may make at any time is marked: {text}"
 
     def owed(self) -> str:
         """That an access of this case leaves its array, where a kernel owes that none does."""
@@ -334,11 +378,23 @@ class _Words:
                 )
         return ""
 
+    def _is_enough(self, assertion: Assertion) -> bool:
+        """Whether a schedule is proven once something is asserted of the data."""
+        return self.replay is None or self.replay.would_be_legal(
+            lambda kernel: kernel.with_(assertions=(*kernel.assertions, assertion))
+        )
+
     def assertion(self) -> str:
         """What would settle an open question."""
+        if not self.violation.seen:
+            return (
+                "a run of this case shows no difference: the values may be equal, which is not "
+                "proven here, and unchecked=True trusts you"
+            )
         if self.violation.settling:
-            calls = " or ".join(a.call for a in self.violation.settling)
-            return f"if the data allows it, say so first: {calls}"
+            enough = [a for a in self.violation.settling if self._is_enough(a)]
+            calls = " or ".join(a.call for a in enough)
+            return f"if the data allows it, say so first: {calls}" if enough else ""
         indices = (*self.violation.cell, *self.violation.written)
         if not any({plain(n) for n in variable_names(i)} & self.new.data for i in indices):
             of_bits = any(isinstance(n, OF_BITS) for i in indices for n in nodes_of(i))

@@ -7,6 +7,7 @@ reduction they are one unordered set.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -72,8 +73,8 @@ _SIGNS = {
 }
 
 
-def as_update(statement: Statement) -> tuple[str, str] | None:
-    """The operation of an assignment that could be an atomic update, and the text of that.
+def as_update(statement: Statement) -> tuple[Statement, str] | None:
+    """The atomic update that an assignment could be, and its text.
 
     Several operands are made one.  None for other statements.
     """
@@ -90,12 +91,13 @@ def as_update(statement: Statement) -> tuple[str, str] | None:
         operation, value = atomic_update(lhs, rhs, None)
     except ParseError:
         return None
+    update = replace(statement, rhs=value, operation=operation, kind="atomic")
     cell, more = to_text(lhs), to_text(value)
     if operation not in _SIGNS:
-        return operation, f"{cell} = {operation}({cell}, {more}) {{atomic}}"
+        return update, f"{cell} = {operation}({cell}, {more}) {{atomic}}"
     is_plain = is_constant(value) or isinstance(value, (prim.Variable, prim.Subscript))
     more = more if is_plain else f"({more})"
-    return operation, f"{cell} = {cell} {_SIGNS[operation]} {more} {{atomic}}"
+    return update, f"{cell} = {cell} {_SIGNS[operation]} {more} {{atomic}}"
 
 
 def check_update(statement: Statement, typer: Callable[[Expression], Typed], cell: DType) -> None:

@@ -21,13 +21,13 @@ from loopkit._make.check_initialized import check_initialized
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Undecided
 from loopkit._poly.rows import kernels_in_rows
+from loopkit._replay.examples import Sizes
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify import canonicalize
 from loopkit._verify.arguments import prepared
 from loopkit._verify.as_step import is_step, may_be_step
 from loopkit._verify.by_names import by_names
-from loopkit._verify.examples import Sizes
 from loopkit._verify.find_difference import look_for_difference, quick_difference
 from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.normal_form import normal_form

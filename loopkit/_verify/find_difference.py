@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import islpy as isl
-import numpy as np
 
 from loopkit import _budget, _sets
-from loopkit._assertions.generate import obeying_data
-from loopkit._assertions.values import in_order
 from loopkit._budget import SpentError, at_most
 from loopkit._errors import LoopkitError
 from loopkit._poly.model import Model
 from loopkit._reference import run_reference
-from loopkit._verify.examples import ExampleData, Place, Sizes, numbers_in, sizes_to_try
-from loopkit._verify.interpreter import TREE, Cells, Interpreter, TracedValue, UnsupportedError
+from loopkit._replay.compare import Both
+from loopkit._replay.examples import ExampleData, Place, Sizes, numbers_in, sizes_to_try
+from loopkit._replay.interpreter import TREE, UnsupportedError
 from loopkit._verify.provenance import provenance
 from loopkit._verify.verdict import Difference
 
@@ -108,55 +105,28 @@ def _computed(before: Model, after: Model, tried: Iterable[Sizes]) -> list[Sizes
     return found
 
 
-class _Both:
-    """Both kernels at some sizes, where a run of each reads and writes ``most`` cells at most.
-
-    ``work`` counts those of one trial.
-    """
-
-    def __init__(self, before: Model, after: Model, sizes: Sizes, most: int) -> None:
-        self.one, self.two = (Interpreter(model, sizes, most) for model in (before, after))
-        self.sizes = sizes
-        self.work = self.one.work + len(self.two.orders) * self.two.work
+class _Both(Both):
+    """Both kernels, and how a cell came about in which they differ."""
 
     def compare(self, trials: int) -> Outcome | None:
         """The first difference, in any order that nothing forbids."""
         one, two = self.one, self.two
-        for trial in range(trials):
-            data = ExampleData(trial, self.given(trial))
-            expected = one.run(data, TREE)
-            for order in two.orders:
-                found = self.first(data, expected, two.run(data, order))
-                if found is None:
-                    continue
-                name, place, mine, its = found
-                # What is lost between launches, the tree's interpreter keeps.
-                is_known = order != TREE or bool(two.fleeting)
-                if not (is_known or self.is_confirmed(data, name, place)):
-                    continue
-                for other in one.orders[1:]:
-                    again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
-                    if not again.is_close(mine, one.dtypes[name]):
-                        shown = f"{name}[{', '.join(map(str, place))}]"
-                        return Outcome(ambiguous=f"{shown} depends on the order of its threads")
-                words = [provenance(one, mine), provenance(two, its)]
-                if words[0] == words[1]:  # as where functions of one name are others
-                    words = [f"{w} = {v.value}" for w, v in zip(words, (mine, its), strict=True)]
-                how = order.described(two.axes)
-                return Outcome(Difference(dict(self.sizes), name, place, words[0], words[1], how))
-        return None
-
-    def first(
-        self, data: ExampleData, expected: Cells, got: Cells
-    ) -> tuple[str, Place, TracedValue, TracedValue] | None:
-        """The first cell that differs: outputs in the order of the arguments, cells row by row."""
-        for name in self.one.outputs:
-            mine, its = expected[name], got.get(name, {})
-            for place in sorted({*mine, *its}):
-                a = mine.get(place) or self.one.initial(data, name, place)
-                b = its.get(place) or self.two.initial(data, name, place)
-                if not a.is_close(b, self.one.dtypes[name]):
-                    return name, place, a, b
+        for data, order, found in self.differences(trials):
+            name, place, mine, its = found
+            # What is lost between launches, the tree's interpreter keeps.
+            is_known = order != TREE or bool(two.fleeting)
+            if not (is_known or self.is_confirmed(data, name, place)):
+                continue
+            for other in one.orders[1:]:
+                again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
+                if not again.is_close(mine, one.dtypes[name]):
+                    shown = f"{name}[{', '.join(map(str, place))}]"
+                    return Outcome(ambiguous=f"{shown} depends on the order of its threads")
+            words = [provenance(one, mine), provenance(two, its)]
+            if words[0] == words[1]:  # as where functions of one name are others
+                words = [f"{w} = {v.value}" for w, v in zip(words, (mine, its), strict=True)]
+            how = order.described(two.axes)
+            return Outcome(Difference(dict(self.sizes), name, place, words[0], words[1], how))
         return None
 
     def is_confirmed(self, data: ExampleData, name: str, place: Place) -> bool:
@@ -178,25 +148,3 @@ class _Both:
         if mine is None or its is None:
             return mine is not its
         return not (mine == its or (mine != mine and its != its))
-
-    def given(self, trial: int) -> dict[str, np.ndarray[Any, Any]]:
-        """Index arrays that obey what both kernels assert of them.
-
-        Where integers decide how often statements run, they rise, as where rows of a sparse
-        matrix begin.
-        """
-        one, two = self.one, self.two
-        arrays = {
-            n: (shape, one.dtypes[n])
-            for n, shape in one.shapes.items()
-            if n in one.kernel.arg_by_name and one.dtypes[n].kind in "iu"
-        }
-        found = {}
-        if one.loads_bounds or two.loads_bounds:
-            given = one.given(ExampleData(trial))
-            found = {n: np.sort(given[n]) for n, (shape, _) in arrays.items() if len(shape) == 1}
-        assertions = in_order((*{*one.kernel.assertions, *two.kernel.assertions},))
-        if assertions:
-            rng = np.random.default_rng(trial)
-            found |= obeying_data(assertions, arrays, one.sizes, rng)
-        return found

@@ -13,7 +13,7 @@ from loopkit._nodes import Expression, Record
 from loopkit._reference.compile_statement import conditions_in_order
 from loopkit._reference.device_functions import evaluator
 from loopkit._reference.python_source import Names, Translator
-from loopkit._verify.interpreter import Interpreter, TracedValue
+from loopkit._replay.interpreter import Interpreter, TracedValue
 
 _LEAVES = 10
 _DEPTH = 20

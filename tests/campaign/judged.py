@@ -15,8 +15,8 @@ import numpy as np
 
 import loopkit as lk
 from loopkit._reference import run_reference
-from loopkit._verify.examples import ExampleData
-from loopkit._verify.interpreter import KernelAtSizes
+from loopkit._replay.examples import ExampleData
+from loopkit._replay.interpreter import KernelAtSizes
 
 from .pairs import Text, draw_text, edited
 

@@ -183,7 +183,7 @@ CASES = (
         k.jacobi,
         do("duplicate_inames", "t", "id:back"),
         IllegalTransformError,
-        pair("v", (1,), "back[t=0, j=1]", "there[t=1, i=1]", n=2, steps=2),
+        pair("v", (1,), "back[t=0, j=1]", "there[t=1, i=1]", n=3, steps=2),
         (do("duplicate_inames", "j", "id:back"),),
         LINES,
     ),

@@ -21,7 +21,7 @@ from loopkit import _budget
 from loopkit._arrays import AddressSpace, ArrayArg, ConstantTable, ValueArg
 from loopkit._device_functions import OwnFunction
 from loopkit._expression import ExpressionMapper, evaluate, is_constant
-from loopkit._kernel import Kernel
+from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch, launches_in, launches_of
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression, TypeCast
@@ -33,8 +33,8 @@ from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, Key, column_of, copies_of, find_axes
 from loopkit._reference.run import Walker
+from loopkit._replay.examples import ExampleData, Place, Sizes
 from loopkit._tree import statements_in
-from loopkit._verify.examples import ExampleData, Place, Sizes
 
 Row = tuple[int, ...]
 
@@ -75,6 +75,9 @@ class TracedValue:
         # What should cancel out does so but for a little of what it is made of.
         return bool(abs(one - two) <= max(1e-6 * largest, 1e-13 * max(self.scale, other.scale)))
 
+
+Stored = tuple[str, Row]
+"""An instance: its statement, and the values of its inames in alphabetical order."""
 
 Cells = Mapping[str, Mapping[Place, TracedValue]]
 """What has been written, by array and place."""
@@ -127,7 +130,9 @@ class KernelAtSizes:
             if not isinstance(a, ValueArg)
         }
         arguments = self.kernel.arg_by_name.keys() & self.shapes.keys()
-        self.limit = min((e for n in arguments for e in self.shapes[n] if e > 0), default=1)
+        extents = [e for n in arguments for e in self.shapes[n] if e > 0]
+        self.limit, self.widest = min(extents, default=1), max(extents, default=1)
+        self.has_read_outside = False
         self.outputs = tuple(a.name for a in self.kernel.args if a.name in self.kernel.writers)
 
     def is_inside(self, name: str, place: Place) -> bool:
@@ -137,7 +142,9 @@ class KernelAtSizes:
     def initial(self, data: ExampleData, name: str, place: Place) -> TracedValue:
         """What a cell holds that no statement has written."""
         argument = self.kernel.arg_by_name.get(name)
-        if argument is None or (isinstance(argument, ArrayArg) and not self.is_inside(name, place)):
+        is_outside = isinstance(argument, ArrayArg) and not self.is_inside(name, place)
+        self.has_read_outside |= is_outside
+        if argument is None or is_outside:
             nothing: Any = np.float64(math.nan)
             if components_of(self.dtypes[name]):
                 nothing = (nothing,) * len(components_of(self.dtypes[name]))
@@ -169,6 +176,8 @@ class KernelAtSizes:
 class Interpreter(KernelAtSizes):
     """One kernel, ready to be run at one choice of sizes.
 
+    ``seen`` holds what each instance has stored last, by its statement and its inames in order.
+
     ``work`` counts the cells that a run reads and writes; there are no more than ``most``.
     It is a guess where data decide how often statements run: by the bounds of loops
     (``loads_bounds``), or by when these end. Both run in the order of the tree (``is_walked``).
@@ -183,6 +192,7 @@ class Interpreter(KernelAtSizes):
         self.block: Mapping[Key, int] = {}
         self.used: list[TracedValue] = []
         self.stored: list[tuple[str, Place, Any]] = []
+        self.seen: dict[Stored, TracedValue] = {}
         self.memories = {name: _Cells(self, name) for name in self.dtypes}
         dtypes = {name: _wide(dtype) for name, dtype in self.dtypes.items()}
         store = Store(self.memories, self.copies, self.sizes, {}, dtypes)
@@ -223,6 +233,8 @@ class Interpreter(KernelAtSizes):
         Where data decide how often statements run, the order is that of the tree.
         """
         self.data = data
+        self.seen = {}
+        self.has_read_outside = False
         for memory in self.memories.values():
             memory.cells.clear()
         try:
@@ -251,14 +263,26 @@ class Interpreter(KernelAtSizes):
         )
 
         def moment(event: tuple[Any, int, Row, Row]) -> Any:
-            # Updates of one reduction, or atomic ones, lose nothing of each other.
-            is_update = self.steps[event[1]].statement.operation is not None
-            return event[0][:-1] if order.at_once and not is_update else event
+            is_whole = self.loses_nothing(self.steps[event[1]].statement)
+            return event[0][:-1] if order.at_once and not is_whole else event
 
         for _, found in itertools.groupby(events, moment):
             members = [*found]
             group = [(self.steps[n], row, block) for _, n, row, block in members]
             yield members[0][0][0], group
+
+    def strays(self, written: Cells) -> bool:
+        """Whether the last run, which has ``written`` this, left an array of the caller."""
+        return self.has_read_outside or any(
+            not self.is_inside(name, place) for name in written for place in written[name]
+        )
+
+    def loses_nothing(self, statement: Statement) -> bool:
+        """Whether threads add to a cell at one time: atomically, or parts that they combine."""
+        own = self.kernel.temporary_by_name.get(statement.written)
+        if statement.operation is None or own is None or own.accumulates is None:
+            return statement.is_atomic
+        return statement.is_atomic or space_of(self.kernel, own) is AddressSpace.PRIVATE
 
     def execute(self, step: _Step, row: Row, block: Row = ()) -> list[TracedValue]:
         """What one instance writes; nothing where a condition keeps it from running."""
@@ -275,6 +299,7 @@ class Interpreter(KernelAtSizes):
             scale = max([size if size < math.inf else 0, *(e.scale for e in self.used)])
             id_ = step.statement.id
             written.append(TracedValue(value, name, place, id_, point, self.used, scale))
+            self.seen[id_, tuple(point[i] for i in sorted(point))] = written[-1]
         return written
 
     def write(self, written: Sequence[TracedValue]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import islpy as isl
@@ -47,6 +49,47 @@ class ExampleData:
             return digest % max(1, min(limit, _ENDS[dtype]))
         number = 1 + digest % 9 if self.trial % 2 == 0 else digest % 13 - 6
         return complex(number, digest // 16 % 5) if dtype.kind == "c" else number
+
+
+class TellingData(ExampleData):
+    """Contents that tell cells apart, and that conditions on data take in both ways.
+
+    Integers that are no ``indices`` of arrays are as different as numbers are; those that are
+    reach for the ends of the ``widest`` array in every other trial.  ``marks`` are numbers of
+    the kernels, at which conditions may turn.
+    """
+
+    def __init__(
+        self,
+        trial: int,
+        given: Mapping[str, np.ndarray[Any, Any]],
+        indices: Collection[str],
+        marks: Sequence[int],
+        widest: int,
+    ) -> None:
+        super().__init__(trial, given)
+        self.indices = indices
+        self.marks = marks
+        self.widest = widest
+
+    def cell(self, name: str, place: Place, dtype: np.dtype[Any], limit: int) -> Any:
+        if name in self.given or dtype.kind == "b" or name in self.indices:
+            return super().cell(name, place, dtype, self.widest if self.trial % 2 else limit)
+        digest = zlib.crc32(f"{self.trial}|{name}|{place}|telling".encode())
+        # Above all numbers of the kernels first, then below them, then on both sides.
+        number = 1 + digest // 512 % 4096
+        low, high = min((*self.marks, 0)), max((*self.marks, 0))
+        if self.trial == 1:
+            number = low - number
+        elif self.trial == 0 or not self.marks:
+            number = high + number - (2048 if self.trial else 0)
+        else:
+            number = self.marks[digest % len(self.marks)] + number % 64 - 32
+        if dtype.kind in "iu":
+            wraps = operator.mod if dtype.kind == "u" else math.fmod
+            return int(wraps(number, _ENDS[dtype]))
+        value = number + digest % 509 / 1024
+        return complex(value, digest % 1009 / 64) if dtype.kind == "c" else value
 
 
 def sizes_to_try(

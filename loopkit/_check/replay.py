@@ -1,0 +1,192 @@
+"""Whether a schedule that is refused computes something else: both are run where it is said to.
+
+What is wrong is found with sets, which know nothing of values, and little of data.  At the
+sizes of a witness the text and the schedule are run on the same data, and the schedule in
+several orders of its blocks and threads: what each instance stores, and what is left at the
+end, must differ somewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import islpy as isl
+
+from loopkit import _budget
+from loopkit._budget import SpentError, apart_from_kept, within
+from loopkit._cached import memoised
+from loopkit._check.instance_maps import Lineage
+from loopkit._check.schedule_proof import violations_of
+from loopkit._check.violation import Aim, Case, Violation, smallest_case
+from loopkit._errors import LoopkitError
+from loopkit._expression import evaluate, variable_names
+from loopkit._kernel import Kernel
+from loopkit._poly.model import model_of
+from loopkit._poly.pairs import Undecided
+from loopkit._replay.compare import Both
+from loopkit._replay.examples import ExampleData, Sizes, TellingData, numbers_in, sizes_to_try
+from loopkit._replay.interpreter import TREE, Stored, TracedValue, UnsupportedError
+
+Answer = Literal["differs", "same", "too large", "not run"]
+
+VALUES = frozenset(
+    (
+        "order",
+        "overwritten",
+        "rewritten",
+        "place",
+        "missing",
+        "updates",
+        "merged",
+        "expression",
+    )
+)
+"""What is wrong with values; all else is wrong with instances, of which sets know all."""
+
+_TRIALS = 6
+_TOLD = 8
+"""As many violations are looked at in search of one that a run shows."""
+
+
+class Replay:
+    """Runs of a text and of one of its schedules (memoised)."""
+
+    def __init__(self, lineage: Lineage, kernel: Kernel) -> None:
+        self.lineage, self.kernel = lineage, kernel
+        self.root, self.new = model_of(lineage.root), model_of(kernel)
+
+    def would_be_legal(self, changed: Callable[[Kernel], Kernel]) -> bool:
+        """Whether the schedule would be proven if the text, and it, were ``changed`` like that."""
+        root, new = changed(self.lineage.root), changed(self.kernel)
+        lineage = replace(self.lineage, root=root)
+        try:
+            check = partial(violations_of, lineage, new, aim=Aim.TRY)
+            return not within(_budget.TRY, check)
+        except (Undecided, SpentError, LoopkitError, isl.Error):
+            return False
+
+    def shows(self, violation: Violation, most: int = _budget.REPLAY_CELLS) -> Answer:
+        """What a run shows at the sizes of the smallest case of what is wrong."""
+        if violation.kind not in VALUES:
+            return "not run"
+        case = self.case(violation)
+        return "not run" if case is None else self.at(case.sizes, most)
+
+    @memoised
+    def case(self, violation: Violation) -> Case | None:
+        """The smallest case of what is wrong, if isl finds it."""
+        with suppress(SpentError), apart_from_kept(_budget.REFUSAL):
+            return smallest_case(violation, violation.text or self.root, self.new)
+        return None
+
+    def at(self, sizes: Sizes, most: int) -> Answer:
+        """What a run shows at sizes, the smallest that there are for those left out.
+
+        ``most`` are the cells that one run may read and write.
+        """
+        return self._at(tuple(sorted(sizes.items())), most)
+
+    @memoised
+    def _at(self, sizes: tuple[tuple[str, int], ...], most: int) -> Answer:
+        root, new = self.root.kernel, self.new.kernel
+        computed = {*root.computed_sizes, *new.computed_sizes}
+        names = [n for n in dict.fromkeys((*root.sizes, *new.sizes)) if n not in computed]
+        context = root.assumptions.set & new.assumptions.set & self.lineage.sizes
+        try:
+            with apart_from_kept(_budget.REFUSAL):
+                found = sizes_to_try(context, names, [dict(sizes)], only=True)
+                if not found:
+                    return "not run"
+                whole = new.with_computed(root.with_computed(found[0]))
+                try:
+                    both = _Both(self.root, self.new, whole, most)
+                except UnsupportedError as error:
+                    return "too large" if "many" in str(error) else "not run"
+                if both.differ(self.lineage):
+                    return "differs"
+        except (UnsupportedError, LoopkitError, SpentError, ArithmeticError):
+            return "not run"
+        # Where data decide how often statements run, no order but that of the tree was tried.
+        is_told = not (both.two.axes and both.two.is_walked)
+        return "same" if is_told else "not run"
+
+
+def reproduced(
+    replay: Replay, found: Sequence[Violation], every: Callable[[], Sequence[Violation]]
+) -> Sequence[Violation]:
+    """What is wrong with a schedule, with what a run shows to be so in front.
+
+    Where no run shows anything that is certain by the sets, it may be that it is not wrong.
+    """
+    certain = [v for v in found if v.exact]
+    if not certain or replay.shows(certain[0]) != "same":
+        return found
+    for violation in every()[:_TOLD]:
+        if violation.exact and replay.shows(violation) != "same":
+            return [violation, *found]
+    return [replace(v, exact=False, seen=False) for v in found]
+
+
+class _Both(Both):
+    """Both kernels, on data that tell values apart."""
+
+    def data(self, trial: int) -> ExampleData:
+        indices = frozenset(name for one in (self.one, self.two) for name in _indices(one.kernel))
+        marks = sorted(numbers_in(self.one.kernel))
+        return TellingData(trial, self.given(trial), indices, marks, self.one.widest)
+
+    def differ(self, lineage: Lineage) -> bool:
+        """Whether an instance stores something else in some run, or something else is left."""
+        is_run = False
+        for trial in range(_TRIALS):
+            data = self.data(trial)
+            expected, due = self.one.run(data, TREE), self.one.seen
+            if self.one.strays(expected):
+                continue  # nobody has such data
+            is_run = True
+            for order in self.two.orders:
+                found = self.first(data, expected, self.two.run(data, order))
+                if found is not None or self.stores_differ(lineage, due):
+                    return True
+        if not is_run:
+            raise UnsupportedError("no data were found that stay inside of all arrays")
+        return False
+
+    def stores_differ(self, lineage: Lineage, due: Mapping[Stored, TracedValue]) -> bool:
+        """Whether an instance of the schedule has stored what that of the text has not.
+
+        What updates leave depends on how many there were before, in a free order.
+        """
+        for (name, _), its in self.two.seen.items():
+            image = lineage.image_of.get(name)
+            statement = self.two.kernel.statement_by_id[name]
+            if image is None or statement.operation is not None or lineage.every(image):
+                continue
+            known = {**self.sizes, **its.point}
+            row = tuple(int(evaluate(e, known)) for _, e in sorted(image.value_of.items()))
+            mine = due.get((image.origin, row))
+            if mine is None or not mine.is_close(its, self.one.dtypes[mine.array]):
+                return True
+        return False
+
+
+def _indices(kernel: Kernel) -> frozenset[str]:
+    """The names of data that may decide which cell is meant, or which iterations there are."""
+    found = {n for d in kernel.domains for n in d.parameters}
+    for statement in kernel.statements:
+        for _, indices in statement.accesses:
+            found |= {name for index in indices for name in variable_names(index)}
+    while True:
+        more = {
+            name
+            for statement in kernel.statements
+            if statement.written in found
+            for name in variable_names(statement.rhs)
+        }
+        if more <= found:
+            return frozenset(found)
+        found |= more

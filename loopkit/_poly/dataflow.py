@@ -396,7 +396,9 @@ class Dataflow:
         writes: dict[str, isl.Set] = {}
         reached = self._writes_before(at, reader, cell, domain, beside=beside)
         choices = _Choices()
-        mine = [p for p in reader.predicates if self._is_decided(p, reader)]
+        # At the end a cell is asked for, whatever condition its statement has.
+        conditions = () if at.statement is None else reader.predicates
+        mine = [p for p in conditions if self._is_decided(p, reader)]
         reads = intersection(map(choices.where, mine))
         happens = {w.id: self._happens(w, reader, choices) for w in model.writers(cell.array)}
         sure = {

@@ -615,6 +615,15 @@ def test_bounds_are_read(text: str, split: dict[str, dict[str, str]]) -> None:
     runs_right(knl, root)
 
 
+@pytest.mark.parametrize("space", ["shared", "global"])
+def test_bounds_that_all_threads_share(space: str) -> None:
+    """One thread loads them, and the others wait for it before the loop, and it for them behind."""
+    root = loaded("for r\n<int32> c = cnt[r]\nfor t\nres[r, t] = w[t]\nend\nend")
+    knl = root.set_temporary_address_space("c", space).split_iname("t", 4, inner_tag="l.0")
+    assert knl.cuda().count("__syncwarp();") == 2
+    runs_right(knl, root)
+
+
 def test_bounds_that_one_block_writes_and_others_read() -> None:
     """Nothing orders the two within a launch."""
     with pytest.raises(lk.LoopkitError, match="may read c"):

@@ -61,8 +61,8 @@ def set_temporary_address_space(
     :arg temp_var_names: names of temporaries.
     :arg address_space: ``"private"``, one copy per thread; ``"shared"`` (or ``"local"``), one
         per block; ``"global"``, one in all.
-    :raises IllegalTransformError: where a bound of loops would be shared, or an array that lies in
-        one storage with others would not be.
+    :raises IllegalTransformError: where an array that lies in one storage with others would not be
+        shared.
     :raises RaceError: where threads would meet in a shared cell.
     """
     wanted = parse_address_space(address_space)
@@ -72,14 +72,6 @@ def set_temporary_address_space(
     temporaries = {t.name: t for t in kernel.temporaries}
     for name in chosen:
         temporary_of(kernel, name)
-        bounded = [d.inames[0] for d in kernel.domains if name in d.parameters]
-        if bounded and wanted in (AddressSpace.LOCAL, AddressSpace.GLOBAL):
-            raise IllegalTransformError(
-                f"'{name}' bounds the loop over '{bounded[0]}', and each thread that comes to the "
-                "loop must have its value",
-                instead=f"'{name}' stays private; another temporary that holds the same can be "
-                "shared",
-            )
         if wanted is AddressSpace.GLOBAL and temporaries[name].swizzles:
             raise IllegalTransformError(
                 f"'{name}' is swizzled, and global memory has no banks",

@@ -483,3 +483,33 @@ def test_points_where_coalescing_leaves_numbers_that_are_no_quotients() -> None:
         one.executor("reference")(g=g, c=c, x=x, m=6)
     np.testing.assert_array_equal(*left)
     assert left[0][:, ::2].all() and not left[0][:, 1::2].any()
+
+
+def test_copies_may_carry_what_nothing_has_written() -> None:
+    """A store of a whole buffer comes before all of it is filled, and once more behind."""
+    text = "<> s[h] = b[h] + 5\nx[h] = 2*s[h]"
+    knl = lk.make_kernel("{ [h]: 0 <= h < 8 }", text, dtypes={"b, x": "float64"})
+    knl = knl.split_iname("h", 4).buffer_array("s", ["h_inner"], init_expression="base")
+    knl = knl.add_inames_to_insn("h_inner", "id:store_s")
+    b = np.arange(8.0)
+    np.testing.assert_array_equal(knl.executor("reference")(b=b), 2 * b + 10)
+
+
+def test_bounds_of_threads_and_of_inner_loops_are_read_where_they_are() -> None:
+    """What a condition or an outer loop keeps a thread from, it reads no bounds for."""
+    domains = ["{ [r]: 0 <= r < 3 }", "{ [t]: 0 <= t < c }", "{ [s]: 0 <= s < d }"]
+    text = "<> c = cnt[r]\nfor t\n<> d = cnt[t]\nfor s\nres[r, s] = res[r, s] + t\nend\nend"
+    for body in (text, f"if cnt[r] > 1\n{text}\nend"):
+        knl = lk.make_kernel(
+            domains,
+            f"for r\n{body}\nend",
+            [
+                lk.GlobalArg("cnt", "int32", shape=3),
+                lk.GlobalArg("res", "int32", shape=(3, 3)),
+                ...,
+            ],
+        )
+        given = {"cnt": np.array([3, 0, 1], np.int32), "res": np.ones((3, 3), np.int32)}
+        expected = run_reference(knl, given)["res"]
+        found = run_reference(knl.tag_inames("r: l.0"), given)["res"]
+        assert expected.tolist() == found.tolist() == [[3, 1, 1], [1, 1, 1], [1, 1, 1]]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._collectives import adds_to
-from loopkit._errors import LaunchError
+from loopkit._errors import LaunchError, UninitializedReadError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
@@ -115,7 +115,11 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     function = translator.bind(memory.storer(open_axes))
     value = _value(kernel, statement, translator, store.dtypes[name])
     places = [c for c in before if c is not None] + [translator.index(i) for i in indices]
-    lines.append(f"{function}({', '.join([value, *places])})")
+    stores = f"{function}({', '.join([value, *places])})"
+    if statement.kind == "move":  # what nobody looks at may be carried along
+        forget, error = map(translator.bind, (memory.forgetter(open_axes), UninitializedReadError))
+        stores = f"try: {stores}\n    except {error}: {forget}({', '.join(places)})"
+    lines.append(stores)
     columns = (*path, *parallel, *extra.values())
     text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
     loaded, ready = kernel.loaded_bounds(statement.inames), 0

@@ -56,6 +56,12 @@ class Memory:
         watch = ["written[{i}] = True"] if self.watched else []
         return self._compiled("store", ["data[{i}] = value", *watch], open_axes)
 
+    def forgetter(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
+        """A function after which a cell of a temporary holds nothing; arguments stay."""
+        return self._compiled(
+            "forget", ["written[{i}] = False" * self.watched or "pass"], open_axes
+        )
+
     def _compiled(
         self, name: str, lines: Sequence[str], open_axes: Collection[int] = ()
     ) -> Callable[..., Any]:

@@ -217,8 +217,7 @@ class _Enlarger:
         if any(variable_names(p) & kernel.temporary_by_name.keys() for p in statement.predicates):
             # Where nothing has written a condition, it may be anything.
             return False
-        around = kernel.domain_around(statement.inames)
-        if _sets.involved_names(around) & kernel.temporary_by_name.keys():
+        if kernel.loaded_bounds(statement.inames):
             return False  # nor has anything loaded the bounds of its loops
         domain = None
         boxes = {i: self._box(i) for i in locations - self.hardware.group_inames}

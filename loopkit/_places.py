@@ -165,8 +165,7 @@ def _wanted(kernel: Kernel, inside: set[str], inames: frozenset[str]) -> frozens
         return inside & {name for s in statements for name, _ in kernel.reads_of(s)}
 
     # Every block comes to a loop, and must know its bounds.
-    bounds = inside & frozenset().union(*(d.parameters for d in kernel.domains))
-    start = bounds | read_by(s for s in kernel.statements if s.inames & inames)
+    start = (inside & kernel.bounding) | read_by(s for s in kernel.statements if s.inames & inames)
     return reachable(start, lambda name: read_by(kernel.writers.get(name, ())))
 
 

@@ -643,3 +643,13 @@ def test_a_scan_of_one_element(text, tag):
     agrees(forced(knl), {"x": x}, x if text.startswith("y[i] = sum(j, x[j])") else x - x)
     with pytest.raises(lk.IllegalTransformError, match="no loop around it bounds"):
         forced(scan("0 <= j < 3").fix_parameters(n=2))
+
+
+def test_two_scans_of_a_plane_of_threads():
+    """Each has an accumulator of its own, and threads of two axes come in their order."""
+    knl = forced(scan(text="y[i] = sum(j, x[j])\nz[i] = max(j, x[j])", types={"x, y, z": "int32"}))
+    knl = knl.fix_parameters(n=24).split_iname("i", 4, outer_tag="l.1", inner_tag="l.0")
+    x = numbers(24, np.int32)
+    for executor in ("host", "reference"):
+        y, z = knl.executor(executor)(x=x)
+        np.testing.assert_array_equal([y, z], [x.cumsum(), np.maximum.accumulate(x)])

@@ -209,11 +209,10 @@ def _with_loop(kernel: Kernel, entries: list[Entry], iname: str) -> list[Entry]:
 def check_nesting(kernel: Kernel) -> None:
     """Refuse a tree where a loop stands outside of one that its bounds depend on."""
     seen: set[tuple[str, ...]] = set()
-    loaded = {i: kernel.loaded_bounds([i]) for i in kernel.all_inames}
     for statement in kernel.statements:
         path = kernel.paths[statement.id]
         inames = tuple(iname for iname, _ in path)
-        if inames in seen and not any(loaded[i] for i in inames):
+        if inames in seen and not kernel.loaded_bounds(inames):
             continue
         seen.add(inames)
         for position, iname in enumerate(inames):
@@ -223,7 +222,7 @@ def check_nesting(kernel: Kernel) -> None:
                     f"its bounds depend on '{parent}'",
                     instead=f"keep '{parent}' before '{iname}'",
                 )
-            for name in loaded[iname]:
+            for name in kernel.loaded_bounds([iname]):
                 _check_loaded(kernel, iname, name, path[: position + 1])
 
 

@@ -191,10 +191,9 @@ class _Values:
     def flows(self) -> Iterator[_Crossing]:
         """The reads of what may be another launch's, or another iteration's around launches."""
         name = self.temporary.name
-        for reader in self.model.kernel.readers.get(name, ()):
-            for access in dict.fromkeys(self.model.kernel.reads_of(reader)):
-                if access[0] != name:
-                    continue
+        kernel = self.model.kernel
+        for reader in kernel.readers.get(name, ()):
+            for access in dict.fromkeys(a for a in kernel.reads_of(reader) if a[0] == name):
                 for writer, where in self.sources(reader, access).items():
                     mine = self.launches[reader.id]
                     if mine is self.launches[writer]:

@@ -70,11 +70,9 @@ class StepAccess:
 
 def uses_of(model: Model, name: str) -> dict[str, tuple[bool, int]]:
     """For each statement that uses a name, whether it is written and how often it is read there."""
-    kernel = model.kernel
-    return {
-        s.id: (s.written == name, sum(n == name for n, _ in kernel.reads_of(s)))
-        for s in kernel.users(name)
-    }
+    reads = model.kernel.reads_of
+    users = model.kernel.users(name)
+    return {s.id: (s.written == name, [n for n, _ in reads(s)].count(name)) for s in users}
 
 
 def by_array(pairs: Iterable[StatementPair], old: Model) -> dict[str, list[StatementPair]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -43,6 +43,7 @@ class Store:
     values: Mapping[str, Any]
     dtypes: Mapping[str, DType]
     running: Mapping[str, Running] = field(default_factory=dict)
+    started: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -105,12 +106,6 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     name, indices = statement.write
     memory = store.memories[name]
     before = [coordinate(a) for a in target]
-    running = store.running.get(name)
-    if running is not None and adds_to(statement, name):
-        axes = target[: len(running.extents)]
-        if all(a.iname_of(statement) for a in axes):  # what is on no thread, each adds alike
-            thread = ", ".join(map(str, before[: len(axes)]))
-            lines.append(f"{translator.bind(running.reach)}({thread})")
     open_axes = [p for p, c in enumerate(before) if c is None]
     function = translator.bind(memory.storer(open_axes))
     value = _value(kernel, statement, translator, store.dtypes[name])
@@ -120,17 +115,20 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
         forget, error = map(translator.bind, (memory.forgetter(open_axes), UninitializedReadError))
         stores = f"try: {stores}\n    except {error}: {forget}({', '.join(places)})"
     lines.append(stores)
+    if (running := store.running.get(name)) is not None and adds_to(statement, name):
+        axes = target[: len(running.extents)]
+        if all(a.iname_of(statement) for a in axes):  # what is on no thread, each adds alike
+            thread = ", ".join(map(str, before[: len(axes)]))
+            lines.append(f"{translator.bind(running.pass_on)}({thread})")
     columns = (*path, *parallel, *extra.values())
     text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
-    loaded, ready = kernel.loaded_bounds(statement.inames), 0
-    if loaded:
+    bounds, loaded, ready = {*kernel.loaded_bounds(statement.inames)}, tuple[str, ...](), 0
+    if bounds:
         # In the order in which they are loaded, those of outer loops first.
-        loaded = tuple(dict.fromkeys(s.written for s in kernel.statements if s.written in loaded))
-        ready = _loads_above(kernel, statement, loaded)
-        first = " and ".join(
-            translator.condition(c) for c in _at_loop(kernel, statement, store, loaded, ready)
-        )
-        text += f"\ndef guard({'=None, '.join(columns)}=None):\n    return {first or True}"
+        loaded = tuple(dict.fromkeys(s.written for s in kernel.statements if s.written in bounds))
+        ready, first = _at_loop(kernel, statement, store, loaded)
+        said = " and ".join(map(translator.condition, first)) or "True"
+        text += f"\ndef guard({'=None, '.join(columns)}=None): return {said}"
     space = dict(translator.space)
     try:
         exec(code_of(text, f"<{statement.id}>"), space)
@@ -140,46 +138,28 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
             instead='other executors take it: executor("host"), executor("cuda")',
         ) from None
     extents = tuple((extra[axis.key], axis.extent) for axis in missing)
-    return Compiled(
-        statement,
-        columns,
-        len(path),
-        extents,
-        space["run"],
-        loaded=loaded,
-        ready=ready,
-        guard=space.get("guard"),
-    )
-
-
-def _loads_above(kernel: Kernel, statement: Statement, loaded: Sequence[str]) -> int:
-    """How many loops a statement shares with what loads its bounds."""
-    own = kernel.paths[statement.id]
-    loads = (w for name in loaded for w in kernel.writers.get(name, ()))
-    return max((len(common_prefix([own, kernel.paths[w.id]])) for w in loads), default=0)
+    compiled = Compiled(statement, columns, len(path), extents, space["run"])
+    compiled.loaded, compiled.ready, compiled.guard = loaded, ready, space.get("guard")
+    return compiled
 
 
 def _at_loop(
-    kernel: Kernel, statement: Statement, store: Store, loaded: Collection[str], depth: int
-) -> Iterator[Expression]:
-    """The conditions of a statement that say which threads come to a loop of ``loaded`` bounds.
+    kernel: Kernel, statement: Statement, store: Store, loaded: Collection[str]
+) -> tuple[int, list[Expression]]:
+    """How many loops around a statement its bounds are loaded in, and who comes to the next one.
 
-    They are of inames around the loop, and of what nothing in the loop writes.
+    The conditions are of threads, and of inames and data that nothing in that loop changes.
     """
-    path = kernel.paths[statement.id]
-    inside = (s for s in kernel.statements if kernel.paths[s.id][: depth + 1] == path[: depth + 1])
-    changed = {s.written for s in inside}
+    paths, own = kernel.paths, kernel.paths[statement.id]
+    loads = (w.id for name in loaded for w in kernel.writers[name])
+    depth = max(len(common_prefix([own, paths[id_]])) for id_ in loads)
+    inside = (s for s in kernel.statements if paths[s.id][: depth + 1] == own[: depth + 1])
     threads = {a.key: a for name in loaded for a in store.copies.get(name, ())}
-    inames = {*path_inames(path[:depth]), *(i for a in threads.values() for i in a.first)}
-    for condition in conditions_in_order(statement, statement.inames):
-        names = variable_names(condition)
-        axes = {a.key for name in names for a in store.copies.get(name, ())}
-        if (
-            names.isdisjoint(changed)
-            and names & statement.inames <= inames
-            and axes <= threads.keys()
-        ):
-            yield condition
+    known = {*path_inames(own[:depth]), *(i for a in threads.values() for i in a.first)}
+    unknown = {s.written for s in inside} | (statement.inames - known)
+    unknown |= {n for n, axes in store.copies.items() if {a.key for a in axes} - threads.keys()}
+    conditions = conditions_in_order(statement, statement.inames)
+    return depth, [c for c in conditions if unknown.isdisjoint(variable_names(c))]
 
 
 def conditions_in_order(statement: Statement, known: Collection[str]) -> list[Expression]:

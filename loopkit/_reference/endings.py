@@ -63,7 +63,9 @@ def endings_of(
             if (
                 inside == users
                 and all(flag.guards(kernel.statement_by_id[s]) for s in inside)
-                and not _bounded_by_data(kernel, loops[0].iname)
+                and not kernel.loaded_bounds(
+                    [loops[0].iname]
+                )  # these say when there is nothing left
             ):
                 ending = Ending(loops[0].iname, depth, memories[flag.name])
                 found[id(loops[0])] = ending
@@ -72,12 +74,6 @@ def endings_of(
         ending.members.append(compiled[statement])
         compiled[statement].least = ending.depth
     return found
-
-
-def _bounded_by_data(kernel: Kernel, iname: str) -> bool:
-    """Whether the bounds of a loop were loaded: they say when there is nothing left."""
-    domain = kernel.domains[kernel.home_domain[iname]]
-    return not domain.parameters <= kernel.integers
 
 
 def _bodies(nodes: Tree, depth: int) -> Iterator[tuple[Tree, int]]:

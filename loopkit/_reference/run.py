@@ -81,13 +81,11 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
         extents = [a.extent for a in copies[t.name]]
         memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
     with np.errstate(all="ignore"):
-        running = {
-            name: Running(memories[name], [a.extent for a in along])
-            for name, along in scans.items()
-        }
-        store = Store(memories, copies, sizes, values, dtypes, running)
+        running = {name: Running(memories[name], along) for name, along in scans.items()}
+        kernel, started = threads_in_turn(kernel)
+        store = Store(memories, copies, sizes, values, dtypes, running, started)
         try:
-            Walker(threads_in_turn(kernel), store).run()
+            Walker(kernel, store).run()
         except OverflowError as error:
             raise AssumptionError(
                 f"{kernel.name} computes with inames, which are int32 then, and for these sizes "
@@ -160,7 +158,6 @@ class Walker:
         self.most = most
         self.compiled = {s.id: compile_statement(kernel, s, store) for s in kernel.statements}
         self.members: dict[int, list[Compiled]] = {}
-        self.threads = {i for i, tag in kernel.tags if tag.is_parallel}
         self.endings = endings_of(kernel, store.memories, self.compiled)
         self.pieces = Pieces(kernel, store.sizes, self._rows)
         for compiled in self.compiled.values():
@@ -251,23 +248,15 @@ class Walker:
     def execute(self, nodes: Tree, prefix: tuple[int, ...]) -> None:
         for node in nodes:
             if isinstance(node, Loop):
-                scanned = self.scanned(node)
-                for one in scanned:
-                    one.begin()
                 self.loop(node, prefix)
-                for one in scanned:
-                    one.end()
             elif isinstance(node, str):
                 self.statement(self.compiled[node], prefix)
 
-    def scanned(self, loop: Loop) -> list[Running]:
-        """What the threads that a loop runs one after another make running results of."""
-        if not (self.store.running and loop.iname in self.threads):
-            return []
-        written = {self.kernel.statement_by_id[s].written for s in statements_in(loop)}
-        return [one for name, one in self.store.running.items() if name in written]
-
     def loop(self, loop: Loop, prefix: tuple[int, ...]) -> None:
+        if started := self.store.started.get(loop.iname):
+            written = {self.kernel.statement_by_id[s].written for s in statements_in(loop)}
+            for name in written.intersection(started):
+                self.store.running[name].begin()
         ending = self.endings.get(id(loop))
         if ending is None:
             self.iterate(loop, prefix)

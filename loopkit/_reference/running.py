@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
+
+import numpy as np
 
 from loopkit._arrays import AddressSpace
 from loopkit._collectives import ThreadScan, thread_scans
@@ -21,32 +22,23 @@ from loopkit._tree import Loop, Tree, statements_in
 
 
 class Running:
-    """The accumulator of a running reduction, which each thread of a block of ``extents`` has."""
+    """The accumulator of a running reduction, which each thread along some axes has."""
 
-    def __init__(self, memory: Memory, extents: Sequence[int]) -> None:
-        self.extents = extents
-        count = prod(extents)
+    def __init__(self, memory: Memory, axes: Sequence[Axis]) -> None:
+        self.extents = [a.extent for a in axes]
+        count = int(np.prod(self.extents))
         self.cells = [part.reshape(count, -1) for part in (memory.data, memory.written)]
-        self.last = 0
 
     def begin(self) -> None:
         """Each thread begins with what the last one has."""
-        self.last = 0
         for cells in self.cells:
-            cells[:] = cells[-1:].copy()
+            cells[:] = cells[-1].copy()
 
-    def reach(self, *place: int) -> None:
-        """A thread begins with what the last one that was reached has, and all between do."""
-        thread = 0
-        for index, extent in zip(place, self.extents, strict=True):
-            thread = thread * extent + index
-        for cells in self.cells if thread > self.last else ():
-            cells[self.last + 1 : thread + 1] = cells[self.last]
-        self.last = max(self.last, thread)
-
-    def end(self) -> None:
-        """Threads that were not reached have what the last one has."""
-        self.reach(*(extent - 1 for extent in self.extents))
+    def pass_on(self, *place: int) -> None:
+        """The threads behind one of them have what it has."""
+        thread = int(np.ravel_multi_index(place, self.extents))
+        for cells in self.cells:
+            cells[thread + 1 :] = cells[thread]
 
 
 def axes_of_scans(kernel: Kernel, axes: Mapping[Key, Axis]) -> dict[str, tuple[Axis, ...]]:
@@ -58,54 +50,38 @@ def axes_of_scans(kernel: Kernel, axes: Mapping[Key, Axis]) -> dict[str, tuple[A
     }
 
 
-def threads_in_turn(kernel: Kernel) -> Kernel:
+def threads_in_turn(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
     """The kernel with loops over the threads of each scan, around the statements that add.
 
-    Raises :class:`LaunchError` where all threads must come to something before one goes on.
+    With the accumulators of each outermost of these loops, by its iname.  Raises
+    :class:`LaunchError` where all threads must come to something before one goes on.
     """
-    decided = decide_address_spaces(kernel)
-    scans = thread_scans(decided)
-    for scan in scans:
-        others = frozenset[str]().union(*(s.statements for s in scans if s is not scan))
-        kernel = kernel.with_(tree=_in_turn(decided, kernel.tree, scan, others))
-    return kernel
+    decided, started = decide_address_spaces(kernel), dict[str, tuple[str, ...]]()
+    for scan in thread_scans(decided):
+        kernel = kernel.with_(tree=_in_turn(decided, kernel.tree, scan))
+        first = scan.inames[0]
+        started[first] = (*started.get(first, ()), *scan.accumulators)
+    return kernel, started
 
 
-def _in_turn(kernel: Kernel, nodes: Tree, scan: ThreadScan, others: frozenset[str]) -> Tree:
+def _in_turn(kernel: Kernel, nodes: Tree, scan: ThreadScan) -> Tree:
     inside = [frozenset(statements_in(node)) for node in nodes]
     for at, node in enumerate(nodes):
         if isinstance(node, Loop) and scan.statements <= inside[at]:
-            body = _in_turn(kernel, node.body, scan, others)
+            body = _in_turn(kernel, node.body, scan)
             return (*nodes[:at], replace(node, body=body), *nodes[at + 1 :])
-
-    def is_own(id_: str) -> bool:
-        """Whether a thread can run a statement before another one has come to it."""
-        statement = kernel.statement_by_id[id_]
-        to = kernel.temporary_by_name.get(statement.written)
-        alone = to is not None and to.address_space is AddressSpace.PRIVATE and id_ not in others
-        return (alone or id_ in scan.updates) and statement.inames.issuperset(scan.inames)
-
     adding = [at for at, ids in enumerate(inside) if ids & scan.updates]
     first, last = adding[0], adding[-1] + 1
-    if all(is_own(id_) for ids in inside[first:last] for id_ in ids):
-        return (*nodes[:first], _around(scan, nodes[first:last]), *nodes[last:])
-    added = [
-        {kernel.statement_by_id[s].written for s in inside[at] & scan.updates} for at in adding
-    ]
-    if len(frozenset[str]().union(*added)) < sum(map(len, added)) or not all(
-        is_own(id_) for at in adding for id_ in inside[at]
-    ):
-        raise LaunchError(
-            "the reference executor runs the threads of a scan one after another, and here all "
-            f"must come to '{nodes[first]}' first",
-            instead='executor("host") runs the source itself',
-        )
-    return tuple(_around(scan, (n,)) if at in adding else n for at, n in enumerate(nodes))
-
-
-def _around(scan: ThreadScan, nodes: Tree) -> Loop:
+    for id_ in frozenset[str]().union(*inside[first:last]) - scan.updates:
+        statement = kernel.statement_by_id[id_]
+        to = kernel.temporary_by_name.get(statement.written)
+        alone = to is not None and to.address_space is AddressSpace.PRIVATE
+        if not alone or not statement.inames.issuperset(scan.inames) or id_ in scan.readers:
+            raise LaunchError(
+                f"the reference runs one thread of a scan after another, and all must do '{id_}'",
+                instead='executor("host") runs the source itself',
+            )
+    loops = nodes[first:last]
     for iname in reversed(scan.inames):
-        nodes = (Loop(iname, nodes),)
-    (loop,) = nodes
-    assert isinstance(loop, Loop)
-    return loop
+        loops = (Loop(iname, loops),)
+    return (*nodes[:first], *loops, *nodes[last:])

@@ -158,11 +158,10 @@ def _is_in(dtype: DType, number: Expression) -> bool:
 def _without_dead_stores(kernel: Kernel) -> Kernel:
     """A kernel whose statements run where somebody may see what they store."""
     flow = dataflow_of(kernel)
-    limits = frozenset[str]().union(*(d.parameters for d in kernel.domains))
     found = {
         s.id: _where_seen(flow, s)
         for s in kernel.statements
-        if s.operation is None and s.kind == "user" and s.written not in limits
+        if s.operation is None and s.kind == "user" and s.written not in kernel.bounding
     }
     return kernel.with_(
         statements=tuple(

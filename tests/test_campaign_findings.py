@@ -1199,3 +1199,26 @@ def test_rows_of_a_size_that_is_divided():
     )
     with pytest.raises(lk.IllegalTransformError, match="for example: m = 1, n = 1"):
         knl.add_inames_to_insn("j", "id:insn")
+
+
+def test_a_bound_that_two_accesses_share_is_one_value() -> None:
+    """What an earlier launch has loaded is the same for two threads, and asserted of once."""
+    text = """
+        for i
+            <> lo = ptr[i]
+            ... gbarrier
+            <> hi = ptr[i + 1]
+            for r
+                u[i] = u[i] + g[r]
+            end
+        end
+    """
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        text,
+        [lk.GlobalArg("g", "int32", shape="n + 2"), ...],
+        dtypes={"u": "int32", "ptr": "uint8"},
+    )
+    knl = knl.split_iname("r", 33, inner_tag="ilp", within="id:insn_1")
+    knl = knl.assume_increasing("ptr").split_iname("r_outer", 1, inner_tag="l.0")
+    assert not knl.prove().findings

@@ -100,7 +100,7 @@ class DataFacts:
         """What is asserted of the private integers that two accesses depend on."""
         copies = self._copies(space)
         names: dict[str, str] = {}  # what data changes has no value of its own: those here have
-        values: list[Expression] = []
+        values: dict[str, Expression] = {}
         sides: list[tuple[Touch, dict[str, prim.Variable]]] = [(first, {}), (second, copies)]
         for touch, renamed in sides if self.kernel.assertions else ():
             for name in sorted(self.names_of(touch.leaf)):
@@ -108,11 +108,11 @@ class DataFacts:
                 if not isinstance(source, prim.Variable):
                     own = renamed.get(name, prim.Variable(name)).name
                     names[copy_of(own, 2)] = own
-                    values.append(substitute(source, renamed))
+                    values[copy_of(own, 2)] = substitute(source, renamed)
         if not names:
             return space.everything
-        named = tuple(map(prim.Variable, names))
-        found = equal_cells(self.kernel.assertions, named, values, data_of(self.kernel))
+        named, held = tuple(map(prim.Variable, names)), tuple(values.values())
+        found = equal_cells(self.kernel.assertions, named, held, data_of(self.kernel))
         return space.aligned(_sets.rename(found, names))
 
     def _copies(self, space: Space) -> dict[str, prim.Variable]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from loopkit._changes import Diff
 from loopkit._cli._output import Output
 from loopkit._cli._sizes import sizes_of
-from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, LoopkitError, NotThereError, UnknownNameError
 from loopkit._kernel import Kernel
 
 BINARY = frozenset(["ptx", "sass", "resources", "costs"])
@@ -165,15 +165,15 @@ def _running(what: str, function: Callable[[], T]) -> T:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return function()
-    except LoopkitError:
-        raise
     except SystemExit as error:
         raise LoopkitError(f"{what} ends the program (exit code {error.code})") from error
     except Exception as error:
+        if isinstance(error, LoopkitError) and not isinstance(error, NotThereError):
+            raise
         said = "".join(traceback.format_exception_only(error)).rstrip()
         if isinstance(error, SyntaxError):
             raise LoopkitError(f"{what} is not valid Python\n{said}") from error
-        here = str(Path(__file__).resolve().parent)
+        here = str(Path(__file__).resolve().parents[1])
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)

@@ -71,10 +71,29 @@ class Replay:
 
     def shows(self, violation: Violation, most: int = _budget.REPLAY_CELLS) -> Answer:
         """What a run shows at the sizes of the smallest case of what is wrong."""
-        if violation.kind not in VALUES:
+        if violation.kind not in VALUES or self.is_certain(violation):
             return "not run"
         case = self.case(violation)
         return "not run" if case is None else self.at(case.sizes, most)
+
+    def is_certain(self, violation: Violation) -> bool:
+        """Whether no data bear on a case, of which sets then know all.
+
+        Two writes that nothing orders are a race also where a third one hides what they leave.
+        What types of fewer bits make of a value is not seen by a run on wide numbers.
+        """
+        if violation.kind == "expression":
+            arrays = (*self.root.kernel.args, *self.root.kernel.temporaries)
+            whole = [a.dtype for a in arrays if a.dtype is not None and a.dtype.kind in "iu"]
+            return any(dtype.itemsize < 8 for dtype in whole)
+        sides = (violation.sink, violation.source, violation.other)
+        names = {name for s in sides if s for name in (s.at and s.at.statement, s.origin)}
+        return all(
+            model.is_exact(statement)
+            for model in (violation.text or self.root, self.new)
+            for statement in model.kernel.statements
+            if statement.id in names or statement.written == violation.array
+        )
 
     @memoised
     def case(self, violation: Violation) -> Case | None:

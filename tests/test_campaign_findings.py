@@ -311,7 +311,7 @@ end
     ),
     Found(
         "a loaded bound that threads share",
-        ILLEGAL,
+        LEGAL,
         steps=(
             ("split_iname", {"split_iname": "i", "inner_length": 2}),
             (

@@ -263,13 +263,13 @@ def _halved_places() -> lk.Kernel:
 def _without_quotient(original: Any) -> Any:
     """What was made of an index array is taken for what it holds."""
 
-    def followed(kernel: Any, statement: Any, index: Any) -> Any:
+    def asserted(kernel: Any, statement: Any, index: Any) -> Any:
         outer = prim.Sum((prim.Product((8, prim.Variable("i_outer"))), prim.Variable("i_inner")))
         inside = outer if "i_outer" in statement.inames else prim.Variable("i")
         is_temporary = index == prim.Variable("q")
         return prim.Subscript(prim.Variable("p"), (inside,)) if is_temporary else index
 
-    return followed
+    return asserted
 
 
 def _exponentials() -> lk.Kernel:
@@ -366,7 +366,7 @@ COMMON: dict[str, CommonFault] = {
         {"n": 9},
         lambda sizes: {"p": np.zeros(9)},
     ),
-    "_assertions.follow.followed": CommonFault(
+    "_assertions.follow.asserted": CommonFault(
         RUN,
         _without_quotient,
         _halved_places,
@@ -442,6 +442,13 @@ COMMON: dict[str, CommonFault] = {
         by_hand=lambda given: np.exp(given["a"] + 100),
     ),
     "_hidden.hidden": CommonFault(RUN, lambda f: lambda word, *which: word, *PRODUCT),
+    "_hidden.plain": CommonFault(
+        REFUSED,
+        lambda f: lambda name: name,
+        thread_scans.prefix,
+        _steps(*lookback.CHAIN),
+        {"n": 200},
+    ),
     "_intervals.contains": CommonFault(PROOF, _always, programs.wide, _steps(), {"n": 3, "m": 3}),
     "_launches.is_one_launch": CommonFault(REFUSED, _always, *TWO),
     "_launches.launch_of": CommonFault(
@@ -524,6 +531,8 @@ COMMON: dict[str, CommonFault] = {
         _steps(do("split_iname", "i", 4, slabs=(0, 1))),
         {"n": 10},
     ),
+    "_tree.build": CommonFault(REFUSED, _without_last, *TWO),
+    "_tree.flatten": CommonFault(REFUSED, _without_last, *TWO),
     "_tree.statements_in": CommonFault(REFUSED, _without_last, *TWO),
     "codegen.c.printer.printed": CommonFault(
         TEXT, lambda f: lambda t: (f(t)[0], f(t)[1].replace(" < ", " <= ")), *PRODUCT

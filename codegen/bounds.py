@@ -34,10 +34,20 @@ def one_value(name: str, value: Expression) -> Bounds:
     return Bounds(value, plus(value, 1), 1, _sets.equality(name, value), value)
 
 
+_FEW = 4
+"""Parts of a union that are compared with each other."""
+
+
 def single_basic_set(domain: isl.Set) -> isl.BasicSet:
     """``domain``, or a hull of it that is one conjunction."""
     domain = domain.compute_divs().coalesce()
     basics = domain.compute_divs().get_basic_sets()
+    if 1 < len(basics) <= _FEW:  # of whole numbers, which coalescing does not go into
+        kept: list[isl.BasicSet] = []
+        for basic in basics:
+            if not any(basic.is_subset(other) for other in kept):
+                kept = [other for other in kept if not other.is_subset(basic)] + [basic]
+        basics = kept
     basic = basics[0] if len(basics) == 1 else domain.simple_hull()
     # A hull may hold numbers that are no quotients of anything: it is a little larger without.
     return basic.remove_redundancies().remove_unknown_divs()
@@ -85,8 +95,9 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     ``context`` holds where the loop is reached; what it implies is not tested
     again.  Raises :class:`UnboundedError`.
     """
-    basic = single_basic_set(domain)
     around = _sets.project_out(context, [name])
+    domain = _without_digits(domain, name, around)
+    basic = single_basic_set(domain)
     # Names stand in the order of the context, here as in what is simplified by it.
     value = _value_in(basic.align_params(around.get_space()), name)
     if value is not None:
@@ -106,6 +117,24 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
         return _bounds(domain, name, loose)
     except UnboundedError:
         return _union_bounds(domain, name, context)
+
+
+def _without_digits(domain: isl.Set, name: str, around: isl.Set) -> isl.Set:
+    """``32*name + digit < K`` as ``32*name < K``, where ``around`` says that 32 divides K."""
+    if not any(basic.dim(isl.dim_type.div) for basic in around.get_basic_sets()):
+        return domain
+    variable, digits = prim.Variable(name), set()
+    for basic in domain.get_basic_sets():
+        for constraint in basic.get_constraints():
+            terms = _sets.form_of(constraint).terms
+            whole = terms.get(variable, 0)
+            less = (e for e, c in terms.items() if 0 < c * whole < whole * whole)
+            digits |= {e.name for e in less if isinstance(e, prim.Variable)}
+    for digit in sorted(digits):
+        without = _sets.project_out(domain & around, [digit])
+        if (without & around).is_subset(domain):
+            domain = without
+    return domain
 
 
 def _value_in(basic: isl.BasicSet, name: str) -> Expression | None:

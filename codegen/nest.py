@@ -16,6 +16,7 @@ from loopkit._collectives import TOGETHER, is_collective
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._frozen import dataclass
+from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
@@ -207,14 +208,24 @@ class _Walker:
         self, nodes: tuple[PlacedNode, ...], told: isl.Set, known: frozenset[str]
     ) -> tuple[Code, ...]:
         """The code of nodes, where ``told`` holds of sizes and of the loops around."""
-        groups: list[tuple[Expression, list[Code]]] = []
+        made: list[tuple[Expression, tuple[Code, ...], PlacedNode]] = []
         for node in nodes:
             if isinstance(node, Barrier):
-                groups.append((True, [node]))
+                made.append((True, (node,), node))
                 continue
             condition, code = self.node(node, told, known)
-            if condition is False:
-                continue
+            if condition is not False:
+                made.append((condition, code, node))
+        groups: list[tuple[Expression, list[Code]]] = []
+        for place, (condition, code, node) in enumerate(made):
+            if condition is True and groups:
+                around = groups[-1][0]
+                after = (c for c, _, n in made[place:] if c is not True or isinstance(n, Barrier))
+                behind = next(after, True)
+                if {*conjuncts(around)} <= {*conjuncts(behind)}:
+                    holds = self.room_in(node, around)
+                    if holds is not None:
+                        condition, code = around, self.node(node, told & holds, known)[1]
             if (
                 groups
                 and condition is not True
@@ -230,6 +241,20 @@ class _Walker:
             return If(self.data_last(condition), tuple(members), (self.context(told, {*inside}),))
 
         return tuple(guarded_all(with_branches(groups, guarded), guarded))
+
+    def room_in(self, node: PlacedNode, condition: Expression) -> isl.Set | None:
+        """What a guard says, where what runs for more threads than it must may stand behind it."""
+        if condition is True or isinstance(node, Barrier) or has_barrier(node):
+            return None
+        statements = [self.kernel.statement_by_id[s] for s in statements_of(node)]
+        if any(is_collective(self.kernel, s) or s.kind in TOGETHER for s in statements):
+            return None
+        try:
+            holds = _sets.condition_set(condition)
+        except _sets.NotAffineError:
+            return None
+        domains = map(self.kernel.statement_domain, statements)
+        return holds if all(d.is_subset(holds) for d in domains) else None
 
     def changed(self, condition: Expression, code: list[Code]) -> bool:
         """Whether code writes what a condition reads: it is looked at again then."""

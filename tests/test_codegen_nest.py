@@ -232,3 +232,62 @@ def test_a_loop_with_one_value_left_out_says_which(hole, test):
     )
     assert (test in knl.cuda()) if test else "!=" not in knl.cuda()
     assert knl.prove(text=True).ok
+
+
+def test_private_values_between_guarded_lines_stand_behind_the_same_guard():
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        """
+        for i
+            <> s = sum(j, x[i, j])
+            <> t = max(j, x[i, j])
+            <> u = s*2
+            y[i] = u if s > t else t
+            z[i] = u
+        end
+        """,
+        dtypes={"x, y, z": "float32"},
+    ).split_iname("i", 128, outer_tag="g.0", inner_tag="l.0")
+    assert knl.cuda().count("if (128 * i_outer + i_inner < n)") == 1
+    assert knl.prove(text=True).ok
+    # What all threads combine is prepared by all of them.
+    rows = knl.split_iname("j", 4, inner_tag="l.1")
+    assert "acc = 0.0f" in rows.cuda() and rows.prove(text=True).ok
+
+
+def test_the_place_in_a_tile_is_computed_and_not_searched():
+    """A tile of three axes that two of threads fill, cut off at sizes along two of them."""
+    knl = lk.make_kernel(
+        "{ [o, t, c, k]: 0 <= o < O and 0 <= t < T and 0 <= c < C and 0 <= k < 4 }",
+        """
+        f(c_, t_, k_) := d[c_, 2*t_ + k_] - d[c_, 2*t_ + 3 - k_]
+        for o, t
+            <> m[k] = sum(c, f(c, t, k)*g[o, c, k])
+            y[o, t] = m[0] + m[1] + m[2] + m[3]
+        end
+        """,
+        dtypes={"d, g, y": "float32"},
+        assumptions="O, T, C >= 1",
+    )
+    knl = knl.split_iname("o", 16, outer_tag="g.1", inner_tag="l.1").split_iname("c", 8)
+    knl = knl.split_iname("t", 32, outer_tag="g.0", inner_tag="l.0").tag_inames("k: ilp")
+    knl = knl.precompute("f", ["c_inner", "t_inner", "k"], default_tag="l.auto")
+    assert "int const f_dim_0 = " in knl.cuda() and "lk_floordiv" not in knl.cuda()
+    assert knl.prove(text=True).ok
+
+
+def test_a_remainder_of_what_has_no_sign_is_that_of_c():
+    args = [lk.GlobalArg("q", "uint8", shape="n"), lk.GlobalArg("x, y", "float32", shape="n"), ...]
+    text = "<> a = q[i]//4\ny[i] = x[a % n]"
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", text, args, assumptions="n >= 1")
+    assert "x[a % n]" in knl.cuda() and knl.prove(text=True).ok
+
+
+def test_tiles_of_threads_that_divide_a_size_are_counted_by_it():
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < K }",
+        "y[i] = sum(k, a[i, k])",
+        dtypes={"a": "float32"},
+        assumptions="K mod 32 = 0 and K >= 32",
+    ).split_iname("k", 32, inner_tag="l.0")
+    assert "k_outer < K / 32;" in knl.cuda() and knl.prove(text=True).ok

@@ -77,10 +77,11 @@ def _judge_transform(fault: Fault) -> Verdict:
     sound = refusal(fault, before)
     if sound is None:
         sound = _wrong(fault, before, fault.step.apply(before))
+    asked = asked_before(before)  # its own step is without the fault
     with planted(fault.name):
         faulty = fault.step.apply(before, unchecked=True)
         why = refusal(fault, before)
-        again = refusal(fault, asked_before(before)) if why is not None else None
+        again = refusal(fault, asked) if why is not None else None
         accepted = fault.step.apply(before) if why is None and fault.then is not None else None
     caught = None if why is None else (CHECKER, why)
     assert (why is None) == (again is None), f"accepted after a step that changes nothing: {why}"

@@ -125,7 +125,7 @@ def _without_digits(domain: isl.Set, name: str, around: isl.Set) -> isl.Set:
         return domain
     variable, digits = prim.Variable(name), set()
     for basic in domain.get_basic_sets():
-        for constraint in basic.get_constraints():
+        for constraint in basic.remove_unknown_divs().get_constraints():
             terms = _sets.form_of(constraint).terms
             whole = terms.get(variable, 0)
             less = (e for e, c in terms.items() if 0 < c * whole < whole * whole)

@@ -289,8 +289,7 @@ class IndexLowering:
             values = _intervals.floor_divide(above.range, below.range)
         is_long = self._is_long(parts, values)
         numerator = above.node if below.is_long or not is_long else _widened(above)
-        is_positive = above.range[0] >= 0 or self.ranges.is_nonnegative(expr.numerator)
-        if below.range[0] > 0 and is_positive:
+        if below.range[0] > 0 and self.ranges.is_nonnegative(expr.numerator):
             node: CExpression = Binary("/" if is_floor else "%", numerator, below.node)
         else:
             node = Call("lk_floordiv" if is_floor else "lk_mod", (numerator, below.node))

@@ -348,7 +348,7 @@ def test_what_threads_do_together_is_drawn():
 
 @pytest.mark.slow
 def test_programs_of_several_launches_are_run():
-    limits = Limits(kernels=3, sequences=3, steps=5, sizes=2, refusals=0, pages=1, together=1.0)
+    limits = Limits(kernels=6, sequences=3, steps=5, sizes=2, refusals=0, pages=1, together=1.0)
     batches = Batches(limits)
     ran = set()
 

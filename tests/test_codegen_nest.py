@@ -276,13 +276,6 @@ def test_the_place_in_a_tile_is_computed_and_not_searched():
     assert knl.prove(text=True).ok
 
 
-def test_a_remainder_of_what_has_no_sign_is_that_of_c():
-    args = [lk.GlobalArg("q", "uint8", shape="n"), lk.GlobalArg("x, y", "float32", shape="n"), ...]
-    text = "<> a = q[i]//4\ny[i] = x[a % n]"
-    knl = lk.make_kernel("{ [i]: 0 <= i < n }", text, args, assumptions="n >= 1")
-    assert "x[a % n]" in knl.cuda() and knl.prove(text=True).ok
-
-
 def test_tiles_of_threads_that_divide_a_size_are_counted_by_it():
     knl = lk.make_kernel(
         "{ [i, k]: 0 <= i < n and 0 <= k < K }",

@@ -132,10 +132,8 @@ class ConflictCheck(Check):
     def threads(self, array: str, first: Touch, second: Touch, ways: list[Way]) -> None:
         """Whether two threads of a block meet in one of these orders."""
         for order, one, two in ways:
-            for base in self.base(self.near, one, two, same_block=True):
+            for base in self.base(self.near, one, two, same_block=True, far=order.cut == "warp"):
                 meeting = base & self.near.all_of(order.conditions(0, 1))
-                if order.cut == "warp":
-                    meeting = meeting & self.near.where(conditions.negated(self.one_warp(0, 1)))
                 if meeting.is_empty():
                     continue
                 meeting = self.without_conditional_cuts(meeting, order)
@@ -153,11 +151,20 @@ class ConflictCheck(Check):
 
         return equal(warp(first), warp(second))
 
-    def base(self, space: Space, first: Touch, second: Touch, *, same_block: bool) -> list[isl.Set]:
-        """Pairs of executions, by different threads (or blocks), that touch one cell."""
-        key = (same_block, self._key(first), self._key(second))
+    def base(
+        self, space: Space, first: Touch, second: Touch, *, same_block: bool, far: bool = False
+    ) -> list[isl.Set]:
+        """Pairs of executions, by different threads (or blocks), that touch one cell.
+
+        Those of different warps, if they are to be ``far`` from each other.
+        """
+        key = (same_block, far, self._key(first), self._key(second))
+        if far and key not in self._bases:
+            apart = self.near.where(conditions.negated(self.one_warp(0, 1)))
+            parts = (part & apart for part in self.base(space, first, second, same_block=True))
+            self._bases[key] = [part for part in parts if not part.is_empty()]
         if key not in self._bases:
-            both = self.side(space, first.scope, 0) & self.side(space, second.scope, 1)
+            both = self.sides(space, first.scope, second.scope)
             both = both & self.one_cell(space, first, second)
             if not both.is_empty():
                 both = both & self.data.loaded(space, first, second)
@@ -176,6 +183,11 @@ class ConflictCheck(Check):
         is_open = self.data.decides(touch.cell) or self.data.names_of(touch.leaf)
         own = touch.leaf.statement if is_open else None
         return (touch.array, id(touch.scope), cell, touch.offset, own)
+
+    @memoised
+    def sides(self, space: Space, first: Scope, second: Scope) -> isl.Set:
+        """Where two scopes are reached, each in the names of its copy (memoised)."""
+        return self.side(space, first, 0) & self.side(space, second, 1)
 
     @memoised
     def side(self, space: Space, scope: Scope, copy: int) -> isl.Set:

@@ -71,10 +71,10 @@ class Replay:
 
     def shows(self, violation: Violation, most: int = _budget.REPLAY_CELLS) -> Answer:
         """What a run shows at the sizes of the smallest case of what is wrong."""
-        if violation.kind not in VALUES or self.is_certain(violation):
+        if violation.kind not in VALUES or (case := self.case(violation)) is None:
             return "not run"
-        case = self.case(violation)
-        return "not run" if case is None else self.at(case.sizes, most)
+        answer = self.at(case.sizes, most)
+        return "not run" if answer == "same" and self.is_certain(violation) else answer
 
     def is_certain(self, violation: Violation) -> bool:
         """Whether no data bear on a case, of which sets then know all.
@@ -86,6 +86,8 @@ class Replay:
             arrays = (*self.root.kernel.args, *self.root.kernel.temporaries)
             whole = [a.dtype for a in arrays if a.dtype is not None and a.dtype.kind in "iu"]
             return any(dtype.itemsize < 8 for dtype in whole)
+        if violation.how == "after" and violation.kind in ("overwritten", "rewritten"):
+            return False  # the stores may be of one value
         sides = (violation.sink, violation.source, violation.other)
         names = {name for s in sides if s for name in (s.at and s.at.statement, s.origin)}
         return all(

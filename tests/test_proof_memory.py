@@ -690,3 +690,24 @@ def test_what_wraps_around_or_may_be_no_element_is_not_proven(before: str, bins:
 
 
 # }}}
+
+
+@pytest.mark.parametrize("place", ["1", "-1"])
+def test_a_scalar_in_memory_has_one_cell(place: str) -> None:
+    """A bound that an earlier launch loaded is an array of one element in the source."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: 0 <= r < end }"],
+        """
+        for i
+            <> end = p[i]
+            ... gbarrier
+            z[i] = sum(r, g[r])
+        end
+        """,
+        [lk.GlobalArg("g", shape="m"), ...],
+        dtypes={"p": "int32", "g, z": "int64"},
+        assumptions="n, m >= 1",
+    )
+    source = knl.cuda()
+    assert not prove_source(knl, source).findings
+    assert "bounds" in kinds(prove_source(knl, source.replace("r < end[0]", f"r < end[{place}]")))

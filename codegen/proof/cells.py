@@ -239,9 +239,9 @@ class CellCheck(Check):
                 touch.dimensions = touch.extents
                 touch.cell = None if access is None else tuple(map(meaning.form, access[1]))
                 touch.extents = tuple(map(meaning.form, held.shape or ()))
-        elif held is not None and held.shape == ():
+        elif held is not None and held.shape == () and touch.offset == Form({}):
             touch.cell, touch.extents = (), ()
-        elif held is None or access is None:
+        elif held is None or access is None or held.shape == ():
             touch.cell, touch.extents = flat, self.flat_extent(held)
         elif isinstance(held, ArrayArg) and _overlaps(held):
             # Different indices may be one element: compare offsets.

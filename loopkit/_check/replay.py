@@ -25,6 +25,7 @@ from loopkit._check.violation import Aim, Case, Violation, smallest_case
 from loopkit._errors import LoopkitError
 from loopkit._expression import evaluate, variable_names
 from loopkit._kernel import Kernel
+from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 from loopkit._replay.compare import Both
@@ -86,16 +87,18 @@ class Replay:
             arrays = (*self.root.kernel.args, *self.root.kernel.temporaries)
             whole = [a.dtype for a in arrays if a.dtype is not None and a.dtype.kind in "iu"]
             return any(dtype.itemsize < 8 for dtype in whole)
-        if violation.how == "after" and violation.kind in ("overwritten", "rewritten"):
-            return False  # the stores may be of one value
         sides = (violation.sink, violation.source, violation.other)
         names = {name for s in sides if s for name in (s.at and s.at.statement, s.origin)}
-        return all(
-            model.is_exact(statement)
+        concerned = [
+            (model, statement)
             for model in (violation.text or self.root, self.new)
             for statement in model.kernel.statements
             if statement.id in names or statement.written == violation.array
-        )
+        ]
+        if violation.how == "after" and violation.kind in ("overwritten", "rewritten"):
+            # Stores may be of one value, and updates are not.
+            return any(is_update(statement) for _, statement in concerned)
+        return all(model.is_exact(statement) for model, statement in concerned)
 
     @memoised
     def case(self, violation: Violation) -> Case | None:

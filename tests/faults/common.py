@@ -161,19 +161,6 @@ def _temporaries(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return make
 
 
-def _statements(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A pass that leaves other statements."""
-
-    def make(original: Any) -> Any:
-        def passed(kernel: Any) -> Any:
-            found = original(kernel)
-            return found.with_(statements=tuple(map(change, found.statements)))
-
-        return passed
-
-    return make
-
-
 def _narrow(temporary: Any) -> Any:
     """An accumulator of half the width."""
     return replace(temporary, dtype=np.dtype("float16")) if temporary.accumulates else temporary

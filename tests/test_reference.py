@@ -513,3 +513,19 @@ def test_bounds_of_threads_and_of_inner_loops_are_read_where_they_are() -> None:
         expected = run_reference(knl, given)["res"]
         found = run_reference(knl.tag_inames("r: l.0"), given)["res"]
         assert expected.tolist() == found.tolist() == [[3, 1, 1], [1, 1, 1], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_sums_of_a_fetch_that_waits_for_threads(threads: bool) -> None:
+    """Each element of a fetch that is tagged ``l.auto`` has an accumulator of its own."""
+    knl = lk.make_kernel(
+        "{ [i, j, r]: 0 <= i < 3 and 0 <= j < 2 and 0 <= r < 3 }",
+        "rule(x, y) := sum(r, a[x + r, y])\nw[i, j] = 2*rule(i, j)",
+        dtypes={"a, w": "int64"},
+    ).precompute("rule", ["i", "j"], default_tag="l.auto")
+    if threads:
+        knl = knl.tag_inames("i: l.0")
+    a = np.random.default_rng(0).integers(-9, 9, (5, 2))
+    expected = 2 * (a[:3] + a[1:4] + a[2:])
+    for executor in ("reference", "host"):
+        np.testing.assert_array_equal(knl.executor(executor)(a=a), expected)

@@ -13,7 +13,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._places import space_of
 from loopkit._points import range_in
-from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 
 Key = tuple[str, int | str]
 _KINDS = ("g", "l", "ilp")
@@ -45,7 +45,9 @@ def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
         match tag:
             case GroupAxis() | LocalAxis():
                 key: Key = (tag.spelling, tag.axis)
-            case InstructionParallel():
+            case (
+                InstructionParallel() | LocalAuto()
+            ):  # what waits for threads has one for each value
                 key = ("ilp", iname)
             case _:
                 continue

@@ -266,6 +266,15 @@ def test_slabs_of_an_outer_loop_copy_accumulators(product: Kernel) -> None:
     assert results(new, {"n": 9, "m": 2, "l": 2}) == results(product, {"n": 9, "m": 2, "l": 2})
 
 
+@pytest.mark.parametrize("joined", [("i", "k"), ("k", "i")])
+def test_slabs_beside_a_join_of_sizes(product: Kernel, joined: tuple[str, str]) -> None:
+    # The joined loop adds to cells whose row is a quotient with a size.
+    tiled = product.split_iname("j", 1, slabs=(0, 1)).join_inames(joined, within="id:insn_update")
+    new = tiled.peel_iname("j_outer")
+    assert {t.name for t in new.temporaries} == {"acc", "acc_last"}
+    assert results(new, {"n": 3, "m": 2, "l": 4}) == results(product, {"n": 3, "m": 2, "l": 4})
+
+
 def test_slabs_of_blocks_are_predicates(product: Kernel) -> None:
     new = product.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0", slabs=(0, 1))
     new = new.peel_iname("i_outer")

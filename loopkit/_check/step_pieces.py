@@ -19,7 +19,7 @@ from loopkit._check.compare_statements import StatementComparison
 from loopkit._check.step_accesses import StatementPair, StepAccess, accesses_of, by_array
 from loopkit._check.step_order import NONE, StepOrder
 from loopkit._check.step_proof import StepProof
-from loopkit._expression import substitute
+from loopkit._expression import Access, substitute
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import dataflow_of
@@ -247,7 +247,7 @@ class Pieces:
                         there = its.get(at, ()) if None not in at else self.pieces[writer]
                         for one, two in product(here, there):
                             if self.home(one, array) != self.home(two, array) and self.meet(
-                                one, two, same
+                                one, two, access, same
                             ):
                                 return False
         return True
@@ -257,10 +257,15 @@ class Pieces:
         values = (pair.values.get(iname) for iname in sorted(inames))
         return tuple(value if isinstance(value, int) else None for value in values)
 
-    def meet(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
-        """Whether two pieces have old instances with equal values of some inames."""
-        new = self.new
-        both = new.domain(Instance(one.new.id, BASE)) & new.domain(Instance(two.new.id, OTHER))
+    def meet(
+        self, one: StatementPair, two: StatementPair, access: Access, same: frozenset[str]
+    ) -> bool:
+        """Whether a piece may read what another writes, with equal values of some old inames."""
+        new, at = self.new, Instance(one.new.id, BASE)
+        indices = new.indices(at, [substitute(i, one.values) for i in access[1]])
+        both = new.domain(at) & new.writing(
+            Instance(two.new.id, OTHER), new.cell(access[0], indices, at)
+        )
         for iname in sorted(same):
             mine, its = (p.values.get(iname, prim.Variable(iname)) for p in (one, two))
             both = both & equal(new.named(mine, BASE), new.named(its, OTHER))

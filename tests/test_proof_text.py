@@ -208,3 +208,41 @@ def test_literals(text: str, value: float) -> None:
 )
 def test_no_literals(text: str) -> None:
     assert literal(text) is None
+
+
+# {{{ programs of several launches
+
+
+@functools.cache
+def in_two_launches() -> lk.Kernel:
+    """A sum over all of an array, and then its use."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        "total = sum(i, x[i])\n... gbarrier\ny[j] = total * x[j]",
+        dtypes={"x": "float32"},
+    ).tag_inames({"j": "g.0"})
+
+
+@pytest.mark.parametrize("before", ["// ", "/* ", " ", "static ", "// \\\n", "int z; "])
+def test_what_stands_before_a_launch_is_read(before: str) -> None:
+    source = in_two_launches().cuda()
+    assert source.count('\nextern "C"') == 2 and prove_source(in_two_launches(), source).ok
+    for at in range(2):
+        parts = source.split("\nextern")
+        parts[at] += f"\n{before}extern" + parts.pop(at + 1)
+        assert not prove_source(in_two_launches(), "\nextern".join(parts)).ok
+
+
+# }}}
+
+
+@pytest.mark.parametrize("ctype", ["__half", "__nv_bfloat16", "float", "double", "bool", "short"])
+def test_loops_count_in_types_for_indices(ctype: str) -> None:
+    kernel = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }", "b[i] = sum(j, 1.0)", dtypes={"b": "float32"}
+    )
+    source = kernel.cuda()
+    changed = source.replace("for (int j", f"for ({ctype} j")
+    proof = prove_source(kernel, changed)
+    assert changed != source and {f.kind for f in proof.findings} <= {"type", "text"}
+    assert not proof.ok

@@ -190,8 +190,9 @@ class Checker:
                     self.truth(self.of(node.condition))
                 elif isinstance(node, c.For):
                     # Its variable is in scope in its bounds, too, but the printer uses it in none.
-                    self.integer(node.lower)
-                    self.integer(node.upper)
+                    for bound in (node.lower, node.upper):
+                        self.integer(bound)
+                        self.binary("<", TYPES[node.ctype], self.of(bound))
                 with self.scope():
                     if isinstance(node, c.For):
                         self.declare(node.name, node.ctype)

@@ -8,6 +8,7 @@ launches hand each other the same memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -50,7 +51,8 @@ from loopkit.codegen.launches import Part, parts_in, parts_of
 from loopkit.codegen.own_functions import lines_above
 from loopkit.codegen.proof.recorder import Recorder
 
-_HEAD = 'extern "C" '
+_HEAD = re.compile(r'^(?=extern "C" )', re.MULTILINE)
+"""Where the text of a launch begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,11 +292,11 @@ class SequenceCheck:
         """The text of each launch, under what stands above all, and how far down it stands."""
         program = self.program
         notes = [line for line in program.source.split("\n") if line.startswith("// not proven")]
-        above, *functions = program.source.split(_HEAD)
+        above, *functions = _HEAD.split(program.source)
         if not text and joined(program, notes, lines_above(self.kernel))[0] == program.source:
             found, line = [], above.count("\n")
             for part, function in zip(program.parts, functions, strict=True):
-                found.append((part.source, line - part.source.split(_HEAD)[0].count("\n")))
+                found.append((part.source, line - _HEAD.split(part.source)[0].count("\n")))
                 line += function.count("\n")
             return tuple(found)
         if len(functions) != count:
@@ -304,7 +306,7 @@ class SequenceCheck:
             return None
         found, line = [], 0
         for function in functions:
-            found.append((above + _HEAD + function, line))
+            found.append((above + function, line))
             line += function.count("\n")
         return tuple(found)
 

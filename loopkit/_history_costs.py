@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import ClassVar
 
-from loopkit._costs.costs import in_all
-from loopkit._costs.of_kernel import AnyCosts, costs_of
+from loopkit._costs.costs import Costs, costs_of
+from loopkit._costs.counts import in_all
 from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._costs.sizes import check_sizes, whole
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
@@ -23,7 +23,7 @@ class StepCosts:
     """
 
     step: Step | None
-    costs: AnyCosts | None
+    costs: Costs | None
     why: str = ""
 
     @property

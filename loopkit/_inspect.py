@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
+    from loopkit._costs.costs import Costs
     from loopkit._costs.devices import Device
-    from loopkit._costs.of_kernel import AnyCosts
     from loopkit._costs.sizes import Sizes
     from loopkit._program import Program
     from loopkit._run.nvrtc import CompiledProgram
@@ -235,7 +235,7 @@ def costs(
     arch: str | None = None,
     sizes: Mapping[str, Any] | None = None,
     **more: Any,
-) -> AnyCosts:
+) -> Costs:
     """What a launch with these sizes does, counted exactly: see ``loopkit._costs``.
 
     Operations by kind and type; bytes that an array is touched in, and bytes of the sectors that
@@ -255,8 +255,8 @@ def costs(
     Raises :class:`InvalidArgumentError` for sizes that no call may have, and where a number is no
     such polynomial, :class:`UnknownNameError` for other names.
     """
+    from loopkit._costs.costs import costs_of
     from loopkit._costs.given import sizes_and_data
-    from loopkit._costs.of_kernel import costs_of
     from loopkit._costs.sizes import sizes_of
 
     check_settled(kernel)
@@ -269,7 +269,7 @@ def costs(
     arch = None if arch is None else _arch(arch)
     known, data = sizes_and_data(kernel, given)
     if not data.values and any(name not in known for name in kernel.sizes):
-        from loopkit._costs.of_kernel import open_costs_of
+        from loopkit._costs.costs import open_costs_of
 
         return open_costs_of(kernel, known, device, arch)
     return costs_of(kernel, known, device, arch, data)

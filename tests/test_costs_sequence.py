@@ -18,7 +18,7 @@ from launch_kernels import (
 )
 
 import loopkit as lk
-from loopkit._costs.sequence import LaunchCosts, SequenceCosts
+from loopkit._costs.costs import Costs
 
 CASES = [
     (summed, {"m": 9}),
@@ -76,7 +76,7 @@ def every_turn(knl: lk.Kernel, sizes: dict[str, int], number: int) -> list[tuple
     return found
 
 
-def added(found: list[lk.Costs], one: SequenceCosts | LaunchCosts, what: str) -> None:
+def added(found: list[lk.Costs], one: Costs, what: str) -> None:
     total: Counter = Counter()
     for costs in found:
         total.update({key: n for key, n in getattr(costs, what) if n})
@@ -87,7 +87,7 @@ def added(found: list[lk.Costs], one: SequenceCosts | LaunchCosts, what: str) ->
 def test_each_launch_counts_as_often_as_it_runs(make, sizes):
     knl = make()
     costs = knl.costs(**sizes)
-    assert isinstance(costs, SequenceCosts)
+    assert isinstance(costs, Costs) and costs.launches
     assert costs.times == len(knl.launch_config(**sizes))
     for one in costs.launches:
         turns = every_turn(knl, sizes, one.number)

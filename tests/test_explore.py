@@ -17,7 +17,6 @@ from launch_kernels import jacobi
 
 import loopkit as lk
 from loopkit._costs.costs import Costs
-from loopkit._costs.sequence import SequenceCosts
 from loopkit._explore import explorer as explorers
 from loopkit._explore.controls import MOST, controls_of
 from loopkit._explore.outcome import PRINTED, Failure
@@ -173,7 +172,7 @@ def test_schedules_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = lk.explore(make, tile=[32, 64], sizes={"n": 100, "steps": 2})
     outcome = found.outcome
-    assert isinstance(outcome.costs, SequenceCosts) and outcome.costs.times == 4
+    assert isinstance(outcome.costs, Costs) and outcome.costs.times == 4
     assert outcome.proof is not None and not isinstance(outcome.proof, Failure)
     assert "4 launches in a call" in str(found)
     page = Page(found._repr_mimebundle_()["text/html"])

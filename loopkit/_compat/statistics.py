@@ -30,7 +30,8 @@ from loopkit._compat.count_maps import (
 )
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, space_of
 from loopkit._costs.barrier_counts import barriers_of, kinds_of_barriers
-from loopkit._costs.costs import instances_at, kinds_of_operations, operations_at
+from loopkit._costs.counting import UNCOUNTED
+from loopkit._costs.counts import added, instances_at, kinds_of_operations, operations_at
 from loopkit._costs.launched import Launched, launched
 from loopkit._costs.values import SPACES
 from loopkit._errors import InvalidArgumentError
@@ -39,7 +40,7 @@ from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError, linear, linear_sum
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
-from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
+from loopkit._poly.integer_points import count
 from loopkit._poly.model import Model
 from loopkit._slabs import settled
 from loopkit._spelling import shown
@@ -81,15 +82,13 @@ def _among(model: Model, ids: Ids) -> list[str]:
 
 @memoised
 def _operations(kernel: Kernel, sizes: Sizes, ids: Ids) -> Counted:
-    found: dict[Any, int | None] = {}
+    found: list[tuple[Any, int | None]] = []
     for one in launched(kernel):
         model, at = one.model, dict(sizes)
         known = {n: instances_at(model, n, at, (), one.calls)[0] for n in _among(model, ids)}
-        for (kind, dtype), times in operations_at(model, known, at, one.calls):
-            key = _op_key(one.kernel, kind, dtype)
-            before = found.get(key, 0)
-            found[key] = None if before is None or times is None else before + times
-    return found
+        every = operations_at(model, known, at, one.calls)
+        found += ((_op_key(one.kernel, *kind), times) for kind, times in every)
+    return added(found)
 
 
 @fitting
@@ -117,17 +116,15 @@ def get_op_map(
 
 @memoised
 def _memory(kernel: Kernel, sizes: Sizes, ids: Ids) -> Counted:
-    found: dict[Any, int | None] = {}
-    for one, access in _accesses(kernel, ids):
-        key = _access_key(one.model, access)
-        before = found.get(key, 0)
+    def times(one: Launched, access: Access) -> int | None:
         try:
             where = in_calls(address_map(one.model, access, dict(sizes)), one.calls)
-            times = count(where.domain, where.names, dict(sizes))
-            found[key] = None if before is None else before + times
-        except (NotAffineError, TooManyPointsError, EndlessError):
-            found[key] = None
-    return found
+            return count(where.domain, where.names, dict(sizes))
+        except UNCOUNTED:
+            return None
+
+    every = _accesses(kernel, ids)
+    return added((_access_key(one.model, access), times(one, access)) for one, access in every)
 
 
 def _accesses(kernel: Kernel, ids: Ids) -> list[tuple[Launched, Access]]:
@@ -205,16 +202,15 @@ def get_mem_access_map(
 
 @memoised
 def _synchronisation(kernel: Kernel, sizes: Sizes) -> Counted:
-    found: dict[Any, int | None] = {}
+    found: list[tuple[Any, int | None]] = []
     for one in launched(kernel):
         made, at = one.kernel.program(), dict(sizes)
         times = one.calls.counted(made.grid, at)[0] if one.calls.loops else 1
-        found[Sync("kernel_launch", one.kernel.name)] = times
+        found.append((Sync("kernel_launch", one.kernel.name), times))
         for barrier in barriers_of(one.kernel, at, made.grid, made.block, one.calls):
-            key = _sync_key(one.kernel, of_warp=barrier.of_warp)
-            before, each = found.get(key, 0), barrier.per_thread
-            found[key] = None if before is None or each is None else before + each * times
-    return found
+            key, each = _sync_key(one.kernel, of_warp=barrier.of_warp), barrier.per_thread
+            found.append((key, None if each is None else each * times))
+    return added(found)
 
 
 def _sync_key(kernel: Kernel, *, of_warp: bool) -> Sync:

@@ -1,60 +1,64 @@
-"""``knl.costs(n=4096)``: what a launch does, counted exactly from the kernel's sets."""
+"""``knl.costs(n=4096)``: what a call does, counted exactly from the kernel's sets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from loopkit._budget import in_turn
-from loopkit._cached import cached_property, memoised, once
-from loopkit._costs.accesses import Access, accesses_of
+from loopkit._cached import cached_property
 from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
-from loopkit._costs.by_data import ByData
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.collectives import CombinationCosts, combinations_of
-from loopkit._costs.counting import UNCOUNTED, Counting
+from loopkit._costs.counts import CallCounts, Counts, Operations, added
 from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
-from loopkit._costs.on_device import OnDevice
-from loopkit._costs.operation_counts import Operation, operations_of
-from loopkit._costs.sizes import check_sizes
-from loopkit._costs.values import SPACES, AccessCosts, Footprint
+from loopkit._costs.occupancy import Occupancy, Tail, blocks_at_once
+from loopkit._costs.on_demand import Part, Value, part
+from loopkit._costs.open_sizes import polynomials
+from loopkit._costs.polynomial import QuasiPolynomial
+from loopkit._costs.roofline import Roofline, roofline_of, sequence_roofline
+from loopkit._costs.sizes import check_names, check_sizes
+from loopkit._costs.values import AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR
-from loopkit._errors import counted
+from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
-from loopkit._guarded import Guards
 from loopkit._kernel import Kernel
-from loopkit._poly.integer_points import count
-from loopkit._poly.model import Model, model_of
-from loopkit._poly.pairs import Instance
-from loopkit._program import Program
-from loopkit._types import known_types
+from loopkit._slabs import settled
 
 if TYPE_CHECKING:
     from loopkit._costs.text_table import Table
-
-__all__ = ["AccessCosts", "Costs", "Footprint", "costs"]
-
-
-Operations = tuple[tuple[tuple[str, str], int | None], ...]
-"""How often what is done, by kind and type."""
+    from loopkit._pictures.roofline_plot import RooflinePicture
 
 
 @dataclass(frozen=True)
-class Costs(OnDevice):
-    """What a launch does.
+class Costs:
+    """What a launch does, or a call of several ``launches``.
 
     ``operations`` counts by kind and type, such as ``("add", "float32")``; ``instances`` says how
     often each statement runs.  All numbers are exact, but where ``at_most`` says for which
     statements data decide: they, or some of their accesses, are counted as if conditions on data
     held.  ``needs`` are the arguments whose data decide that, and what is None: with them, all is
-    exact.
+    exact.  Where sizes are left open (``open_sizes``; ``sizes`` are those that were given), each
+    number is a :class:`~loopkit._costs.polynomial.QuasiPolynomial` of them.
 
-    ``resources``, ``occupancy``, ``tail`` and ``roofline`` are of ``device``, and are found when
-    they are first asked for: see :class:`OnDevice`.
+    A launch of several is counted in all ``times`` that the call runs it: ``grid`` has the longest
+    axes that it has in any iteration of the loops around it (``loops``), its footprints are those
+    of each time, added up, and ``source``, the launch as a kernel, knows the inames of these loops
+    as sizes.  A call of several launches has no grid and no block of its own; its numbers are those
+    of all launches together, but ``footprints`` are those of the whole call: a cell counts once
+    that several launches touch.  ``from_before`` are bytes of arguments whose values from before
+    the call are read; None where that is not known.
+
+    What depends on ``device`` (``resources``, ``occupancy``, ``tail``, ``roofline``) is found when
+    it is first asked for.  Only resources, and what rests on them, need the compiler; nothing
+    needs a GPU.  ``asked`` is the device that was asked for, ``arch`` what to compile for, None
+    where nothing was said.
     """
 
     kernel: str
@@ -71,44 +75,55 @@ class Costs(OnDevice):
     needs: tuple[str, ...] = ()
     asked: Device | None = None
     arch: str | None = None
+    open_sizes: tuple[str, ...] = ()
+    number: int = 0
+    times: int = 1
+    all_blocks: int | None = None
+    waits: tuple[BarrierCosts, ...] | None = None
+    calls: Calls = field(default=ONCE, compare=False, repr=False)
+    launches: tuple[Costs, ...] = ()
+    from_before: tuple[tuple[str, int | None], ...] = ()
+    numbers: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
 
     @property
-    def calls(self) -> Calls:
-        """How often the launch is called."""
-        return ONCE
+    def loops(self) -> tuple[str, ...]:
+        """The inames of the loops around it."""
+        return self.calls.loops
 
     @property
     def blocks(self) -> int:
-        """The blocks of the grid."""
-        return prod(self.grid)
-
-    @property
-    def launched(self) -> str:
-        """What is launched, in words."""
-        return f"{counted(self.blocks, 'block')} of {counted(self.threads, 'thread')}"
-
-    @property
-    def grids(self) -> str:
-        """What is launched, in short."""
-        return f"{self.blocks:,} x {self.threads:,}"
-
-    def on(self, device: Device | None) -> Costs:
-        """The same with a device asked for."""
-        return replace(self, asked=device)
+        """The blocks of the grid, or of all grids."""
+        return prod(self.grid) if self.all_blocks is None else self.all_blocks
 
     @property
     def threads(self) -> int:
         """The threads of a block."""
         return prod(self.block)
 
+    @property
+    def grids(self) -> str:
+        """What is launched, in short."""
+        if self.launches:
+            return f"{self.blocks:,} in {counted(self.times, 'launch', 'launches')}"
+        return f"{self.blocks:,} x {self.threads:,}"
+
+    def _of_launches(self, what: str) -> tuple[Any, ...]:
+        return tuple(chain.from_iterable(getattr(one, what) for one in self.launches))
+
     @cached_property
     def barriers(self) -> tuple[BarrierCosts, ...]:
         """Where threads wait for each other, and how often: found when first asked for."""
+        if self.launches:
+            return self._of_launches("barriers")
+        if self.waits is not None:
+            return self.waits
         return barriers_of(self.source, dict(self.sizes), self.grid, self.block, self.calls)
 
     @cached_property
     def combinations(self) -> tuple[CombinationCosts, ...]:
         """What threads do to combine partial results of reductions: found when first asked for."""
+        if self.launches:
+            return self._of_launches("combinations")
         return combinations_of(self.source, dict(self.sizes), self.grid, self.block, self.calls)
 
     @cached_property
@@ -117,19 +132,128 @@ class Costs(OnDevice):
 
         Tried, and counted anew, when first asked for.
         """
+        if self.launches:
+            return self._of_launches("layouts")
+        if self.open_sizes:
+            raise InvalidArgumentError(
+                f"which layout helps is only known of numbers, and {', '.join(self.open_sizes)} "
+                "were left open",
+                instead=f"costs({', '.join(f'{n}=...' for n in self.source.sizes)}).layouts",
+            )
         return layouts_of(self)
 
     @cached_property
     def moved(self) -> Mapping[str, int | None]:
         """Bytes of the sectors that all requests to each array in global memory touch."""
-        found: dict[str, int | None] = {}
-        for access in self.accesses:
-            if access.space == "global":
-                before = found.get(access.array, 0)
-                counts = access.counts
-                known = before is not None and counts is not None
-                found[access.array] = before + counts.pieces * SECTOR if known else None  # type: ignore[operator, union-attr]
-        return found
+        return added(
+            (a.array, None if a.counts is None else a.counts.pieces * SECTOR)
+            for a in self.accesses
+            if a.space == "global"
+        )
+
+    @property
+    def by_launch(self) -> tuple[Footprint, ...]:
+        """Bytes that launches touch of each array, each launch counted on its own."""
+        every = self._of_launches("footprints")
+        read = added((f.array, f.read) for f in every)
+        written = added((f.array, f.written) for f in every)
+        at_most = {f.array for f in every if f.at_most}
+        return tuple(Footprint(a, read[a], written[a], a in at_most) for a in read)
+
+    @property
+    def handed_over(self) -> tuple[str, ...]:
+        """Temporaries by which launches hand values to each other: no argument of the call."""
+        return tuple(f.array for f in self.footprints if f.array not in self.source.arg_by_name)
+
+    @property
+    def must_move(self) -> int | None:
+        """Bytes that memory must deliver or take for a whole call of launches, each cell once.
+
+        Those of arguments: what launches only hand to each other may stay in a cache.
+        """
+        before = dict(self.from_before)
+        found = [
+            n for f in self.footprints if f.array in before for n in (before[f.array], f.written)
+        ]
+        return None if None in found else sum(n for n in found if n is not None)
+
+    def at(self, /, **sizes: int) -> dict[str, int]:
+        """All counts at sizes that were left open, by what they count.
+
+        Raises :class:`InvalidArgumentError` where one of them says nothing of these sizes.
+        """
+        return {
+            what: value(**sizes) if isinstance(value, QuasiPolynomial) else value
+            for what, value in self.numbers
+            if value is not None
+        }
+
+    def on(self, device: Device | None) -> Costs:
+        """The same with a device asked for."""
+        return replace(self, asked=device, launches=tuple(one.on(device) for one in self.launches))
+
+    @cached_property
+    def device(self) -> Device:
+        """The device asked for; else the GPU here; else an H100, and its ``note`` says so."""
+        return chosen(self.asked)
+
+    @cached_property
+    def resources(self) -> Any:
+        """Registers, spills and shared memory of the code compiled for the device.
+
+        A :class:`~loopkit._run.resources.Resources`, or one for each of several launches.
+        """
+        if self.launches:
+            return tuple(one.resources for one in self.launches)
+        from loopkit._run.nvrtc import compile_program
+
+        return compile_program(self.source.program(), arch_for(self.device, self.arch)).resources
+
+    @cached_property
+    def occupancy(self) -> Occupancy:
+        """Blocks and warps that a multiprocessor holds at once, and what limits that."""
+        self._check_one("occupancy")
+        used = self.resources
+        limits = self.device.capability
+        return blocks_at_once(limits, used.threads, used.registers, used.shared)
+
+    @cached_property
+    def tail(self) -> Tail:
+        """The waves of blocks that make the grid, and what the last one loses.
+
+        Of a launch that is called in a loop, with the longest axes that the grid has there.
+        """
+        self._check_one("tail")
+        if not all(isinstance(extent, int) for extent in self.grid):
+            raise InvalidArgumentError(
+                f"the waves of {self.kernel} need a grid of a known size",
+                instead="give costs(...) all sizes as numbers",
+            )
+        return self.device.tail(self.occupancy, prod(self.grid))
+
+    def _check_one(self, what: str) -> None:
+        if self.launches:
+            raise InvalidArgumentError(
+                f"{self.kernel} is several launches, each with its own {what}",
+                instead=f"costs(...).launches[0].{what}",
+            )
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """The time that a launch takes at least, and what sets it; of launches, one after another.
+
+        A :class:`~loopkit._costs.roofline.SequenceRoofline` of several launches.
+        """
+        if self.launches:
+            each = tuple((one.kernel, one.roofline) for one in self.launches)
+            return sequence_roofline(self.device, each, self.must_move)
+        return roofline_of(self, self.device)
+
+    def plot_roofline(self, *, measured: float | None = None) -> RooflinePicture:
+        """The roofline as a picture, with a time in seconds beside it where one was measured."""
+        from loopkit._pictures.roofline_plot import roofline_picture
+
+        return roofline_picture(self.source, self.sizes, self.roofline, measured)
 
     def parts(self) -> Iterator[Table | str]:
         """The tables, and the remarks between them."""
@@ -137,16 +261,44 @@ class Costs(OnDevice):
 
         return parts(self)
 
+    def __str__(self) -> str:
+        from loopkit._costs.text_table import as_text
+
+        return as_text(self.parts())
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.costs import costs_html
+        from loopkit._display.markup import bundle
+
+        return bundle(lambda: costs_html(self), lambda: str(self), include, exclude)
+
+
+def arch_for(device: Device, arch: str | None) -> str:
+    """What to compile for: ``arch`` where it is given, if the device runs it."""
+    exactly = device.capability.arch
+    if arch is None:
+        return exactly
+    mine, other = (int(re.sub(r"\D", "", name)) for name in (exactly, arch))
+    runs = arch == exactly if arch[-1].isalpha() else mine // 10 == other // 10 and other <= mine
+    if not runs:
+        raise InvalidArgumentError(
+            f"{device.name} does not run what is compiled for {arch}",
+            instead=f"leave out arch=, or say '{exactly}'",
+        )
+    return arch
+
 
 @in_turn
-def costs(
+def costs_of(
     kernel: Kernel,
     sizes: Mapping[str, int],
     device: Device | str | None = None,
     arch: str | None = None,
     data: Data = NO_DATA,
 ) -> Costs:
-    """What a launch with these sizes does: operations, bytes, sectors and bank conflicts, exactly.
+    """What a call with these sizes does: operations, bytes, sectors and bank conflicts, exactly.
 
     Counted from the kernel's sets, without a GPU and without enumerating instances: a product
     of 4096 takes no longer than one of 64.  Operations are those of the text: arithmetic of
@@ -162,195 +314,131 @@ def costs(
     :class:`~loopkit.InvalidArgumentError` for sizes that are missing or that no call may have,
     :class:`~loopkit.UnknownNameError` for others and for devices, and what lowering raises.
     """
+    asked = None if device is None else chosen(device)  # refused before anything is counted
+    kernel = settled(kernel)
     sizes = check_sizes(kernel, sizes, "costs")
-    return costs_of_counts(kernel, sizes, counts_at(kernel, sizes, data), device, arch)
+    return _made([CallCounts(kernel, sizes, data)], sizes, asked, arch)
 
 
-def counts_at(kernel: Kernel, sizes: Mapping[str, int], data: Data = NO_DATA) -> Counts:
-    """What a launch with these sizes does, each number counted when it is first asked for."""
-    from loopkit.codegen.prepare import prepare
-
-    launch = kernel.launch_config(**sizes)
-    assert not isinstance(launch, tuple)
-    counter = Counting(model_of(prepare(kernel)), sizes, launch.block, data=data)
-    return Counts(counter, launch.grid)
-
-
-def costs_of_counts(
+@in_turn
+def open_costs_of(
     kernel: Kernel,
-    sizes: Mapping[str, int],
-    found: Counts,
+    given: Mapping[str, int],
     device: Device | str | None = None,
     arch: str | None = None,
 ) -> Costs:
-    """All that was counted of a launch."""
-    made: Program = kernel.program()
+    """The costs of a call of which only some sizes are given, or none.
+
+    Raises :class:`InvalidArgumentError` where a number is no polynomial of the sizes, and says
+    which; and what :func:`costs_of` raises.
+    """
+    asked = None if device is None else chosen(device)
+    kernel = settled(kernel)
+    given = check_names(kernel, given)
+    seen: list[CallCounts] = []
+
+    def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
+        seen.append(found := CallCounts(kernel, sizes))
+        return map(part, found.parts(barriers=True))
+
+    names, values = polynomials(kernel, given, parts)
+    return _made(seen, given, asked, arch, names, values)
+
+
+def _made(
+    seen: Sequence[CallCounts],
+    sizes: Mapping[str, int],
+    asked: Device | None,
+    arch: str | None,
+    open_sizes: tuple[str, ...] = (),
+    values: Sequence[QuasiPolynomial | None] = (),
+) -> Costs:
+    """The costs of a call that was counted at some sizes.
+
+    Where sizes are open, ``values`` stand for the numbers of the first of ``seen``, in their order.
+    """
+    first, left = seen[0], iter(values)
+    numbers: list[tuple[str, Any]] = []
+
+    def change(what: str, value: Value) -> Any:
+        numbers.append((what, next(left) if open_sizes else value))
+        return numbers[-1][1]
+
+    results = (rebuild(change) for rebuild in first.parts(barriers=bool(open_sizes)))
+    known: dict[str, Any] = {
+        "sizes": tuple(sorted(sizes.items())),
+        "asked": asked,
+        "arch": arch,
+        "open_sizes": open_sizes,
+    }
+    launches = []
+    for number, counts in enumerate(first.launches):
+        own = [found.launches[number] for found in seen]
+        start, name = len(numbers), f"{counts.launch.kernel.name}: "
+        one = _launch(own, results, known, is_part=not first.is_one_launch)
+        mine = tuple((what.removeprefix(name), value) for what, value in numbers[start:])
+        launches.append(replace(one, numbers=mine))
+    if first.is_one_launch:
+        return launches[0]
+
+    def every(what: str) -> Iterator[Any]:
+        return chain.from_iterable(getattr(one, what) for one in launches)
+
     return Costs(
-        kernel=kernel.name,
-        sizes=tuple(sorted(sizes.items())),
-        grid=found.grid,
-        block=found.counter.block,
-        shared_bytes=made.static_shared + made.dynamic_shared,
-        source=kernel,
-        asked=None if device is None else chosen(device),
-        arch=arch,
-        **found.fields(),
+        **known,
+        kernel=first.kernel.name,
+        grid=(0, 0, 0),
+        block=(0, 0, 0),
+        shared_bytes=max((one.shared_bytes for one in launches), default=0),
+        instances=tuple(every("instances")),
+        operations=tuple(sorted(added(every("operations")).items())),
+        accesses=tuple(every("accesses")),
+        footprints=next(results),
+        from_before=next(results),
+        source=first.kernel,
+        at_most=tuple(every("at_most")),
+        needs=tuple(sorted(set(every("needs")))),
+        times=sum(one.times for one in launches),
+        all_blocks=sum(one.blocks for one in launches),
+        launches=tuple(launches),
+        numbers=tuple(numbers),
     )
 
 
-class Counts:
-    """What a launch does: some fields of :class:`Costs`, each found when it is first asked for."""
-
-    def __init__(self, counter: Counting, grid: tuple[int, int, int]) -> None:
-        self.counter = counter
-        self.grid = grid
-        self.known: dict[int, AccessCosts] = {}
-
-    @cached_property
-    def _statements(self) -> Mapping[str, tuple[int | None, bool]]:
-        """How often each statement runs, and whether that is exact."""
-        c = self.counter
-        return {
-            s.id: instances_at(c.model, s.id, c.sizes, (), c.calls, c.by_data)
-            for s in c.model.kernel.statements
-        }
-
-    @cached_property
-    def instances(self) -> tuple[tuple[str, int | None], ...]:
-        """How often each statement runs."""
-        return tuple((name, counted) for name, (counted, _) in self._statements.items())
-
-    @cached_property
-    def operations(self) -> Operations:
-        """How often what is done."""
-        c = self.counter
-        return operations_at(c.model, dict(self.instances), c.sizes, c.calls, c.by_data)
-
-    @cached_property
-    def listed(self) -> tuple[Access, ...]:
-        """The accesses that cost something."""
-        every = accesses_of(self.counter.model.kernel)
-        return tuple(a for a in every if self.counter.space(a) in SPACES.values())
-
-    def requests(self, number: int) -> AccessCosts:
-        """What one of them costs, without who touches its cells again."""
-        return once(self.known, number, self.counter.without_reuse, self.listed[number])
-
-    @memoised
-    def access(self, number: int) -> AccessCosts:
-        """What one of them costs."""
-        return self.counter.with_reuse(self.listed[number], self.requests(number))
-
-    @cached_property
-    def footprints(self) -> tuple[Footprint, ...]:
-        """The bytes that are touched of each array in global memory."""
-        return tuple(self.counter.footprints(self.listed))
-
-    def fields(self) -> dict[str, Any]:
-        """All of it."""
-        found = tuple(map(self.access, range(len(self.listed))))
-        as_if = {a.statement for a in found if a.at_most}
-        return {
-            "instances": self.instances,
-            "operations": self.operations,
-            "accesses": found,
-            "footprints": self.footprints,
-            "at_most": tuple(
-                name
-                for name, (counted, exact) in self._statements.items()
-                if name in as_if or not (exact or counted is None)
-            ),
-            "needs": tuple(
-                sorted({*missing_of(self.counter.by_data), *(n for a in found for n in a.needs)})
-            ),
-        }
+def _launch(
+    own: Sequence[Counts], results: Iterator[Any], known: Mapping[str, Any], *, is_part: bool
+) -> Costs:
+    """The costs of a launch that was counted at some sizes, with the next of the results."""
+    first = own[0]
+    whole = next(results)
+    accesses = tuple(_access(own, number, results) for number in range(len(first.listed)))
+    footprints = next(results)
+    times, blocks = next(results) if is_part else (1, None)
+    kernel = first.launch.kernel
+    made = kernel.program()
+    return Costs(
+        **known,
+        **whole,
+        kernel=kernel.name,
+        block=made.block,
+        shared_bytes=made.static_shared + made.dynamic_shared,
+        accesses=accesses,
+        footprints=footprints,
+        source=kernel,
+        at_most=first.at_most,
+        needs=first.needs,
+        number=first.launch.number,
+        times=times,
+        all_blocks=blocks,
+        waits=next(results) if known["open_sizes"] else None,
+        calls=first.launch.calls,
+    )
 
 
-def missing_of(by_data: ByData) -> Iterator[str]:
-    """The arguments that are not at hand, and decide how often statements and operations run."""
-    model = by_data.model
-    every = [(s.id, ()) for s in model.kernel.statements]
-    for name, guards in (*every, *((s, o.guards) for s, o in _operations(model))):
-        wanted = by_data.wanted(name, (*model.statement[name].predicates, *guards))
-        yield from (wanted or frozenset()) - by_data.data.names
-
-
-def instances_at(
-    model: Model,
-    statement: str,
-    sizes: Mapping[str, int],
-    guards: Guards = (),
-    calls: Calls = ONCE,
-    by_data: ByData | None = None,
-) -> tuple[int | None, bool]:
-    """How many threads run a statement, each time counted; and whether that is exact.
-
-    Only those times count at which ``guards`` hold; where data decide that are not at hand, they
-    count as true, and it is not known how often a loop runs.
-    """
-    at = Instance(statement, "")
-    bounds, everywhere = model.everywhere(at)
-    inames = model.statement[statement].inames
-    names = (*calls.loops, *inames, *(v.name for v in everywhere.values()))
-    conditions = (*model.statement[statement].predicates, *guards)
-    exact = all(model.condition(c) is not None for c in conditions)
-    domain = calls.among(model.domain(at) & model.where_evaluated(guards, "") & bounds)
-    try:
-        if by_data and by_data.knows(by_data.wanted(statement, conditions)):
-            return by_data.instances(statement, conditions, domain), True
-        if model.bounds_from_data(statement):
-            return None, False
-        return count(domain, names, sizes), exact
-    except UNCOUNTED:
-        return None, False
-
-
-def operations_at(
-    model: Model,
-    instances: Mapping[str, int | None],
-    sizes: Mapping[str, int],
-    calls: Calls = ONCE,
-    by_data: ByData | None = None,
-) -> Operations:
-    """How often a launch does what operations; None where that is not known.
-
-    Those of the statements of which ``instances`` says how often they run.
-    """
-    found: list[tuple[tuple[str, str], int | None]] = []
-    for statement, operation in _operations(model):
-        if statement not in instances:
-            continue
-        times = instances[statement]
-        if operation.guards:
-            times = instances_at(model, statement, sizes, operation.guards, calls, by_data)[0]
-        kind = operation.kind, operation.dtype
-        found.append((kind, None if times is None else operation.times * times))
-    return added(found)
-
-
-def added(counts: Iterable[tuple[tuple[str, str], int | None]]) -> Operations:
-    """Operations of one kind and type as one count; None where one of them is not known."""
-    total: dict[tuple[str, str], int | None] = {}
-    for kind, times in counts:
-        before = total.get(kind, 0)
-        total[kind] = None if before is None or times is None else before + times
-    return tuple(sorted(total.items()))
-
-
-def in_all(operations: Operations) -> int | None:
-    """How many operations there are of all kinds and types; None where that is not known."""
-    found = [n for _, n in operations if n is not None]
-    return sum(found) if len(found) == len(operations) else None
-
-
-def kinds_of_operations(model: Model, ids: Collection[str]) -> list[tuple[str, str]]:
-    """The kinds and types of operations that there are in some statements of a kernel."""
-    return sorted({(o.kind, o.dtype) for id_, o in _operations(model) if id_ in ids})
-
-
-def _operations(model: Model) -> Iterator[tuple[str, Operation]]:
-    types = known_types(model.kernel)
-    for statement in model.kernel.statements:
-        by_data = [p for p in statement.predicates if model.condition(p) is None]
-        for operation in operations_of(statement, by_data, types.__getitem__):
-            yield statement.id, operation
+def _access(own: Sequence[Counts], number: int, results: Iterator[Any]) -> AccessCosts:
+    """What an access costs, with the alignment that it has at all sizes where it was counted."""
+    counts, reuse = next(results), next(results)
+    if counts is not None:
+        every = [found.known[number].counts for found in own if number in found.known]
+        counts = replace(counts, alignment=min(c.alignment for c in every if c is not None))
+    return replace(own[0].access(number), counts=counts, reuse=reuse)

@@ -205,26 +205,30 @@ class Counting:
             self._reuse[key] = reuse(where, self.systems(where), times, self.block, CUDA.warp)
         return self._reuse[key]
 
-    def footprints(self, accesses: Iterable[Access]) -> Iterator[Footprint]:
-        """The bytes of each array in global memory that are touched."""
-        by_array: dict[str, tuple[list[Access], list[Access]]] = {}
-        for access in accesses:
-            if self.space(access) == "global":
-                both = by_array.setdefault(access.array, ([], []))
-                both[access.is_write].append(access)
-                if access.is_atomic:
-                    both[False].append(access)
-        for name, both in by_array.items():
-            touches = ([(self, access) for access in some] for some in both)
-            (read, once), (written, too) = map(bytes_of, touches)
-            yield Footprint(name, read, written, once or too)
-
 
 Touch = tuple[Counting, Access]
 """An access, and what counts it."""
 
 
-def bytes_of(touches: Sequence[Touch], *, apart: bool = True) -> tuple[int | None, bool]:
+def footprints_of(touches: Iterable[Touch], *, apart: bool = True) -> Iterator[Footprint]:
+    """The bytes that accesses touch of each array in global memory.
+
+    Each element once, in each call of a launch (``apart``) or in all of all.
+    """
+    by_array: dict[str, tuple[list[Touch], list[Touch]]] = {}
+    for touch in touches:
+        counter, access = touch
+        if counter.space(access) == "global":
+            both = by_array.setdefault(access.array, ([], []))
+            both[access.is_write].append(touch)
+            if access.is_atomic:
+                both[False].append(touch)
+    for name, both in by_array.items():
+        (read, once), (written, too) = (bytes_of(some, apart=apart) for some in both)
+        yield Footprint(name, read, written, once or too)
+
+
+def bytes_of(touches: Sequence[Touch], *, apart: bool) -> tuple[int | None, bool]:
     """The bytes of the elements of an array that accesses touch; None where that is not known.
 
     Each once, in each call of a launch (``apart``) or in all of all.  And whether they are so many

@@ -36,21 +36,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from loopkit._costs.devices import Device
 from loopkit._costs.occupancy import SCHEDULERS
 from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
+from loopkit._costs.warps import SECTOR
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._printed import Printed
 from loopkit._spelling import shown
+from loopkit._target import CUDA
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
-
-SECTOR = 32
-WARP = 32
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,13 @@ class Term:
     def seconds(self) -> float:
         """The time that it takes."""
         return self.amount / self.rate
+
+    @property
+    def amount_text(self) -> str:
+        """The amount, with its unit."""
+        if self.unit == "bytes":
+            return bytes_text(self.amount)
+        return f"{number_text(self.amount)} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -118,45 +124,125 @@ class Roofline(Printed):
         """The bound's time of the time measured: 1 is as fast as can be."""
         return None if self.measured is None else self.seconds / self.measured
 
-    def beside(self, seconds: float) -> Roofline:
+    def beside(self, seconds: float) -> Self:
         """The same with a time measured for the launch."""
-        return replace(self, measured=checked_time(seconds))
+        if not isinstance(seconds, int | float) or not seconds > 0:
+            raise InvalidArgumentError(
+                f"a time is a number of seconds above 0, not {shown(seconds)}"
+            )
+        return replace(self, measured=float(seconds))
 
     def __str__(self) -> str:
-        width = max(len(t.name) for t in self.terms) + 2
-        lines = [f"roofline of {self.device}"]
-        for term in sorted(self.terms, key=lambda t: (not t.is_floor, -t.seconds)):
-            name = term.name if term.is_floor else f"{term.name} *"
-            amount = _amount(term.amount, term.unit)
-            lines.append(
-                f"  {name:<{width}}  {seconds_text(term.seconds):>10}"
-                f"  {amount} at {rate_text(term.rate, term.unit)}"
-            )
-        if not all(t.is_floor for t in self.terms):
-            lines.append("  * as the text asks: what stays in registers or in L1 needs less")
-        held = " if all conditions on data hold" if self.at_most else ""
-        bound = f"at least {seconds_text(self.seconds)}{held}, set by {self.set_by}"
-        if self.intensity is not None:
-            bound += f"; {self.intensity:.3g} operations a byte"
-        lines.append(bound)
-        if self.at_most:
-            lines.append(f"as if conditions on data held: {', '.join(self.at_most)}")
-        if self.fits_l2 and self.bound.name == "memory":
-            lines.append("all data fit L2: launches that find them there may be faster")
-        if self.measured is not None:
-            lines.append(
-                f"measured {seconds_text(self.measured)}: {self.share:.1%} of the roofline"
-            )
-        return "\n".join(lines)
+        return "\n".join(self._lines())
 
     __repr__ = __str__
 
+    def _lines(self) -> Iterator[str]:
+        width = max(len(t.name) for t in self.terms) + 2
+        yield f"roofline of {self.device}"
+        for term in sorted(self.terms, key=lambda t: (not t.is_floor, -t.seconds)):
+            name = term.name if term.is_floor else f"{term.name} *"
+            yield (
+                f"  {name:<{width}}  {seconds_text(term.seconds):>10}"
+                f"  {term.amount_text} at {rate_text(term.rate, term.unit)}"
+            )
+        if not all(t.is_floor for t in self.terms):
+            yield "  * as the text asks: what stays in registers or in L1 needs less"
+        yield from self._bound_lines()
+        if self.fits_l2 and self.bound.name == "memory":
+            yield "all data fit L2: launches that find them there may be faster"
+        yield from self._measured_lines()
 
-def checked_time(seconds: float) -> float:
-    """A time that was measured, if it can be one."""
-    if not isinstance(seconds, int | float) or not seconds > 0:
-        raise InvalidArgumentError(f"a time is a number of seconds above 0, not {shown(seconds)}")
-    return float(seconds)
+    def _bound_lines(self) -> Iterator[str]:
+        held = " if all conditions on data hold" if self.at_most else ""
+        said = f"at least {seconds_text(self.seconds)}{held}, set by {self.set_by}"
+        yield said + ("" if self.intensity is None else f"; {self.intensity:.3g} operations a byte")
+        if self.at_most:
+            yield f"as if conditions on data held: {', '.join(self.at_most)}"
+
+    def _measured_lines(self) -> Iterator[str]:
+        if self.measured is not None:
+            yield f"measured {seconds_text(self.measured)}: {self.share:.1%} of the roofline"
+
+
+@dataclass(frozen=True)
+class SequenceRoofline(Roofline):
+    """The times that ``launches`` take at least, by name; each of all the times that it runs.
+
+    Launches follow each other: each takes at least its own time, is a term, and is taken to find
+    its data in memory.  ``must_move`` are the bytes that memory must deliver or take for the whole
+    call, None where that is not known: a call whose launches find in L2 what others left there may
+    take less than the launches alone, and not less than that.
+    """
+
+    launches: tuple[tuple[str, Roofline], ...] = ()
+    must_move: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The times of all launches together."""
+        return sum(one.seconds for _, one in self.launches)
+
+    @property
+    def longest(self) -> tuple[str, Roofline] | None:
+        """The launch that takes longest, of those that run at all."""
+        return max(self.launches, key=lambda pair: pair[1].seconds, default=None)
+
+    @property
+    def bound(self) -> Term:
+        """What bounds the launch that takes longest."""
+        return self.longest[1].bound if self.longest else Term("memory", 0, "bytes", 1.0)
+
+    @property
+    def set_by(self) -> str:
+        """What sets the bound, in words."""
+        if self.longest is None:
+            return "nothing"
+        name, one = self.longest
+        part = one.seconds / self.seconds if self.seconds else 1.0
+        return f"{one.bound.name} of {name} for {part:.0%} of it"
+
+    @property
+    def at_least(self) -> float | None:
+        """Seconds that the call takes even if launches find in a cache what others left there."""
+        if self.must_move is None:
+            return None
+        others = (
+            max((t.seconds for t in one.terms if t.is_floor and t.name != "memory"), default=0.0)
+            for _, one in self.launches
+        )
+        return max(self.must_move / self.device.bandwidth, sum(others))
+
+    def _lines(self) -> Iterator[str]:
+        yield f"roofline of {self.device}, launch by launch"
+        width = max((len(name) for name, _ in self.launches), default=0) + 2
+        whole = self.seconds or 1.0
+        for name, one in self.launches:
+            share = f"{one.seconds / whole:>6.1%}"
+            yield f"  {name:<{width}}  {seconds_text(one.seconds):>10}  {share}  {one.bound.name}"
+        yield from self._bound_lines()
+        if self.at_least is not None and self.must_move is not None and self.must_move < self.moved:
+            yield (
+                f"launches move {bytes_text(self.moved)}, the whole call must move "
+                f"{bytes_text(self.must_move)}: at least {seconds_text(self.at_least)} where "
+                "launches find in L2 what others left"
+            )
+        yield from self._measured_lines()
+
+
+def sequence_roofline(
+    device: Device, launches: tuple[tuple[str, Roofline], ...], must_move: int | None
+) -> SequenceRoofline:
+    """The roofline of launches that follow each other, from their own."""
+    return SequenceRoofline(
+        device,
+        tuple(replace(one.bound, name=f"{name}: {one.bound.name}") for name, one in launches),
+        sum(one.moved for _, one in launches),
+        sum(one.operations for _, one in launches),
+        at_most=tuple(name for _, one in launches for name in one.at_most),
+        launches=launches,
+        must_move=must_move,
+    )
 
 
 def roofline_of(costs: Costs, device: Device) -> Roofline:
@@ -178,7 +264,7 @@ def roofline_of(costs: Costs, device: Device) -> Roofline:
         if n
     ]
     if total := sum(instructions.values()):
-        terms.append(Term("issue", total, "instructions", SCHEDULERS * WARP * cycles))
+        terms.append(Term("issue", total, "instructions", SCHEDULERS * CUDA.warp * cycles))
     if wavefronts := wavefronts_at_least(costs):
         terms.append(Term("shared memory", wavefronts, "wavefronts", cycles))
     terms += _asked(costs, device, cycles)
@@ -252,7 +338,3 @@ def _instructions(
         unit, _ = _TYPES.get(dtype, ("int32", 1))
         found[unit] += max(sums[dtype], products[dtype])
     return found, total
-
-
-def _amount(amount: float, unit: str) -> str:
-    return bytes_text(amount) if unit == "bytes" else f"{number_text(amount)} {unit}"

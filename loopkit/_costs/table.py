@@ -1,29 +1,87 @@
-"""What stands in the tables of costs."""
+"""What stands in the tables of costs: of a call of several launches all together, then each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from loopkit._costs.on_device import device_lines
+from loopkit._costs.counts import in_all
 from loopkit._costs.text_table import Head, Table
-from loopkit._errors import counted
+from loopkit._errors import LoopkitError, counted
 
 if TYPE_CHECKING:
-    from loopkit._costs.costs import AccessCosts, Costs, Operations
+    from loopkit._costs.costs import Costs
     from loopkit._costs.layouts import Layouts
-    from loopkit._costs.open_sizes import OpenCosts
+    from loopkit._costs.values import AccessCosts
 
 
 def parts(costs: Costs) -> Iterator[Table | str]:
     """The tables, and the remarks between them."""
     sizes = ", ".join(f"{name} = {value}" for name, value in costs.sizes)
-    head = costs.kernel + (f" at {sizes}" if sizes else "")
-    yield Head(
-        f"{head}\n{costs.launched}, {counted(costs.shared_bytes, 'byte')} of shared memory each"
-    )
-    if costs.operations:
-        yield operation_table(costs.operations)
+    if costs.open_sizes:
+        by = f"{costs.kernel}, by {', '.join(costs.open_sizes)}"
+        head = f"{by}, {sizes}" if sizes else by
+    else:
+        head = f"{costs.kernel} at {sizes}" if sizes else costs.kernel
+    yield Head(f"{head}\n{_launched(costs)}")
+    if costs.launches:
+        yield from _of_call(costs)
+    elif costs.open_sizes:
+        yield from _of_open_launch(costs)
+    else:
+        yield from _of_launch(costs)
+    for one in costs.launches:
+        first, *rest = parts(one)
+        yield Head(f"==== launch {one.number + 1}: {first}")
+        yield from rest
+
+
+def _launched(costs: Costs) -> str:
+    """What is launched, in words."""
+    shared = f"{counted(costs.shared_bytes, 'byte')} of shared memory"
+    around = f"in a loop over {', '.join(costs.loops)}: "
+    if costs.launches and costs.open_sizes:
+        return f"launches in a call: {costs.times}\nblocks: {costs.blocks}"
+    if costs.launches:
+        times = counted(costs.times, "launch", "launches")
+        return f"{times} in a call, {counted(costs.blocks, 'block')}"
+    threads = counted(costs.threads, "thread")
+    if costs.open_sizes:
+        said = f"blocks of {threads}, {shared} each\n"
+        if costs.loops:
+            return f"{said}times, {around}{costs.times}\nblocks in all: {costs.blocks}"
+        return f"{said}blocks: {costs.blocks}"
+    said = f"{counted(costs.blocks, 'block')} of {threads}"
+    if costs.loops:
+        said = f"{counted(costs.times, 'time')}, {around}{said} in all"
+    return f"{said}, {shared} each"
+
+
+def _of_call(costs: Costs) -> Iterator[Table | str]:
+    """What several launches do together."""
+    if not costs.open_sizes:
+        yield _launches(costs)
+    yield from _operations(costs)
+    yield from _bytes(costs)
+    whole = costs.must_move
+    if whole is not None and costs.open_sizes:
+        yield f"the whole call must move bytes of its arguments: {whole}"
+    elif whole is not None:
+        yield f"the whole call must move {whole:,} bytes of its arguments"
+    if costs.asked is not None and not costs.open_sizes:
+        yield _roofline(costs)
+
+
+def _roofline(costs: Costs) -> str:
+    try:
+        return str(costs.roofline)
+    except LoopkitError as error:
+        return f"no roofline: {error.why}"
+
+
+def _of_launch(costs: Costs) -> Iterator[Table | str]:
+    """What a launch of known sizes does."""
+    yield from _operations(costs)
     if costs.footprints:
         moved = costs.moved
         rows = tuple(
@@ -42,10 +100,7 @@ def parts(costs: Costs) -> Iterator[Table | str]:
         ("global", ("requests", "sectors", "a request", "at best", "used", "aligned")),
         ("shared", ("requests", "wavefronts", "a request", "at best", "at worst")),
     ):
-        mine = [a for a in costs.accesses if a.space == space]
-        if mine:
-            statements = tuple(a.statement for a in mine)
-            yield Table((f"{space} memory", "", *heads), tuple(map(_row, mine)), statements)
+        yield from _accesses(costs, space, heads, _row)
     yield from _collisions(costs)
     yield from _touched_again(costs)
     yield from _layouts(costs)
@@ -53,59 +108,70 @@ def parts(costs: Costs) -> Iterator[Table | str]:
     yield from _barriers(costs)
     if costs.at_most:
         yield f"as if conditions on data held: {', '.join(costs.at_most)}"
-    if costs.needs:
-        yield needs_text(costs.needs)
+    yield from _needs(costs)
     if costs.asked is not None:
-        yield "\n".join(device_lines(costs))
+        yield "\n".join([*_device_lines(costs), "", _roofline(costs)])
 
 
-def operation_table(operations: Operations) -> Table:
-    """How often there is which operation."""
-    times = tuple((kind, dtype, number_or(n)) for (kind, dtype), n in operations)
-    return Table(("operation", "type", "times"), times)
+def _device_lines(costs: Costs) -> Iterator[str]:
+    """What stands of the device in the printed table."""
+    for name in ("resources", "occupancy", "tail"):
+        try:
+            yield f"{name}: {getattr(costs, name)}"
+        except LoopkitError as error:
+            yield f"{name}: not known: {error.why}"
+            break  # the others need it
 
 
-def open_parts(costs: OpenCosts) -> Iterator[Table | str]:
-    """The tables of counts that depend on open sizes."""
-    sizes = "".join(f", {name} = {value}" for name, value in costs.sizes)
-    launch = (
-        f"blocks of {counted(costs.threads, 'thread')}, "
-        f"{counted(costs.shared_bytes, 'byte')} of shared memory"
-    )
-    head = f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}"
-    yield Head(f"{head}\n{launch} each\n{costs.launched_open}")
-    if costs.operations:
-        times = tuple((kind, dtype, open_or(n)) for (kind, dtype), n in costs.operations)
-        yield Table(("operation", "type", "times"), times, names=3)
-    if costs.footprints:
-        rows = [(f.array, "read", open_or(f.read)) for f in costs.footprints]
-        rows += [(f.array, "written", open_or(f.written)) for f in costs.footprints]
+def _of_open_launch(costs: Costs) -> Iterator[Table | str]:
+    """What a launch does, by sizes that are open."""
+    yield from _operations(costs)
+    rows = [(f.array, "read", number_or(f.read)) for f in costs.footprints]
+    rows += [(f.array, "written", number_or(f.written)) for f in costs.footprints]
+    if rows:
         found = tuple(row for row in sorted(rows) if row[2] != "0")
         yield Table(("array", "", "bytes"), found, names=3)
     for space, piece in (("global", "sectors"), ("shared", "wavefronts")):
-        mine = [a for a in costs.accesses if a.space == space]
-        if mine:
-            counts = [a.why if a.counts is None else str(a.counts.pieces) for a in mine]
-            found = tuple((a.text, _where(a), n) for a, n in zip(mine, counts, strict=True))
-            statements = tuple(a.statement for a in mine)
-            yield Table((f"{space} memory", "", piece), found, statements, names=3)
+        yield from _accesses(costs, space, (piece,), _open_row, names=3)
     if costs.barriers:
         waits = tuple(
-            (f"after {b.after}", f"before {b.before}", open_or(b.times)) for b in costs.barriers
+            (f"after {b.after}", f"before {b.before}", number_or(b.times)) for b in costs.barriers
         )
         yield Table(("barrier", "", "times"), waits, names=3)
-    if costs.needs:
-        yield needs_text(costs.needs)
+    yield from _needs(costs)
 
 
-def needs_text(needs: Iterable[str]) -> str:
+def _operations(costs: Costs) -> Iterator[Table]:
+    """How often there is which operation."""
+    times = tuple((kind, dtype, number_or(n)) for (kind, dtype), n in costs.operations)
+    if times:
+        yield Table(("operation", "type", "times"), times, names=3 if costs.open_sizes else 2)
+
+
+def _accesses(
+    costs: Costs,
+    space: str,
+    heads: tuple[str, ...],
+    row: Callable[[AccessCosts], tuple[str, ...]],
+    names: int = 2,
+) -> Iterator[Table]:
+    """What accesses to a memory cost."""
+    mine = [a for a in costs.accesses if a.space == space]
+    if mine:
+        statements = tuple(a.statement for a in mine)
+        yield Table((f"{space} memory", "", *heads), tuple(map(row, mine)), statements, names)
+
+
+def _needs(costs: Costs) -> Iterator[str]:
     """What to give, that all that data decide is counted."""
-    return f"data decide the rest: costs({', '.join(f'{name}=...' for name in needs)}) counts it"
+    if costs.needs:
+        given = ", ".join(f"{name}=..." for name in costs.needs)
+        yield f"data decide the rest: costs({given}) counts it"
 
 
-def open_or(value: object) -> str:
-    """A polynomial, or that it is not known."""
-    return "not known" if value is None else str(value)
+def _open_row(access: AccessCosts) -> tuple[str, ...]:
+    number = access.why if access.counts is None else str(access.counts.pieces)
+    return access.text, _where(access), number
 
 
 def _row(access: AccessCosts) -> tuple[str, ...]:
@@ -219,6 +285,53 @@ def _barriers(costs: Costs) -> Iterator[Table]:
         yield Table(("barrier", "", "threads", "a block", "in all"), tuple(rows))
 
 
-def number_or(value: int | None) -> str:
-    """A number, or that it is not known."""
-    return "not known" if value is None else f"{value:,}"
+def number_or(value: Any) -> str:
+    """A number or a polynomial, or that it is not known."""
+    return f"{value:,}" if isinstance(value, int) else "not known" if value is None else str(value)
+
+
+def _launches(costs: Costs) -> Table:
+    rows = []
+    for one in costs.launches:
+        moved = [n for f in one.footprints for n in (f.read, f.written)]
+        known = None if None in moved else sum(n for n in moved if n is not None)
+        rows.append(
+            (
+                f"{one.number + 1}",
+                one.kernel,
+                f"{one.times:,}",
+                f"{one.blocks:,}",
+                f"{one.threads:,}",
+                number_or(in_all(one.operations)),
+                number_or(known),
+                f"{one.shared_bytes:,}",
+            )
+        )
+    columns = ("launch", "", "times", "blocks", "threads each", "operations")
+    return Table((*columns, "bytes touched", "shared bytes each"), tuple(rows))
+
+
+def _bytes(costs: Costs) -> Iterator[Table]:
+    """Bytes that the launches of a call touch of each array."""
+    if not costs.footprints:
+        return
+    alone = {f.array: f for f in costs.by_launch}
+    if costs.open_sizes:
+        rows = tuple(
+            (f.array, what, *(number_or(getattr(one, what)) for one in (f, alone[f.array])))
+            for f in costs.footprints
+            for what in ("read", "written")
+        )
+        yield Table(("array", "", "bytes in all", "bytes, launch by launch"), rows, names=4)
+        return
+    rows = tuple(
+        (
+            f"{f.array}, at most" if f.at_most else f.array,
+            "handed over" if f.array in costs.handed_over else "",
+            *(number_or(n) for one in (f, alone[f.array]) for n in (one.read, one.written)),
+            number_or(costs.moved.get(f.array)),
+        )
+        for f in costs.footprints
+    )
+    heads = ("bytes read", "bytes written", "read by launches", "written", "sectors requested")
+    yield Table(("array", "", *heads), rows)

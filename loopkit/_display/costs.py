@@ -11,15 +11,15 @@ from loopkit._display.markup import Part, element, fold, inline, output, stateme
 from loopkit._display.words import coloured, roles_of
 
 if TYPE_CHECKING:
-    from loopkit._costs.shown import ShownCosts
+    from loopkit._costs.costs import Costs
 
 
-def costs_html(costs: ShownCosts) -> Element:
+def costs_html(costs: Costs) -> Element:
     """All that the text says; a row of an access belongs to its statement."""
     return output(costs_parts(costs), kernel=costs.source)
 
 
-def costs_parts(costs: ShownCosts) -> Iterator[Element]:
+def costs_parts(costs: Costs) -> Iterator[Element]:
     """The same, for pages that have a style sheet of loopkit's already.
 
     What stands under each further head, that of a launch of several, folds.
@@ -34,7 +34,7 @@ UNFOLDED = 3
 """Launches whose tables are open at first, where there are no more than so many."""
 
 
-def _by_heads(costs: ShownCosts) -> list[list[Element]]:
+def _by_heads(costs: Costs) -> list[list[Element]]:
     """The parts below each head, which is the first of them."""
     kernel = costs.source
     roles = roles_of(kernel)

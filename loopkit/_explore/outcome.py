@@ -17,8 +17,8 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from loopkit._costs.costs import Costs, costs_of
 from loopkit._costs.devices import Device
-from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._errors import LoopkitError, UnknownNameError, WitnessError
 from loopkit._explore.controls import arguments, label
 from loopkit._frozen import dataclass
@@ -92,7 +92,7 @@ class Outcome:
     seconds: float = field(default=0.0, compare=False)
     printed: str = ""
     source: str | Failure | None = None
-    costs: AnyCosts | Failure | None = None
+    costs: Costs | Failure | None = None
     proof: Proof | Failure | None = field(default=None, compare=False)
     script: str | Failure | None = None
     measurement: Measurement | Failure | None = field(default=None, compare=False)
@@ -226,14 +226,14 @@ def _source(outcome: Outcome, asked: Asked) -> str:
     return _kernel(outcome).program().source
 
 
-def _costs(outcome: Outcome, asked: Asked) -> AnyCosts:
+def _costs(outcome: Outcome, asked: Asked) -> Costs:
     kernel = _kernel(outcome)
     return costs_of(kernel, _given(kernel, asked.sizes))
 
 
-def _on_device(outcome: Outcome, asked: Asked) -> AnyCosts | Failure | None:
+def _on_device(outcome: Outcome, asked: Asked) -> Costs | Failure | None:
     """What the device adds, for which the code is compiled."""
-    if not isinstance(outcome.costs, AnyCosts):
+    if not isinstance(outcome.costs, Costs):
         return outcome.costs
     found = outcome.costs.on(asked.device)
     str(found)  # remembers what it prints

@@ -7,7 +7,7 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from loopkit._changes import Diff, changes, in_words, nest_diff, source_diff
-from loopkit._costs.of_kernel import AnyCosts
+from loopkit._costs.costs import Costs
 from loopkit._display.answers import proof_html
 from loopkit._display.costs import costs_html
 from loopkit._display.diff import diff_part
@@ -155,7 +155,7 @@ def costs(outcome: Outcome, before: Outcome | None) -> Element:
     found = outcome.costs
     if isinstance(found, Failure):
         return _pane(failure(found))
-    if not isinstance(found, AnyCosts):
+    if not isinstance(found, Costs):
         return _remark(_unknown(outcome, "costs", 'explore(..., sizes={"n": …})'))
     mine, its = figures(outcome), figures(before) if before is not None else {}
     rows = [
@@ -169,7 +169,7 @@ def costs(outcome: Outcome, before: Outcome | None) -> Element:
     return _pile(_pane(numbers), _pane(_roofline(found)), costs_html(found))
 
 
-def _roofline(found: AnyCosts) -> Part:
+def _roofline(found: Costs) -> Part:
     try:
         return found.plot_roofline().element()
     except LoopkitError as error:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from itertools import zip_longest
 from xml.etree.ElementTree import Element
 
-from loopkit._costs.of_kernel import AnyCosts
+from loopkit._costs.costs import Costs
 from loopkit._costs.quantities import bytes_text, number_text, seconds_text
 from loopkit._display.markup import Part, bundle, inline, output, table
 from loopkit._display.style import ROLES
@@ -114,7 +114,7 @@ def verdict(outcome: Outcome) -> tuple[str, str]:
 def figures(outcome: Outcome) -> dict[str, tuple[float | None, str]]:
     """The numbers of an outcome, each with its text; what is not known is left out."""
     costs, found = outcome.costs, dict[str, tuple[float | None, str]]()
-    if isinstance(costs, AnyCosts):
+    if isinstance(costs, Costs):
         known = StepCosts(None, costs)
         found["blocks x threads"] = None, costs.grids
         if known.moved is not None:

@@ -14,11 +14,10 @@ import numpy as np
 from loopkit._arguments import flag
 from loopkit._cached import cached_property
 from loopkit._called import fitting
+from loopkit._costs.costs import Costs, costs_of
 from loopkit._costs.devices import DEFAULT, DEVICES, Device
-from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.quantities import rate_text, seconds_text
-from loopkit._costs.roofline import Roofline
-from loopkit._costs.sequence_roofline import SequenceRoofline
+from loopkit._costs.roofline import Roofline, SequenceRoofline
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
@@ -101,12 +100,12 @@ class Measurement(Printed):
         return min(self.times)
 
     @cached_property
-    def costs(self) -> AnyCosts:
+    def costs(self) -> Costs:
         """What a launch does, on its device; on the CPU, on one that is assumed."""
         return costs_of(self.source, dict(self.sizes), self.device or DEVICES[DEFAULT])
 
     @cached_property
-    def roofline(self) -> Roofline | SequenceRoofline | None:
+    def roofline(self) -> Roofline | None:
         """The time that a call takes at least, beside the one measured; None on the CPU."""
         if self.device is None:
             return None

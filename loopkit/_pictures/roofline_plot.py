@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
-from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
-from loopkit._costs.sequence_roofline import SequenceRoofline
+from loopkit._costs.quantities import rate_text, seconds_text
+from loopkit._costs.roofline import SequenceRoofline
 from loopkit._display.markup import visible
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -35,7 +35,7 @@ class RooflinePicture(Picture):
 
     kernel: Kernel
     sizes: tuple[tuple[str, int], ...]
-    roofline: Roofline | SequenceRoofline
+    roofline: Roofline
 
     @property
     def title(self) -> str:
@@ -230,12 +230,7 @@ def _name(term: Term) -> str:
 
 
 def _amount(term: Term) -> str:
-    of = (
-        bytes_text(term.amount)
-        if term.unit == "bytes"
-        else f"{number_text(term.amount)} {term.unit}"
-    )
-    return f"{of} at {rate_text(term.rate, term.unit)}"
+    return f"{term.amount_text} at {rate_text(term.rate, term.unit)}"
 
 
 def _speed(speed: float) -> str:
@@ -245,7 +240,7 @@ def _speed(speed: float) -> str:
 def roofline_picture(
     kernel: Kernel,
     sizes: tuple[tuple[str, int], ...],
-    roofline: Roofline | SequenceRoofline,
+    roofline: Roofline,
     measured: float | None = None,
 ) -> RooflinePicture:
     """A launch under its roofline, with a time in seconds beside it where one was measured."""

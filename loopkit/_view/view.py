@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from loopkit._costs.costs import Costs, costs_of
 from loopkit._costs.devices import running
-from loopkit._costs.of_kernel import AnyCosts, costs_of
 from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
@@ -52,7 +52,7 @@ def _facts(kernel: Kernel, sizes: Mapping[str, int]) -> str:
     return ", ".join(parts)
 
 
-def _sections(kernel: Kernel, arch: str, costs: AnyCosts | None) -> Iterator[Section]:
+def _sections(kernel: Kernel, arch: str, costs: Costs | None) -> Iterator[Section]:
     """A section for the text, and one for each step; costs for the last."""
     stages = list(_stages(kernel))
     programs = [_program(made) for _, made in stages]
@@ -105,7 +105,7 @@ def _panes(
     kernel: Kernel,
     program: Program | LoopkitError,
     listing: Listing | LoopkitError | None,
-    costs: AnyCosts | None,
+    costs: Costs | None,
 ) -> Iterator[Pane]:
     yield nest_pane(kernel)
     if not isinstance(program, Program):
@@ -126,7 +126,7 @@ def _panes(
 _UNITS = {"global": "sectors", "shared": "wavefr."}
 
 
-def _costs_by_line(kernel: Kernel, costs: AnyCosts) -> dict[str, dict[int, float]]:
+def _costs_by_line(kernel: Kernel, costs: Costs) -> dict[str, dict[int, float]]:
     """What a request of a line's statement costs, at worst, for each space of memory."""
     worst: dict[tuple[str, str], float] = {}
     for access in costs.accesses:
@@ -146,7 +146,7 @@ def _below(
     step: Step | None,
     kernel: Kernel,
     listing: Listing | None,
-    costs: AnyCosts | None,
+    costs: Costs | None,
     arch: str,
 ) -> Iterator[tuple[str, Part]]:
     """What folds out under the panes: what the step changed, what all costs, and pictures."""
@@ -160,14 +160,14 @@ def _below(
         yield from _pictures(kernel, costs)
 
 
-def _roofline(costs: AnyCosts, arch: str) -> Part:
+def _roofline(costs: Costs, arch: str) -> Part:
     try:
         return costs.on(running(arch)).plot_roofline().element()
     except LoopkitError as error:
         return note(str(error))
 
 
-def _pictures(kernel: Kernel, costs: AnyCosts) -> Iterator[tuple[str, Part]]:
+def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
     """What the first warp touches in the first request of each access."""
     parts: list[Part] = []
     for access in costs.accesses:

@@ -1,0 +1,339 @@
+"""What the launches of a call do at sizes: each number is counted when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from loopkit._arrays import ArrayArg
+from loopkit._cached import cached_property, memoised, once
+from loopkit._costs.accesses import Access, accesses_of
+from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
+from loopkit._costs.by_data import ByData
+from loopkit._costs.calls import ONCE, Calls
+from loopkit._costs.counting import UNCOUNTED, Counting, footprints_of
+from loopkit._costs.data_values import NO_DATA, Data
+from loopkit._costs.launched import Launched, launched
+from loopkit._costs.on_demand import Change
+from loopkit._costs.operation_counts import Operation, operations_of
+from loopkit._costs.reuse import Reuse
+from loopkit._costs.traffic import from_before
+from loopkit._costs.values import SPACES, AccessCosts, Footprint
+from loopkit._costs.warps import WarpCosts
+from loopkit._guarded import Guards
+from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
+from loopkit._linear import NotAffineError
+from loopkit._poly.integer_points import count
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance
+from loopkit._types import known_types
+
+Operations = tuple[tuple[tuple[str, str], int | None], ...]
+"""How often what is done, by kind and type."""
+
+Rebuild = Callable[[Change], Any]
+"""A part of a result in which a function has changed each number."""
+
+
+class Counts:
+    """What a launch does at sizes, in all calls of it."""
+
+    def __init__(self, launch: Launched, sizes: Mapping[str, int], data: Data) -> None:
+        made = launch.kernel.program()
+        self.launch = launch
+        self.times, self.blocks, self.grid = launch.calls.counted(made.grid, sizes)
+        self.counter = Counting(launch.model, sizes, made.block, launch.calls, data)
+        self.known: dict[int, AccessCosts] = {}
+
+    @cached_property
+    def _statements(self) -> Mapping[str, tuple[int | None, bool]]:
+        """How often each statement runs, and whether that is exact."""
+        c = self.counter
+        return {
+            s.id: instances_at(c.model, s.id, c.sizes, (), c.calls, c.by_data)
+            for s in c.model.kernel.statements
+        }
+
+    @cached_property
+    def instances(self) -> tuple[tuple[str, int | None], ...]:
+        """How often each statement runs."""
+        return tuple((name, counted) for name, (counted, _) in self._statements.items())
+
+    @cached_property
+    def operations(self) -> Operations:
+        """How often what is done."""
+        c = self.counter
+        return operations_at(c.model, dict(self.instances), c.sizes, c.calls, c.by_data)
+
+    @cached_property
+    def listed(self) -> tuple[Access, ...]:
+        """The accesses that cost something."""
+        every = accesses_of(self.counter.model.kernel)
+        return tuple(a for a in every if self.counter.space(a) in SPACES.values())
+
+    def requests(self, number: int) -> AccessCosts:
+        """What one of them costs, without who touches its cells again."""
+        return once(self.known, number, self.counter.without_reuse, self.listed[number])
+
+    @memoised
+    def access(self, number: int) -> AccessCosts:
+        """What one of them costs."""
+        return self.counter.with_reuse(self.listed[number], self.requests(number))
+
+    @cached_property
+    def footprints(self) -> tuple[Footprint, ...]:
+        """The bytes that are touched of each array in global memory."""
+        return tuple(footprints_of((self.counter, access) for access in self.listed))
+
+    @cached_property
+    def at_most(self) -> tuple[str, ...]:
+        """Statements that are counted as if conditions on data held, they or accesses of theirs."""
+        as_if = {a.statement for a in map(self.access, range(len(self.listed))) if a.at_most}
+        return tuple(
+            name
+            for name, (counted, exact) in self._statements.items()
+            if name in as_if or not (exact or counted is None)
+        )
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """The arguments whose data decide what is not known."""
+        accesses = map(self.access, range(len(self.listed)))
+        return tuple(
+            sorted({*missing_of(self.counter.by_data), *(n for a in accesses for n in a.needs)})
+        )
+
+    def barriers(self) -> tuple[BarrierCosts, ...]:
+        """Where threads wait for each other, and how often."""
+        counter = self.counter
+        kernel = self.launch.kernel
+        return barriers_of(kernel, counter.sizes, self.grid, counter.block, counter.calls)
+
+    def parts(self, *, is_part: bool, barriers: bool) -> Iterator[Rebuild]:
+        """The parts of the result, in a fixed order.
+
+        First what is counted of no array; then the requests of each access, and who touches its
+        cells again; footprints; how often a part of a call runs, and its blocks; barriers.
+        """
+        yield self._whole
+        for number in range(len(self.listed)):
+            yield partial(self._requests_by, number)
+            yield partial(self._reuse_by, number)
+        yield lambda change: changed_footprints(self.footprints, change)
+        if is_part:
+            yield lambda change: (change("launches", self.times), change("blocks", self.blocks))
+        if barriers:
+            yield self._barriers_by
+
+    def _whole(self, change: Change) -> dict[str, Any]:
+        axes = zip("xyz", self.grid, strict=True)
+        return {
+            "grid": tuple(change(f"blocks along {axis}", n) for axis, n in axes),
+            "instances": tuple(
+                (name, change(f"instances of {name}", n)) for name, n in self.instances
+            ),
+            "operations": tuple(
+                ((kind, dtype), change(f"{kind} of {dtype}", n))
+                for (kind, dtype), n in self.operations
+            ),
+        }
+
+    def _requests_by(self, number: int, change: Change) -> Any:
+        access = self.requests(number)
+        pieces = "sectors" if access.space == "global" else "wavefronts"
+        words = {
+            "pieces": pieces,
+            "least_pieces": f"least {pieces}",
+            "most_pieces": f"most {pieces} of a request",
+        }
+        return _changed_fields(access, WarpCosts, access.counts, words, change)
+
+    def _reuse_by(self, number: int, change: Change) -> Any:
+        access, words = self.access(number), {"times": "accesses", "cells": "cells"}
+        return _changed_fields(access, Reuse, access.reuse, words, change)
+
+    def _barriers_by(self, change: Change) -> tuple[BarrierCosts, ...]:
+        return tuple(
+            replace(
+                barrier,
+                times=change(f"executions of the {what}", barrier.times),
+                blocks=change(f"blocks at the {what}", barrier.blocks),
+            )
+            for barrier in self.barriers()
+            for what in (f"barrier between {barrier.after} and {barrier.before}",)
+        )
+
+
+class CallCounts:
+    """What a call does at sizes: each of its launches, and what is counted of all together."""
+
+    def __init__(self, kernel: Kernel, sizes: Mapping[str, int], data: Data = NO_DATA) -> None:
+        kernel.launch_config(**sizes)  # refuses what no device can launch
+        self.kernel, self.sizes = kernel, sizes
+        self.is_one_launch = is_one_launch(kernel)
+        if not self.is_one_launch:
+            data = replace(data, written=frozenset(kernel.writers))
+        self.launches = [Counts(one, sizes, data) for one in launched(kernel)]
+
+    @cached_property
+    def footprints(self) -> tuple[Footprint, ...]:
+        """The bytes of each array in global memory that any of the launches touches."""
+        touches = ((one.counter, access) for one in self.launches for access in one.listed)
+        return tuple(footprints_of(touches, apart=False))
+
+    def from_before(self) -> Iterator[tuple[str, int | None]]:
+        """Bytes of each argument whose values from before the call are read."""
+        from loopkit.codegen.launches import with_spaces
+
+        for footprint in self.footprints:
+            name, read = footprint.array, footprint.read
+            if not isinstance(self.kernel.arg_by_name.get(name), ArrayArg):
+                continue
+            if read and footprint.written:
+                try:
+                    read = from_before(model_of(with_spaces(self.kernel)), name, self.sizes)
+                except NotAffineError:
+                    pass  # data decide what is read: as if nothing was written
+                except UNCOUNTED:
+                    read = None
+            yield name, read
+
+    def parts(self, *, barriers: bool) -> Iterator[Rebuild]:
+        """The parts of the result: those of each launch, then those of all together."""
+        if self.is_one_launch:
+            yield from self.launches[0].parts(is_part=False, barriers=barriers)
+            return
+        for one in self.launches:
+            for part in one.parts(is_part=True, barriers=barriers):
+                yield partial(_of_launch, one.launch.kernel.name, part)
+        where = " by the whole call"
+        yield lambda change: changed_footprints(self.footprints, change, where)
+        words = "bytes read of {} from before the whole call"
+        yield lambda change: tuple((a, change(words.format(a), n)) for a, n in self.from_before())
+
+
+def _of_launch(name: str, part: Rebuild, change: Change) -> Any:
+    """A part with the name of the launch in what it says."""
+    return part(lambda what, number: change(f"{name}: {what}", number))
+
+
+def changed_footprints(
+    footprints: Iterable[Footprint], change: Change, where: str = ""
+) -> tuple[Footprint, ...]:
+    """Footprints with every count changed."""
+    return tuple(
+        replace(
+            f,
+            read=change(f"bytes read of {f.array}{where}", f.read),
+            written=change(f"bytes written of {f.array}{where}", f.written),
+        )
+        for f in footprints
+    )
+
+
+def _changed_fields(
+    access: AccessCosts, kind: type, value: Any, words: Mapping[str, str], change: Change
+) -> Any:
+    where = f"{access.text} ({access.verb}, {access.statement})"
+    parts = {
+        f.name: change(f"{words.get(f.name, f.name)} of {where}", getattr(value, f.name, None))
+        for f in fields(kind)
+        if f.name != "alignment"
+    }
+    return None if value is None or None in parts.values() else replace(value, **parts)
+
+
+def missing_of(by_data: ByData) -> Iterator[str]:
+    """The arguments that are not at hand, and decide how often statements and operations run."""
+    model = by_data.model
+    every = [(s.id, ()) for s in model.kernel.statements]
+    for name, guards in (*every, *((s, o.guards) for s, o in _operations(model))):
+        wanted = by_data.wanted(name, (*model.statement[name].predicates, *guards))
+        yield from (wanted or frozenset()) - by_data.data.names
+
+
+def instances_at(
+    model: Model,
+    statement: str,
+    sizes: Mapping[str, int],
+    guards: Guards = (),
+    calls: Calls = ONCE,
+    by_data: ByData | None = None,
+) -> tuple[int | None, bool]:
+    """How many threads run a statement, each time counted; and whether that is exact.
+
+    Only those times count at which ``guards`` hold; where data decide that are not at hand, they
+    count as true, and it is not known how often a loop runs.
+    """
+    at = Instance(statement, "")
+    bounds, everywhere = model.everywhere(at)
+    inames = model.statement[statement].inames
+    names = (*calls.loops, *inames, *(v.name for v in everywhere.values()))
+    conditions = (*model.statement[statement].predicates, *guards)
+    exact = all(model.condition(c) is not None for c in conditions)
+    domain = calls.among(model.domain(at) & model.where_evaluated(guards, "") & bounds)
+    try:
+        if by_data and by_data.knows(by_data.wanted(statement, conditions)):
+            return by_data.instances(statement, conditions, domain), True
+        if model.bounds_from_data(statement):
+            return None, False
+        return count(domain, names, sizes), exact
+    except UNCOUNTED:
+        return None, False
+
+
+def operations_at(
+    model: Model,
+    instances: Mapping[str, int | None],
+    sizes: Mapping[str, int],
+    calls: Calls = ONCE,
+    by_data: ByData | None = None,
+) -> Operations:
+    """How often a launch does what operations; None where that is not known.
+
+    Those of the statements of which ``instances`` says how often they run.
+    """
+    found: list[tuple[tuple[str, str], int | None]] = []
+    for statement, operation in _operations(model):
+        if statement not in instances:
+            continue
+        times = instances[statement]
+        if operation.guards:
+            times = instances_at(model, statement, sizes, operation.guards, calls, by_data)[0]
+        kind = operation.kind, operation.dtype
+        found.append((kind, None if times is None else operation.times * times))
+    return tuple(sorted(added(found).items()))
+
+
+K = TypeVar("K")
+
+
+def added(counts: Iterable[tuple[K, int | None]]) -> dict[K, int | None]:
+    """The sum of the counts of each key; None where one of them is not known."""
+    total: dict[K, int | None] = {}
+    for key, number in counts:
+        before = total.get(key, 0)
+        total[key] = None if before is None or number is None else before + number
+    return total
+
+
+def in_all(operations: Operations) -> int | None:
+    """How many operations there are of all kinds and types; None where that is not known."""
+    found = [n for _, n in operations if n is not None]
+    return sum(found) if len(found) == len(operations) else None
+
+
+def kinds_of_operations(model: Model, ids: Collection[str]) -> list[tuple[str, str]]:
+    """The kinds and types of operations that there are in some statements of a kernel."""
+    return sorted({(o.kind, o.dtype) for id_, o in _operations(model) if id_ in ids})
+
+
+def _operations(model: Model) -> Iterator[tuple[str, Operation]]:
+    types = known_types(model.kernel)
+    for statement in model.kernel.statements:
+        by_data = [p for p in statement.predicates if model.condition(p) is None]
+        for operation in operations_of(statement, by_data, types.__getitem__):
+            yield statement.id, operation

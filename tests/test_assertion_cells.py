@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import loopkit as lk
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, equal_cells, index_range, settling, surely_inside
+from loopkit._assertions.cells import data_of, equal_cells, index_range, maybe_outside, settling
 from loopkit._assertions.constraints import Data
 from loopkit._assertions.limits import Limits, limits_of
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
@@ -250,19 +250,21 @@ def test_positions_in_an_array_that_goes_up_bound_its_values() -> None:
     assert same(found, "[i, n, x] -> { : 0 <= i < n and i <= x <= i + 1 }")
 
 
-def test_surely_inside() -> None:
-    m, nm = prim.Variable("m"), parse_expression("n*m")
-    col = parse_expression("col[j] + 1")
-    inside = surely_inside((Within("col", 0, m),), col, parse_expression("m + 1"))
-    assert same(inside, "{ : }")
-    assert same(surely_inside((Within("col", 0, m),), col, m), "[m] -> { : m <= 0 }")
-    assert same(surely_inside((), parse_expression("j"), m), "[j, m] -> { : 0 <= j < m }")
-    flat = (Within("col", 0, nm),)
-    assert same(surely_inside(flat, parse_expression("col[j]"), parse_expression("m*n")), "{ : }")
-    assert same(surely_inside(flat, col, parse_expression("m*n + 1")), "{ : }")
+def test_maybe_outside() -> None:
+    def where(assertions: tuple[Within, ...], index: str, extent: str) -> isl.Set:
+        index, extent = parse_expression(index), parse_expression(extent)
+        return maybe_outside(_sets.universe(), assertions, index, extent)
+
+    columns = (Within("col", 0, prim.Variable("m")),)
+    assert where(columns, "col[j] + 1", "m + 1").is_empty()
+    assert same(where(columns, "col[j] + 1", "m"), "[m] -> { : m > 0 }")
+    assert same(where((), "j", "m"), "[j, m] -> { : j < 0 or m <= j }")
+    flat = (Within("col", 0, parse_expression("n*m")),)
+    assert where(flat, "col[j]", "m*n").is_empty()
+    assert where(flat, "col[j] + 1", "m*n + 1").is_empty()
     # What lies in [0, n*m) is nothing where n is not positive.
-    assert same(surely_inside(flat, col, nm), "[n, m] -> { : n <= 0 and m >= 0 }")
-    assert surely_inside((), parse_expression("f(j)"), m).is_empty()
+    assert same(where(flat, "col[j] + 1", "n*m"), "[n, m] -> { : n > 0 or m < 0 }")
+    assert same(where((), "f(j)", "m"), "{ : }")
 
 
 def test_bounds_that_are_not_affine_say_nothing() -> None:

@@ -237,3 +237,37 @@ def test_copies_behind_a_join_of_sizes():
     )
     with pytest.raises(lk.IllegalTransformError, match="no footprint of constant size"):
         triangle.peel_iname("j", last=3).add_prefetch("a", "j, j_last")
+
+
+JOINED_TILES = [("g", "jb", "r"), ("g", "r", "jb"), ("jb", "g", "r")]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("late", [False, True], ids=["blocks first", "blocks last"])
+@pytest.mark.parametrize("tiles", JOINED_TILES, ids="-".join)
+def test_copies_of_joined_tiles(tiles, late):
+    """Copies for tiles that a joined loop counts have the axes of their arrays, named as asked."""
+    text = lk.make_kernel(
+        "{ [g, r, i, jb, j, k]: 0 <= g < groups and 0 <= r < 2 and 0 <= i < 8 and "
+        "0 <= jb < columns and 0 <= j < 4 and 0 <= k < 4*steps }",
+        "c[16*g + 8*r + i, 4*jb + j] = sum(k, a[16*g + 8*r + i, k]*b[4*jb + j, k])",
+        dtypes={"a, b, c": "float32"},
+        assumptions="groups, columns, steps >= 1",
+    )
+    knl = text.split_iname("k", 4).prioritize_loops([*tiles, "k_outer", "i", "j", "k_inner"])
+    knl = knl.join_inames(tiles, "tile").tag_inames("i: l.1, j: l.0")
+    if not late:
+        knl = knl.split_iname("tile", 6, inner_tag="g.0")
+    for array, row in (("a", "i"), ("b", "j")):
+        names = [f"{array}_row", f"{array}_column"]
+        knl = knl.add_prefetch(array, [row, "k_inner"], dim_arg_names=names)
+    if late:
+        knl = knl.split_iname("tile", 6, inner_tag="g.0")
+    shapes = {t.name: t.shape for t in knl.temporaries}
+    assert (shapes["a_s"], shapes["b_s"]) == ((8, 4), (4, 4))
+    assert "acc += a_s[i, k_inner]*b_s[j, k_inner]" in str(knl)
+    assert knl.prove().ok
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-4, 5, shape).astype("float32") for shape in ((48, 12), (20, 12)))
+    for order in ("descending", "random"):
+        np.testing.assert_array_equal(knl.executor("host", order=order, seed=1)(a=a, b=b), a @ b.T)

@@ -42,8 +42,9 @@ def with_ranges(kernel: Kernel, use: Use, shape: Sequence[Expression] | None) ->
         if extent is not None and _sets.is_pw_affine(extent):
             there = inside(prim.Variable(name), extent)
         source = followed(kernel, use.statement, index)
-        values = index_range(kernel.assertions, source, name, data_of(kernel)) & there
-        found = _range_in(values & (domain if around is None else around), name)
+        known = there & (domain if around is None else around)
+        values = index_range(kernel.assertions, source, name, data_of(kernel), known)
+        found = _range_in(values, name)
         if found is None:
             continue
         chosen[axis] = name, found

@@ -258,7 +258,7 @@ def _base_of(values: Sequence[Expression], strange: Linear, swept: Collection[st
     forms = [linear_in_parts(value) for value in values]
     first = forms[0]
     has_own = not (first - strange).names.intersection(swept) <= strange.names
-    if len(values) > 1 and (has_own or not all(first.same_terms(form) for form in forms)):
+    if has_own or not all(first.same_terms(form) for form in forms):
         return strange.expression
     return values[0]
 

@@ -13,7 +13,7 @@ import pymbolic.primitives as prim
 from loopkit import _footprint, _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
-from loopkit._assertions.cells import data_of, maybe_outside, surely_inside
+from loopkit._assertions.cells import data_of, maybe_outside
 from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
@@ -525,8 +525,8 @@ def may_leave(kernel: Kernel, value: Expression) -> bool:
                 continue
             if extent is None:
                 return True
-            inside = surely_inside(kernel.assertions, index, extent, data_of(kernel))
-            if not kernel.assumptions.set.is_subset(inside):
+            known = kernel.assumptions.set, kernel.assertions
+            if not maybe_outside(*known, index, extent, data_of(kernel)).is_empty():
                 return True
     return False
 

@@ -200,27 +200,21 @@ def _arrays(assertions: Assertions, indices: tuple[Expression, ...], data: Data)
 
 
 def index_range(
-    assertions: Assertions, index: Expression, name: str, data: Data = UNKNOWN
+    assertions: Assertions,
+    index: Expression,
+    name: str,
+    data: Data = UNKNOWN,
+    where: isl.Set | None = None,
 ) -> isl.Set:
-    """The values that ``index`` can have, as a condition on ``name``.
+    """The values that ``index`` can have ``where`` something holds, as a condition on ``name``.
 
     The set relates ``name``, which must be new, to the inames and sizes of
     ``index``: ``{ 1 <= name <= m }`` for ``col[j] + 1`` with ``0 <= col[...] < m``.
     """
     values = _Values(assertions, data)
     values.expect((index,), from_zero=True)
-    return values.possible(_sets.comparisons([(prim.Variable(name), "==", values.side(0, index))]))
-
-
-def surely_inside(
-    assertions: Assertions, index: Expression, extent: Expression, data: Data = UNKNOWN
-) -> isl.Set:
-    """Where ``0 <= index < extent`` surely holds (a subset of it).
-
-    Unlike :func:`index_range` it sees that ``n*m``, which is not affine, is ``n*m``.
-    """
-    everywhere = _sets.universe()
-    return maybe_outside(everywhere, assertions, index, extent, data).complement().coalesce()
+    found = _sets.comparisons([(prim.Variable(name), "==", values.side(0, index))])
+    return values.possible(found if where is None else found & where)
 
 
 def maybe_outside(
@@ -230,7 +224,10 @@ def maybe_outside(
     extent: Expression,
     data: Data = UNKNOWN,
 ) -> isl.Set:
-    """The part of ``where`` in which ``0 <= index < extent`` may not hold (a superset of it)."""
+    """The part of ``where`` in which ``0 <= index < extent`` may not hold (a superset of it).
+
+    Unlike :func:`index_range` it sees that ``n*m``, which is not affine, is ``n*m``.
+    """
     values = _Values(assertions, data)
     values.expect((index, extent), from_zero=True)
     at, end = values.side(0, index), values.side(0, extent)

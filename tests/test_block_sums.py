@@ -113,6 +113,40 @@ def test_two_sums_in_a_row():
     check(knl.tag_inames("i_inner: l.0, j_inner: l.0"), [{"n": 1}, {"n": 40}])
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("apart", [False, True])
+def test_sums_in_a_loop_of_launches(apart):
+    """Launches that the step adds stand in the loop, which has one accumulator for all of it."""
+    knl = lk.make_kernel(
+        "{ [t, i, j, k, b]: 0 <= t < 3 and 0 <= i, j, k < n and 0 <= b < 2 }",
+        """
+        y[j] = x[j]
+        ... gbarrier
+        for t
+            <> norm = sum(i, y[i]*y[i])
+            ... gbarrier
+            y[j] = y[j]*t - norm + sum(b, b + x[j])
+            ... gbarrier
+            top[t] = max(k, y[k]) - norm
+        end
+        """,
+        [lk.TemporaryVariable("y", "int64", shape="n", address_space=AddressSpace.GLOBAL), ...],
+        dtypes={"x": "int64"},
+        assumptions="n >= 0",
+        name="looped",
+    )
+    knl = knl.split_iname("j", 16, outer_tag="g.0", inner_tag="l.0")
+    for iname in "ik":
+        if apart:
+            knl = knl.realize_reduction(**TOGETHER, inames=iname)
+            knl = knl.split_iname(iname, 32, outer_tag="g.0", inner_tag="l.0")
+        else:
+            knl = knl.split_iname(iname, 32).realize_reduction(**TOGETHER, inames=f"{iname}_outer")
+            knl = knl.tag_inames(f"{iname}_outer: g.0, {iname}_inner: l.0")
+    assert {t.shape for t in knl.temporaries if t.name.startswith("acc")} == {()}
+    check(knl, [{"n": n} for n in (0, 1, 70)], "int64")
+
+
 def test_a_reduction_in_parts_keeps_the_launches_there_are():
     knl = blocks(whole()).untag_inames("i_inner").split_iname("i_inner", 8)
     knl = knl.split_reduction_inward("i_inner_inner")

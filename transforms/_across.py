@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
+from loopkit._launches import launch_of
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
@@ -31,7 +32,10 @@ def added_atomically(kernel: Kernel, parts: Iterable[tuple[str, str]]) -> Kernel
 
 
 def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
-    """The accumulator has a cell for each value of the inames around its start."""
+    """The accumulator has a cell for each value of the inames around its start.
+
+    Loops around launches leave one for all iterations, which come one after another.
+    """
     update = kernel.statement_by_id[taking]
     accumulator = kernel.temporary_by_name[update.written]
     name = accumulator.name
@@ -43,7 +47,9 @@ def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
     users = kernel.users(name)
     starts = [s for s in users if s.kind == "init" and s.written == name]
     around = frozenset.intersection(*(s.inames for s in users))
-    inames = [i for i in kernel.all_inames if i in around]
+    inames = [
+        i for i in kernel.all_inames if i in around and i not in launch_of(kernel)[taking].loops
+    ]
     if any(s.inames - around for s in starts):
         raise IllegalTransformError(
             f"what reads '{name}' is outside of loops that its start is in: it has no cell there"
@@ -74,9 +80,10 @@ def _with_launches(kernel: Kernel, start: str, taking: str) -> Kernel:
     """Launches end in front of a statement, and behind another one."""
     entries = entries_of(kernel.tree)
     ids = [leaf for leaf, _ in entries]
+    around = kernel.paths[taking][: len(launch_of(kernel)[taking].loops)]
     for at in (ids.index(taking) + 1, ids.index(start)):
         barrier = LaunchBarrier(kernel.fresh_name("gbarrier"))
         if 0 < at < len(entries):
-            entries.insert(at, (barrier, ()))
+            entries.insert(at, (barrier, around))
         kernel = kernel.with_(tree=build(entries))
     return kernel

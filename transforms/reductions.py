@@ -205,12 +205,12 @@ def reduction_arg_to_subst_rule(
 def _across(kernel: Kernel, inames: Sequence[str], sums: Collection[str]) -> Change:
     """Blocks add their partial results of some accumulators atomically."""
     chosen = frozenset(inames)
-    updates = [s for s in kernel.statements if _is_free(s) and s.written in sums]
-    whole = [s.id for s in updates if chosen == frozenset(kernel.reduced_inames(s))]
+    over = {s.id: {*kernel.reduced_inames(s)} for s in kernel.statements if s.written in sums}
+    updates = [s.id for s in kernel.statements if _is_free(s) and chosen <= over.get(s.id, {*()})]
+    whole = [id_ for id_ in updates if chosen == over[id_]]
     change, parts = Change(kernel), [(id_, id_) for id_ in whole]
     if len(whole) < len(updates) or not whole:
-        rest = frozenset(s.id for s in updates if s.id not in whole)
-        change, split = _parted(kernel, inames, rest, is_inward=False)
+        change, split = _parted(kernel, inames, {*updates} - {*whole}, is_inward=False)
         parts += [(part.start.id, part.taking.id) for part in split.values()]
     return replace(change, kernel=added_atomically(change.kernel, parts))
 

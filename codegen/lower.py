@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -156,7 +156,7 @@ def _sequence(kernel: Kernel, strided: frozenset[str], notes: Iterable[str]) -> 
     launches = _launches(parts, strided)
     whole, strides = _with_strides(prepare(kernel), strided)
     params: list[ValueParam | ArrayParam] = parameters(whole, global_temporaries(whole))
-    params += _tile_states(launches, {p.name for p in params})
+    params += _tile_states(launches, {p.name for p in params}).values()
     made = Program(
         name=kernel.name,
         source="",
@@ -190,28 +190,30 @@ def _launches(parts: Parts, strided: frozenset[str]) -> Launches:
     return tuple(found)
 
 
-def _tile_states(launches: Launches, taken: set[str]) -> Iterator[ArrayParam]:
-    """What launches keep of their tiles; ``taken`` are other names of the whole program."""
+def _tile_states(launches: Launches, taken: Set[str]) -> Mapping[str, ArrayParam]:
+    """What launches keep of their tiles, by name: as much as the one that keeps most.
+
+    Each finds it cleared, or reads nothing that it has not written; ``taken`` are other names.
+    """
+    found: dict[str, ArrayParam] = {}
+    for param in _states_in(launches):
+        if param.name in taken:
+            raise IllegalTransformError(
+                f"'{param.name}' is what blocks leave for each other, and something else elsewhere",
+                instead="another name for the array, or for the accumulator",
+            )
+        shapes = {found.get(param.name, param).shape, param.shape}
+        most = (prim.Max(tuple(count for (count,) in shapes)),)
+        found[param.name] = replace(param, shape=most if len(shapes) > 1 else param.shape)
+    return found
+
+
+def _states_in(launches: Launches) -> Iterator[ArrayParam]:
     for one in launches:
-        if not isinstance(one, Program):
-            if isinstance(one, ProgramLoop) and [*_tile_states(one.body, set())]:
-                raise IllegalTransformError(
-                    f"blocks look back at each other inside of the loop over '{one.iname}', which "
-                    "the call runs: its launches have tiles of their own",
-                    instead="a scan in a launch that runs once",
-                )
-            yield from _tile_states(one.body, taken)
-            continue
-        for param in one.params:
-            if isinstance(param, ArrayParam) and param.is_state:
-                if param.name in taken:
-                    raise IllegalTransformError(
-                        f"'{param.name}' is what blocks of {one.name} leave for each other, and "
-                        "something else elsewhere",
-                        instead="another name for the array, or for the accumulator",
-                    )
-                taken.add(param.name)
-                yield param
+        if isinstance(one, Program):
+            yield from (p for p in one.params if isinstance(p, ArrayParam) and p.is_state)
+        else:
+            yield from _states_in(one.body)
 
 
 def _completed(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from loopkit import _sets
 from loopkit._collectives import (
     CARRY,
     SCAN,
@@ -24,9 +25,10 @@ from loopkit._collectives import (
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
+from loopkit._launches import launch_of
 from loopkit._promotion import COMPLEXES, components_of
-from loopkit._tags import LocalAxis
-from loopkit._tree import Entry, build, entries_of, path_inames
+from loopkit._tags import GroupAxis, LocalAxis
+from loopkit._tree import Entry, build, entries_of, path_inames, statements_in
 
 
 def placed_scan(kernel: Kernel, name: str, scan: ThreadScan) -> Kernel:
@@ -131,7 +133,10 @@ class _Place:
 
     def check_blocks(self) -> None:
         """Refuse what blocks that look back cannot make: all of them come by, once."""
-        kernel, loops = self.kernel, path_inames(self.scan.path)
+        kernel, launch = self.kernel, launch_of(self.kernel)[self.start.id]
+        loops = path_inames(self.scan.path)[len(launch.loops) :]
+        inside = [kernel.statement_by_id[s] for s in statements_in(launch.body)]
+        used = frozenset().union(*(s.inames for s in inside))
         if not self.is_one:
             raise self.refused("there are several scans, of which one goes on from another")
         if loops:
@@ -143,10 +148,19 @@ class _Place:
                 "it; where it tells rows apart, another block axis, along which each row is "
                 "scanned for itself",
             )
+        blocks = [i for i, tag in kernel.tags if isinstance(tag, GroupAxis) and i in used]
+        both = kernel.domain_around([*blocks, *launch.loops]) & kernel.assumptions.set
+        parts = (_sets.project_out(both, names) for names in (blocks, launch.loops))
+        if launch.loops and not both.is_equal(next(parts) & next(parts)):
+            raise self.refused(
+                f"other blocks run for each '{launch.loops[-1]}', and a call has as many tiles "
+                "for all",
+                "bounds that are the same in each iteration, and a condition on what is added",
+            )
         if any(not variable_names(p) <= kernel.integers for p in self.start.predicates):
             raise self.refused("data decide whether a block comes to it, and later ones would wait")
-        scanned = {(a, t.name) for t in kernel.temporaries for a in scanned_blocks(kernel, t.name)}
-        axes = sorted({axis for axis, _ in scanned})
+        written = {s.written for s in inside}
+        axes = sorted({a for name in written for a in scanned_blocks(kernel, name)})
         if len(axes) > 1:
             raise self.refused(
                 "blocks that look back come one after another, and here they are along "
@@ -154,7 +168,6 @@ class _Place:
                 "one block axis of the scan; join_inames makes one iname of two",
             )
         own = combined_axes(kernel)[self.name]
-        used = frozenset().union(*(s.inames for s in kernel.statements))
         for iname, tag in kernel.tags:
             if isinstance(tag, LocalAxis) and tag.axis not in own and iname in used:
                 lower, upper = kernel.range_around(iname)

@@ -208,6 +208,51 @@ def test_one_launch_among_several():
         np.testing.assert_array_equal(out[: count.sum()], np.flatnonzero(count))
 
 
+@pytest.mark.parametrize("length", [16, 32])
+def test_launches_in_a_loop_and_of_other_scans(length):
+    """Each launch finds what all share cleared, and as much of it as any of them has tiles."""
+    text = lk.make_kernel(
+        [
+            "{ [t, i, k]: 0 <= t < m and 0 <= i, k < n }",
+            "{ [j]: 0 <= j <= i }",
+            "{ [l]: 0 <= l <= k }",
+        ],
+        """
+        for t
+            y[i] = sum(j, x[j]) + y[i]
+            ... gbarrier
+            x[k] = sum(l, y[l])
+            ... gbarrier
+        end
+        """,
+        dtypes={"x, y": "int64"},
+        assumptions="n >= 1 and m >= 0",
+        name="looped",
+    )
+    knl = text.realize_reduction(force_scan=True, by="lookback")
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    knl = knl.split_iname("k", length, outer_tag="g.1", inner_tag="l.0")
+    given = {"m": 3, "x": numbers(100, np.int64), "y": np.zeros(100, np.int64)}
+    runs = [("reference", text, {}), *(("host", knl, {"order": order}) for order in ORDERS)]
+    expected, *found = (
+        made.executor(name, **how)(**{n: np.copy(a) for n, a in given.items()})
+        for name, made, how in runs
+    )
+    for one in found:
+        np.testing.assert_array_equal(one, expected)
+    assert knl.prove().ok and knl.prove(text=True).ok
+    blocks = "{ [t, i]: 0 <= t < m and 0 <= i < n }"
+    with pytest.raises(lk.IllegalTransformError, match="other blocks run for each 't'"):
+        by_blocks(
+            lk.make_kernel(
+                [blocks.replace("< n", "<= t"), "{ [j]: 0 <= j <= i }"],
+                "for t\n y[i] = sum(j, x[j])\n ... gbarrier\n x[i] = y[i]\nend",
+                [lk.GlobalArg("x, y", "int64", shape="m"), ...],
+            ),
+            32,
+        )
+
+
 def test_called_again_and_bound():
     knl = by_blocks(scan(), 32)
     run = knl.executor("host")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import sys
+from contextlib import suppress
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import loopkit as lk
-from loopkit._costs.requests import Request, request_at
-from loopkit._errors import InvalidArgumentError
+from loopkit._costs.costs import AccessCosts
+from loopkit._costs.requests import Request
+from loopkit._pictures.chosen_access import chosen_request
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
@@ -29,20 +31,37 @@ def transposed() -> lk.Kernel:
     return importlib.import_module("transpose").make()["scheduled"]
 
 
-def all_requests(knl: lk.Kernel, access: object, sizes: dict[str, int]) -> list[Request]:
+def request_at(
+    knl: lk.Kernel,
+    access: AccessCosts,
+    sizes: dict[str, int],
+    block: tuple[int, ...] = (0, 0, 0),
+    warp: int = 0,
+    loops: dict[str, int] | None = None,
+    number: int | None = None,
+) -> Request:
+    """What one warp touches in one execution of an access, the number it has among its like."""
+    which = {"access": access.text if number is None else number, "block": block, "warp": warp}
+    where = access.array, access.statement
+    return chosen_request(knl, *where, sizes=sizes, asked="plot_access", at=loops, **which)  # type: ignore[arg-type]
+
+
+def all_requests(knl: lk.Kernel, access: AccessCosts, sizes: dict[str, int]) -> list[Request]:
     """Every block, every warp, and all values of loops, found by trying them."""
     costs = knl.costs(**sizes)
+    where = access.array, access.statement
+    number = [a for a in costs.accesses if (a.array, a.statement) == where].index(access)
+    blocks = {name for name, tag in knl.iname_tags.items() if str(tag).startswith("g")}
     found = []
     for block in product(*map(range, costs.grid)):
         for warp in range(-(-prod(costs.block) // 32)):
-            first = request_at(knl, access, sizes, block=block, warp=warp)
-            loops = dict(first.loops)
-            ranges = [range(9) for _ in loops]
-            for values in product(*ranges):
-                chosen = dict(zip(loops, values, strict=True))
-                one = request_at(knl, access, sizes, block=block, warp=warp, loops=chosen)
-                if one.touches:
-                    found.append(one)
+            with suppress(lk.InvalidArgumentError):
+                first = request_at(knl, access, sizes, block, warp, number=number)
+                loops = [n for n, _ in first.when if n in knl.all_inames and n not in blocks]
+                for values in product(range(9), repeat=len(loops)):
+                    at = dict(zip(loops, values, strict=True))
+                    with suppress(lk.InvalidArgumentError):
+                        found.append(request_at(knl, access, sizes, block, warp, at, number))
     return found
 
 
@@ -94,7 +113,7 @@ def test_what_there_is_not(wrong: dict[str, object]) -> None:
     knl = transposed()
     sizes = {"n": 35, "m": 33}
     access = knl.costs(**sizes).accesses[0]
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(lk.LoopkitError):
         request_at(knl, access, sizes, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="sizes m"):
-        request_at(knl, access, {"n": 35})
+    with pytest.raises(lk.InvalidArgumentError, match="sizes m"):
+        knl.plot_access(access.array, n=35)

@@ -7,7 +7,6 @@ from html_page import Page
 from launch_kernels import eliminated, normalised, swept
 
 import loopkit as lk
-from loopkit._costs.requests import request_at
 
 
 def test_an_access_in_a_loop_of_launches():
@@ -38,10 +37,11 @@ def test_requests_of_costs_are_found_again():
     knl = swept()
     costs = knl.costs(n=100, steps=2)
     for access in costs.accesses:
-        request = request_at(knl, access, {"n": 100, "steps": 2}, loops={"t": 1})
-        assert request.touches and dict(request.when)["t"] == 1
-    with pytest.raises(lk.InvalidArgumentError, match="there is no block"):
-        request_at(knl, costs.accesses[0], {"n": 100, "steps": 2}, block=(9, 0, 0))
+        where = access.array, access.statement
+        picture = knl.plot_access(*where, access=access.text, at={"t": 1}, n=100, steps=2)
+        assert picture.request.touches and dict(picture.request.when)["t"] == 1
+    with pytest.raises(lk.InvalidArgumentError, match="no thread of warp 0 makes the access"):
+        knl.plot_access(*where, block=(9, 0, 0), n=100, steps=2)
 
 
 def test_footprints_of_a_call_and_of_an_iteration():

@@ -11,25 +11,18 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import storage_shape
-from loopkit._budget import in_turn
 from loopkit._costs.accesses import (
     Access,
     AddressMap,
-    accesses_of,
-    address_map,
-    in_calls,
     space_of,
     text_of,
 )
-from loopkit._costs.launched import launch_with
-from loopkit._costs.sizes import check_sizes
-from loopkit._costs.values import SPACES, AccessCosts
+from loopkit._costs.values import SPACES
 from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of_touches
-from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
 from loopkit._hidden import is_hidden
 from loopkit._kernel import Kernel
-from loopkit._linear import Linear, NotAffineError
+from loopkit._linear import Linear
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._poly.integer_points import enumerated, systems
@@ -64,9 +57,8 @@ class Touch:
 class Request:
     """One execution of an access by one warp, or by all of a block: those threads that take part.
 
-    ``when`` are the values of blocks and loops, ``loops`` those of loops alone.  ``position`` is
-    that of the statement, ``threads`` how many a block has; the statement makes ``others`` further
-    accesses to the array.
+    ``when`` are the values of blocks and loops.  ``position`` is that of the statement, ``threads``
+    how many a block has; the statement makes ``others`` further accesses to the array.
     """
 
     kernel: str
@@ -80,7 +72,6 @@ class Request:
     is_write: bool
     sizes: tuple[tuple[str, int], ...]
     when: tuple[tuple[str, int], ...]
-    loops: tuple[tuple[str, int], ...]
     warp: int | None
     threads: int
     touches: tuple[Touch, ...]
@@ -135,95 +126,12 @@ class Request:
             yield f"Other accesses: {', '.join(self.others[:6])}{rest}"
 
 
-@in_turn
-def request_at(
-    kernel: Kernel,
-    access: AccessCosts | Access,
-    sizes: Mapping[str, int],
-    *,
-    block: tuple[int, ...] = (0, 0, 0),
-    warp: int = 0,
-    loops: Mapping[str, int] | None = None,
-) -> Request:
-    """What one warp touches in one execution of an access, thread by thread.
-
-    *access* is one of ``kernel.costs(...).accesses``; *block* is the block's index (x, y, z),
-    *warp* the number of the warp in it; *loops* gives loops around the access values: those that
-    are left out take the first at which the warp makes it.
-
-    The request has no touches where the warp does not make the access.  Raises
-    :class:`InvalidArgumentError` for an access, a block, a warp or loops that there are not, and
-    where data decide what is touched.
-    """
-    sizes = check_sizes(kernel, sizes, "request_at")
-    one = launch_with(kernel, access.statement)
-    model = one.model
-    found = [a for a in accesses_of(model.kernel) if _is_same(a, access)]
-    if not found:
-        raise InvalidArgumentError(
-            f"'{kernel.name}' has no such access", instead="take one of kernel.costs(...).accesses"
-        )
-    made = one.kernel.program()
-    extents = made.block
-    block = _index_in(block, one.calls.counted(made.grid, sizes)[2], "block")
-    if not 0 <= warp * CUDA.warp < prod(extents) or isinstance(warp, bool):
-        raise InvalidArgumentError(
-            f"a block of {counted(prod(extents), 'thread')} has no warp {warp}",
-            instead=f"warps are 0 to {(prod(extents) - 1) // CUDA.warp}",
-        )
-    try:
-        where = in_calls(address_map(model, found[0], sizes), one.calls)
-    except NotAffineError:
-        raise InvalidArgumentError(
-            f"data decide what '{text_of(found[0])}' touches, and when"
-        ) from None
-    loops = dict(loops or {})
-    names = [name for name in where.requests if name not in where.block_names]
-    for name in loops:
-        if name not in names:
-            raise InvalidArgumentError(
-                f"'{name}' is no loop around the access", instead=f"its loops are {names}"
-            )
-    domain = _sets.at_values(where.domain, sizes)
-    for name, value in loops.items():
-        domain = domain & _sets.equality(name, value)
-    for index, group in zip(block, where.blocks, strict=True):
-        if group is not None:
-            domain = domain & _sets.equality(group[0], group[1] + index)
-    if any(index and axis is None for index, axis in zip(block, where.blocks, strict=True)):
-        domain = domain & _sets.condition_set(prim.Comparison(0, ">", 0))
-    request = request_in(domain, model, found[0], where, extents, sizes, warp)
-    if request is None:
-        request = request_of(model, found[0], where, extents, sizes, warp, loops, ())
-    return placed(request, kernel)
-
-
 def placed(request: Request, kernel: Kernel) -> Request:
     """A request with the position that its statement has in the whole kernel."""
     ids = [s.id for s in kernel.statements]
     if request.statement not in ids:  # what lowering adds
         return request
     return replace(request, position=ids.index(request.statement))
-
-
-def _is_same(one: Access, other: AccessCosts | Access) -> bool:
-    text = other.text if isinstance(other, AccessCosts) else text_of(other)
-    mine = one.statement, one.is_write, text_of(one)
-    return mine == (other.statement, other.is_write, text)
-
-
-def _index_in(
-    index: tuple[int, ...], extents: tuple[int, int, int], what: str
-) -> tuple[int, int, int]:
-    """An index with an entry for each axis, if it lies in the extents."""
-    x, y, z = (*index, 0, 0, 0)[:3]
-    if len(index) > 3 or any(
-        not 0 <= n < extent for n, extent in zip((x, y, z), extents, strict=True)
-    ):
-        raise InvalidArgumentError(
-            f"there is no {what} {tuple(index)}", instead=f"there are {extents} (x, y, z)"
-        )
-    return x, y, z
 
 
 def request_in(
@@ -280,7 +188,6 @@ def request_of(
         is_write=access.is_write,
         sizes=tuple(sorted(sizes.items())),
         when=tuple((_name_of(model, access, n), v) for n, v in when.items()),
-        loops=tuple((n, v) for n, v in when.items() if n not in where.block_names),
         warp=warp,
         threads=prod(extents),
         touches=tuple(sorted(touches, key=lambda touch: touch.thread)),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import islpy as isl
@@ -126,16 +125,9 @@ class Request:
             yield f"Other accesses: {', '.join(self.others[:6])}{rest}"
 
 
-def placed(request: Request, kernel: Kernel) -> Request:
-    """A request with the position that its statement has in the whole kernel."""
-    ids = [s.id for s in kernel.statements]
-    if request.statement not in ids:  # what lowering adds
-        return request
-    return replace(request, position=ids.index(request.statement))
-
-
 def request_in(
     domain: isl.Set,
+    kernel: Kernel,
     model: Model,
     access: Access,
     where: AddressMap,
@@ -145,41 +137,32 @@ def request_in(
 ) -> Request | None:
     """The first request of an access in a part of its map's domain; None if there is none.
 
-    Blocks of these ``extents`` count, z first, then loops, outermost first.
+    Blocks of these ``extents`` count, z first, then loops, outermost first.  ``model`` is of a
+    launch of ``kernel``.
     """
     domain = _in_warp(domain, where, extents, warp)
     point = smallest_point(domain, _order(model, access, where))
     if point is None:
         return None
     when = {name: point[name] for name in where.requests}
-    domain = _sets.at_values(domain, when)
     names = (*where.lane_names, *where.others)
-    found = []
-    for system in systems(domain, names, {}):
-        for row in enumerated(system).tolist():
-            found.append(_touch(where, {**when, **dict(zip(names, row, strict=False))}, extents))
-    return request_of(model, access, where, extents, sizes, warp, when, found)
-
-
-def request_of(
-    model: Model,
-    access: Access,
-    where: AddressMap,
-    extents: Extents,
-    sizes: Mapping[str, int],
-    warp: int | None,
-    when: Mapping[str, int],
-    found: Sequence[Touch],
-) -> Request:
-    """A request with these touches, whose addresses are in elements."""
     array = model.array(access.array)
     assert array.dtype is not None  # all types are inferred by now
     size = array.dtype.itemsize
-    touches = [Touch(t.thread, t.index, t.cell, t.address * size) for t in found]
+    touches = []
+    for system in systems(_sets.at_values(domain, when), names, {}):
+        for row in enumerated(system).tolist():
+            at = {**when, **dict(zip(names, row, strict=False))}
+            x, y, z = (0 if lane is None else at[lane[0]] - lane[1] for lane in where.lanes)
+            number = x + extents[0] * (y + extents[1] * z)
+            cell = tuple(_value(form, at) for form in where.cell)
+            touches.append(Touch(number, (x, y, z), cell, size * _value(where.address, at)))
+    # What lowering adds has no position in the whole kernel.
+    ids = [*dict.fromkeys(s.id for k in (kernel, model.kernel) for s in k.statements)]
     return Request(
         kernel=model.kernel.name,
         statement=access.statement,
-        position=[s.id for s in model.kernel.statements].index(access.statement),
+        position=ids.index(access.statement),
         text=text_of(access),
         array=access.array,
         space=SPACES.get(space_of(model.kernel, access.array), "private"),
@@ -223,13 +206,6 @@ def _name_of(model: Model, access: Access, name: str) -> str:
         return name
     at = Instance(access.statement, "")
     return next(CUDA.index("g", n) for n in range(3) if index_name(("g", n), at) == name)
-
-
-def _touch(where: AddressMap, point: Mapping[str, int], extents: Extents) -> Touch:
-    x, y, z = (0 if lane is None else point[lane[0]] - lane[1] for lane in where.lanes)
-    number = x + extents[0] * (y + extents[1] * z)
-    cell = tuple(_value(form, point) for form in where.cell)
-    return Touch(number, (x, y, z), cell, _value(where.address, point))
 
 
 def _value(form: Linear, point: Mapping[str, int]) -> int:

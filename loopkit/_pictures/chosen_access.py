@@ -12,7 +12,7 @@ from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, text_of
 from loopkit._costs.launched import launch_with, launched
-from loopkit._costs.requests import Request, placed, request_in
+from loopkit._costs.requests import Request, request_in
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError, counted
 from loopkit._kernel import Kernel
@@ -70,10 +70,10 @@ def chosen_request(
             continue
         left = restricted(_sets.at_values(where.domain, sizes), known, at or {})
         left = in_block(left, model, chosen.statement, block)
-        made = request_in(left, model, chosen, where, extents, sizes, warp)
+        made = request_in(left, kernel, model, chosen, where, extents, sizes, warp)
         if made is not None:
             others = tuple(text_of(a) for a in found if a is not chosen)
-            return replace(placed(made, kernel), others=others)
+            return replace(made, others=others)
     raise _nobody(kernel, candidates, warp, at or {}, sizes)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from loopkit import _sets
@@ -12,6 +12,7 @@ from loopkit._expression import to_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._places import space_of
+from loopkit._printed import Printed
 from loopkit._relations import grouped
 from loopkit._tree import LaunchBarrier, entries_of, flatten
 
@@ -123,7 +124,7 @@ def _assumptions(kernel: Kernel) -> dict[str, None]:
 
 
 @dataclass(frozen=True)
-class Diff:
+class Diff(Printed):
     """Two texts of a kernel, its ``what`` (``"nest"`` or ``"source"``) before and after.
 
     Prints as a unified diff.  ``names`` are what the two are called.
@@ -156,13 +157,10 @@ class Diff:
             for group in matcher.get_grouped_opcodes(CONTEXT)
         ]
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _html(self) -> Any:
         from loopkit._display.diff import diff_html
-        from loopkit._display.markup import bundle
 
-        return bundle(lambda: diff_html(self), lambda: str(self), include, exclude)
+        return diff_html(self)
 
 
 def nest_diff(before: Kernel, after: Kernel, names: tuple[str, str]) -> Diff:

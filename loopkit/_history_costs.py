@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from loopkit._costs.costs import Costs, costs_of
 from loopkit._costs.counts import in_all
 from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._costs.sizes import check_sizes, whole
+from loopkit._costs.text_table import lines_of
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
+from loopkit._printed import Printed
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class StepCosts:
 
 
 @dataclass(frozen=True)
-class HistoryCosts:
+class HistoryCosts(Printed):
     """The costs of the text, and after each step, for one choice of sizes."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -68,21 +70,13 @@ class HistoryCosts:
 
     def __str__(self) -> str:
         cells = [self.columns, *((row[0], _short(row[1]), *row[2:]) for row in self.rows())]
-        widths = [max(len(row[n]) for row in cells) for n in range(len(self.columns))]
-        lines = [", ".join(f"{name} = {value:,}" for name, value in self.sizes)]
-        for row in cells:
-            texts = [c.ljust(w) for c, w in zip(row[:2], widths[:2], strict=True)]
-            numbers = [c.rjust(w) for c, w in zip(row[2:], widths[2:], strict=True)]
-            lines.append("  ".join([*texts, *numbers]).rstrip())
-        return "\n".join(filter(None, lines))
+        head = ", ".join(f"{name} = {value:,}" for name, value in self.sizes)
+        return "\n".join(filter(None, [head, *lines_of(cells, names=2)]))
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _html(self) -> Any:
         from loopkit._display.history import history_costs_html
-        from loopkit._display.markup import bundle
 
-        return bundle(lambda: history_costs_html(self), lambda: str(self), include, exclude)
+        return history_costs_html(self)
 
 
 SHORT = 46

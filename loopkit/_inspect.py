@@ -16,6 +16,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._make.check_bounds import check_settled
+from loopkit._printed import Printed
 from loopkit._slabs import settled
 from loopkit._spelling import shown
 from loopkit._target import CUDA
@@ -53,7 +54,7 @@ class LaunchConfig:
         return f"LaunchConfig({said}{f', name={self.name!r}' if self.name else ''})"
 
 
-class Source(str):
+class Source(Printed, str):
     """CUDA C: a string that shows itself in the colours of its kernel where HTML can be shown."""
 
     kernel: Kernel
@@ -70,13 +71,10 @@ class Source(str):
         """In a terminal of IPython, which has its own way with strings."""
         printer.text(str(self))
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        from loopkit._display.markup import bundle
+    def _html(self) -> Any:
         from loopkit._display.source import source_html
 
-        return bundle(lambda: source_html(self.kernel), lambda: str(self), include, exclude)
+        return source_html(self.kernel)
 
 
 def mimebundle(

@@ -152,10 +152,11 @@ def _attach() -> None:
         (LoopkitError, ErrorMethods),
         (Witness, WitnessMethods),
     ):
-        for name, method in vars(methods).items():
-            if name not in _OF_ANY_CLASS:
-                is_asked_for = isinstance(method, FunctionType) and not name.startswith("_")
-                setattr(kind, name, fitting(method) if is_asked_for else method)
+        for one in reversed(methods.__mro__[:-1]):
+            for name, method in vars(one).items():
+                if name not in _OF_ANY_CLASS:
+                    is_asked_for = isinstance(method, FunctionType) and not name.startswith("_")
+                    setattr(kind, name, fitting(method) if is_asked_for else method)
     setattr(Kernel, "__getattr__", _not_there)  # noqa: B010 - hidden from type checkers
     for name in registered:
         setattr(Kernel, name, _Later(name))

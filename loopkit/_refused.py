@@ -4,23 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import cast
+from typing import Any, cast
 
 from loopkit._errors import LoopkitError, Witness
+from loopkit._printed import Printed
 
 
-class ErrorMethods:
+class ErrorMethods(Printed):
     """What one does with an error."""
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        from loopkit._display.markup import bundle
+    def _html(self) -> Any:
         from loopkit._display.refusal import error_html
 
-        error = cast(LoopkitError, self)
-        return bundle(lambda: error_html(error), lambda: str(error), include, exclude)
+        return error_html(cast(LoopkitError, self))
 
     def _render_traceback_(self) -> list[str]:
         """The traceback that IPython shows: without loopkit's own frames, unless asked for."""
@@ -29,14 +25,15 @@ class ErrorMethods:
         return traceback_of(cast(LoopkitError, self))
 
 
-class WitnessMethods:
+class WitnessMethods(Printed):
     """What one does with a witness."""
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        from loopkit._display.markup import bundle
-        from loopkit._display.refusal import witness_html, witness_text
+    def _html(self) -> Any:
+        from loopkit._display.refusal import witness_html
 
-        found = cast(Witness, self)
-        return bundle(lambda: witness_html(found), lambda: witness_text(found), include, exclude)
+        return witness_html(cast(Witness, self))
+
+    def _text(self) -> str:
+        from loopkit._display.refusal import witness_text
+
+        return witness_text(cast(Witness, self))

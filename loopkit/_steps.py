@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from textwrap import wrap
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from loopkit._history import History, Step, show_history
+from loopkit._printed import Printed
 
 if TYPE_CHECKING:
     from loopkit._changes import Change, Diff
@@ -19,7 +20,7 @@ PAGE = 100
 """Columns of what is changed, as text."""
 
 
-class StepMethods:
+class StepMethods(Printed):
     """What one does with a step."""
 
     def changes(self) -> tuple[Change, ...]:
@@ -43,21 +44,22 @@ class StepMethods:
         step = cast(Step, self)
         return source_diff(step.before, step.kernel, _names(step))
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        from loopkit._display.history import step_html, step_text
-        from loopkit._display.markup import bundle
+    def _html(self) -> Any:
+        from loopkit._display.history import step_html
 
-        step = cast(Step, self)
-        return bundle(lambda: step_html(step), lambda: step_text(step), include, exclude)
+        return step_html(cast(Step, self))
+
+    def _text(self) -> str:
+        from loopkit._display.history import step_text
+
+        return step_text(cast(Step, self))
 
 
 def _names(step: Step) -> tuple[str, str]:
     return "before", f"after {step.call()[1:]}"
 
 
-class HistoryMethods:
+class HistoryMethods(Printed):
     """What one does with a history."""
 
     def at(self, /, **sizes: int) -> HistoryCosts:
@@ -75,14 +77,10 @@ class HistoryMethods:
 
     __repr__ = __str__
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _html(self) -> Any:
         from loopkit._display.history import history_html
-        from loopkit._display.markup import bundle
 
-        steps = cast(History, self)
-        return bundle(lambda: history_html(steps), lambda: str(steps), include, exclude)
+        return history_html(cast(History, self))
 
 
 def _lines(steps: History) -> Iterator[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from loopkit._printed import Printed
 
 KINDS = (
     "instances",
@@ -145,7 +148,7 @@ class Trusted:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Printed):
     """The outcome for one program: proven, refuted by findings, or undecided in part.
 
     ``trusted`` is what the proof takes from the kernel's text, which only data decides.
@@ -193,13 +196,10 @@ class Proof:
                     parts.append(f"    {number:4} | {lines[number - 1].strip()}")
         return "\n".join(parts)
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _html(self) -> Any:
         from loopkit._display.answers import proof_html
-        from loopkit._display.markup import bundle
 
-        return bundle(lambda: proof_html(self), lambda: str(self), include, exclude)
+        return proof_html(self)
 
 
 def _axes(values: tuple[int, ...]) -> str:

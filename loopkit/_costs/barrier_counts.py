@@ -17,6 +17,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import inside
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError, systems
 from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
@@ -210,7 +211,7 @@ def _executed(
     block = hardware.block
     domain = kernel.assumptions.set
     for name, extent in zip(_THREADS, block, strict=True):
-        domain = domain & _between(name, 0, extent)
+        domain = domain & inside(prim.Variable(name), extent)
     index = zip((1, block[0], block[0] * block[1]), map(prim.Variable, _THREADS), strict=True)
     thread = prim.Sum(tuple(prim.Product(factors) for factors in index))
     domain = domain & _sets.equality(_WARP, prim.FloorDiv(thread, CUDA.warp))
@@ -243,9 +244,3 @@ def _conditions(node: For | Let | If) -> list[Expression]:
         return ends
     steps = prim.Remainder(prim.Sum((iname, prim.Product((-1, node.lower)))), node.step)
     return [*ends, prim.Comparison(steps, "==", 0)]
-
-
-def _between(name: str, low: int, end: int) -> isl.Set:
-    variable = prim.Variable(name)
-    conditions = prim.Comparison(variable, ">=", low), prim.Comparison(variable, "<", end)
-    return _sets.condition_set(conditions[0]) & _sets.condition_set(conditions[1])

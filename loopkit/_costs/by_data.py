@@ -37,6 +37,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import between
 from loopkit._poly.integer_points import Rows, System, Walk, systems
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
@@ -249,13 +250,8 @@ class ByData:
     def _continued(self, points: Points, domain: isl.Set, names: Sequence[str]) -> Points:
         """Points with the values that further names have in a set."""
         known = [*points.columns]
-        for name, values in points.columns.items():
-            if not points.count:
-                break
-            ends = zip((">=", "<="), (int(values.min()), int(values.max())), strict=True)
-            for comparison, end in ends:
-                bound = prim.Comparison(prim.Variable(name), comparison, end)
-                domain = domain & _sets.condition_set(bound)
+        for name, values in points.columns.items() if points.count else ():
+            domain = domain & between(name, int(values.min()), int(values.max()))
         begin = _column(points, [(name, 0) for name in known])
         found = [self._part(s, known, begin) for s in systems(domain, [*known, *names], self.sizes)]
         rows = np.concatenate([np.zeros((0, len(known) + len(names)), np.int64), *found])

@@ -15,6 +15,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
+from loopkit._poly.in_bounds import inside
 from loopkit._poly.integer_points import systems
 from loopkit._poly.projection import distinct
 
@@ -58,12 +59,7 @@ class Calls:
         """``{ blocks, loops, sizes : there is this block in this call }``."""
         domain = self.among(_sets.universe())
         for name, extent in zip(BLOCKS, grid, strict=True):
-            variable = prim.Variable(name)
-            for condition in (
-                prim.Comparison(variable, ">=", 0),
-                prim.Comparison(variable, "<", extent),
-            ):
-                domain = domain & _sets.condition_set(condition)
+            domain = domain & inside(prim.Variable(name), extent)
         return domain
 
     def counted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
 from math import prod
@@ -29,6 +29,7 @@ from loopkit._costs.warps import SECTOR
 from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._printed import Printed
 from loopkit._slabs import settled
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Costs:
+class Costs(Printed):
     """What a launch does, or a call of several ``launches``.
 
     ``operations`` counts by kind and type, such as ``("add", "float32")``; ``instances`` says how
@@ -266,13 +267,10 @@ class Costs:
 
         return as_text(self.parts())
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _html(self) -> Any:
         from loopkit._display.costs import costs_html
-        from loopkit._display.markup import bundle
 
-        return bundle(lambda: costs_html(self), lambda: str(self), include, exclude)
+        return costs_html(self)
 
 
 def arch_for(device: Device, arch: str | None) -> str:

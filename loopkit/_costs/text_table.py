@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from loopkit._frozen import dataclass
 
@@ -27,16 +27,19 @@ class Head(str):
 def as_text(parts: Iterable[Table | str]) -> str:
     """Tables and remarks as text, a blank line between them."""
     return "\n\n".join(
-        "\n".join(_lines(part)) if isinstance(part, Table) else part for part in parts
+        "\n".join(lines_of([part.columns, *part.rows], part.names))
+        if isinstance(part, Table)
+        else part
+        for part in parts
     )
 
 
-def _lines(table: Table) -> Iterator[str]:
-    cells = [table.columns, *table.rows]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(table.columns))]
+def lines_of(cells: Sequence[Sequence[str]], names: int) -> Iterator[str]:
+    """Rows of text as lines: columns of ``names`` begin at the left, numbers end at the right."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         texts = [
-            text.ljust(width) if at < table.names else text.rjust(width)
+            text.ljust(width) if at < names else text.rjust(width)
             for at, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(texts).rstrip()

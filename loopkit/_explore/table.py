@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from itertools import zip_longest
 from xml.etree.ElementTree import Element
 
 from loopkit._costs.costs import Costs
 from loopkit._costs.quantities import bytes_text, number_text, seconds_text
-from loopkit._display.markup import Part, bundle, inline, output, table
+from loopkit._costs.text_table import lines_of
+from loopkit._display.markup import Part, inline, output, table
 from loopkit._display.style import ROLES
 from loopkit._errors import LoopkitError
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
 from loopkit._frozen import dataclass
 from loopkit._history_costs import StepCosts
+from loopkit._printed import Printed
 
 _NUMBERS = ("blocks x threads", "bytes moved", "wavefronts", "shared", "at least", "measured")
 
 
 @dataclass(frozen=True)
-class Tried:
+class Tried(Printed):
     """Outcomes side by side, in the order in which they were first asked for.
 
     ``current`` is the place of the one that is chosen, ``forgotten`` counts older ones.
@@ -55,16 +55,7 @@ class Tried:
 
     def __str__(self) -> str:
         columns, rows, names = self._shown()
-        cells = [columns, *rows]
-        widths = [max(map(len, column)) for column in zip_longest(*cells, fillvalue="")]
-        lines = [
-            "  ".join(
-                text.ljust(width) if place < names else text.rjust(width)
-                for place, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in cells
-        ]
-        return "\n".join([*lines, *self._more()])
+        return "\n".join([*lines_of([columns, *rows], names), *self._more()])
 
     def _more(self) -> list[str]:
         return [f"{self.forgotten} older ones are forgotten"] if self.forgotten else []
@@ -79,10 +70,7 @@ class Tried:
         found = table(columns, cells, numbers=range(names, len(columns)))
         return output(found, [inline("comment", text) for text in self._more()])
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        return bundle(self.output, self.__str__, include, exclude)
+    _html = output
 
 
 def _choice(outcome: Outcome) -> tuple[str, ...]:

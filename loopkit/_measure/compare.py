@@ -14,6 +14,7 @@ from loopkit._assertions.values import in_order
 from loopkit._called import fitting
 from loopkit._compare import check_same, checked_tolerance
 from loopkit._costs.quantities import seconds_text
+from loopkit._costs.text_table import lines_of
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
@@ -87,11 +88,7 @@ class Contest(Printed):
             )
         if not any(row[3] for row in rows[1:]):
             rows = [(*row[:3], *row[4:]) for row in rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in rows
-        ]
+        lines = [*lines_of(rows, names=1)]
         for entry in self.entries:
             if entry.measurement.launches:
                 lines += [f"launches of {entry.name}:", *entry.measurement.launch_lines()]

@@ -34,6 +34,7 @@ from loopkit._pictures.shown_instances import (
     evaluated,
     restricted,
 )
+from loopkit._poly.in_bounds import between
 from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
 
 
@@ -197,7 +198,7 @@ def footprint_picture(
             part = restricted(whole, values[access.statement], at or {})
             part = in_block(part, one.model, access.statement, block)
         _gather(part, names, indices, writes if access.is_write else reads)
-        others = _cells(whole - part, indices)
+        others = cells_of(whole - part, indices)
         elsewhere = others if elsewhere is None else elsewhere | others
     cells = sorted(reads.keys() | writes.keys())
     if len(cells) > CELLS:
@@ -271,12 +272,20 @@ def _gather(
         counter.update(zip(*columns, strict=True))
 
 
-def _cells(where: isl.Set, indices: Sequence[Expression]) -> isl.Set:
+def cells_of(where: isl.Set, indices: Sequence[Expression]) -> isl.Set:
     """``{ cell·0, cell·1, ... : some access in where touches the cell }``."""
     names = [hidden("cell", n) for n in range(len(indices))]
     for name, index in zip(names, indices, strict=True):
         where = where & _sets.equality(name, index)
     return _sets.project_onto(where, names)
+
+
+def points_of(where: isl.Set, names: Sequence[str]) -> set[tuple[int, ...]]:
+    """The points of a set over names."""
+    found: set[tuple[int, ...]] = set()
+    for system in systems(where, names, {}):
+        found |= set(map(tuple, enumerated(system)[:, : len(names)].tolist()))
+    return found
 
 
 def _among(where: isl.Set | None, cells: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
@@ -285,10 +294,5 @@ def _among(where: isl.Set | None, cells: Sequence[tuple[int, ...]]) -> set[tuple
         return set()
     names = tuple(hidden("cell", n) for n in range(len(cells[0])))
     for name, column in zip(names, zip(*cells, strict=True), strict=True):
-        low = prim.Comparison(prim.Variable(name), ">=", min(column))
-        high = prim.Comparison(prim.Variable(name), "<=", max(column))
-        where = where & _sets.condition_set(prim.LogicalAnd((low, high)))
-    found = set()
-    for system in systems(where.coalesce(), names, {}):
-        found |= set(map(tuple, enumerated(system)[:, : len(names)].tolist()))
-    return found & set(cells)
+        where = where & between(name, min(column), max(column))
+    return points_of(where.coalesce(), names) & set(cells)

@@ -22,6 +22,7 @@ from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
+from loopkit._pictures.footprint import cells_of, points_of
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.shown_instances import At, at_texts, restricted
@@ -427,10 +428,7 @@ class _Reader:
             where, _ = self.domain(access.statement)
             where = self.iteration(where, access.statement, iname, event.iteration)
             where = where & self.model.where_evaluated(access.guards, "")
-            names = [hidden("cell", n) for n in range(len(access.indices))]
-            for name, index in zip(names, access.indices, strict=True):
-                where = where & _sets.equality(name, substitute(index, self.sizes))
-            image = _sets.project_onto(_sets.at_values(where, self.sizes), names)
-            for system in systems(image, names, {}):
-                found |= set(map(tuple, enumerated(system)[:, : len(names)].tolist()))
+            indices = [substitute(index, self.sizes) for index in access.indices]
+            image = cells_of(_sets.at_values(where, self.sizes), indices)
+            found |= points_of(image, [hidden("cell", n) for n in range(len(indices))])
         return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 
-from loopkit._display.markup import bundle, html_text, output
+from loopkit._display.markup import html_text, output
 from loopkit._errors import InvalidArgumentError
 from loopkit._files import place_for
 from loopkit._kernel import Kernel
@@ -16,6 +15,7 @@ from loopkit._pictures.grid import Figure
 from loopkit._pictures.layout import scene_of
 from loopkit._pictures.scene import Scene
 from loopkit._pictures.svg import as_part, as_svg
+from loopkit._printed import Printed
 from loopkit._spelling import shown
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 THEMES = ("auto", "light", "dark")
 
 
-class Picture:
+class Picture(Printed):
     """A picture: its data are its fields, and these are ways to look at them.
 
     In a notebook it shows itself; ``print`` draws it in characters.
@@ -102,7 +102,5 @@ class Picture:
     def _repr_svg_(self) -> str:
         return self.svg()
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
-        return bundle(self.output, self.__str__, include, exclude)
+    def _html(self) -> Element:
+        return self.output()

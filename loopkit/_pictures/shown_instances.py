@@ -63,19 +63,11 @@ def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.
             if not known:
                 raise InvalidArgumentError(f"there are no values of '{name}' in {known!r}")
             low, high = _ends(known)
-            where = where & _sets.condition_set(
-                prim.LogicalAnd(
-                    (
-                        prim.Comparison(value, ">=", low),
-                        prim.Comparison(value, "<=", high),
-                        prim.Comparison(
-                            prim.Remainder(prim.Sum((value, -low)), abs(known.step)), "==", 0
-                        ),
-                    )
-                )
-            )
+            steps = prim.Remainder(prim.Sum((value, -low)), abs(known.step))
+            ends = (value, ">=", low), (value, "<=", high), (steps, "==", 0)
+            where = where & _sets.comparisons(ends)
         elif isinstance(known, (int, np.integer)) and not isinstance(known, bool):
-            where = where & _sets.condition_set(prim.Comparison(value, "==", int(known)))
+            where = where & _sets.comparisons([(value, "==", int(known))])
         else:
             raise InvalidArgumentError(
                 f"at says which values '{name}' has: a number or a range, not {shown(known)}"

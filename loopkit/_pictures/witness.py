@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import pymbolic.primitives as prim
-
 from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._check.instance_maps import Lineage
@@ -290,9 +288,7 @@ def _sizes(witness: Witness, lineage: Lineage, schedule: Kernel) -> dict[str, in
             if instance is not None and instance.statement in kernel.statement_by_id:
                 domain = kernel.statement_domain(instance.statement)
                 for name, value in instance.inames.items():
-                    domain = domain & _sets.condition_set(
-                        prim.Comparison(prim.Variable(name), "==", value)
-                    )
+                    domain = domain & _sets.equality(name, value)
                 at = _sets.project_onto(domain, schedule.sizes)
                 where = where & at if not (where & at).is_empty() else where
                 break

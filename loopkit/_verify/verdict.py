@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from loopkit._printed import Printed
 
 Answer = Literal["equal", "different", "undecided"]
 
@@ -15,7 +17,7 @@ def in_words(sizes: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Printed):
     """The first cell of an output in which two kernels differ, at the smallest sizes found.
 
     ``before`` and ``after`` say how each kernel computes the cell from what the
@@ -42,17 +44,14 @@ class Difference:
         lines = [where, f"  before: {self.before}", f"  after:  {self.after}"]
         return "\n".join([*lines, f"  {self.order}"] if self.order else lines)
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _html(self) -> Any:
         from loopkit._display.answers import difference_html
-        from loopkit._display.markup import bundle
 
-        return bundle(lambda: difference_html(self), lambda: str(self), include, exclude)
+        return difference_html(self)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Printed):
     """What :func:`loopkit.verify` found; true only where the kernels are proven equal.
 
     ``answer`` is ``"equal"``, ``"different"`` or ``"undecided"``; ``why`` gives
@@ -71,10 +70,7 @@ class Verdict:
             return f"{self.answer}: {self.why}"
         return f"{self.answer}: {self.witness}\n{self.why}".rstrip()
 
-    def _repr_mimebundle_(
-        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
-    ) -> dict[str, str]:
+    def _html(self) -> Any:
         from loopkit._display.answers import verdict_html
-        from loopkit._display.markup import bundle
 
-        return bundle(lambda: verdict_html(self), lambda: str(self), include, exclude)
+        return verdict_html(self)

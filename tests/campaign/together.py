@@ -2,8 +2,8 @@
 
 Each is some stages on the same rows, drawn from few, so that they meet: sums that the next stage
 reads, temporaries of a row that are filled, turned round and folded in half, histograms, prefixes,
-conditions on what was reduced, barriers for all blocks.  Half of them are right on threads as they
-are, the others race or lose an order somewhere.
+lists of neighbours, branches, conditions on what was reduced, barriers for all blocks.  Half of
+them are right on threads as they are, the others race or lose an order somewhere.
 """
 
 from __future__ import annotations
@@ -139,6 +139,78 @@ class _Rows:
         self.scalars.append(name)
         return [Line(first), Block(f"for {iname}", tuple(body))]
 
+    def accumulated(self) -> list[Node]:
+        """A value that several loops add to, and that may be used in between."""
+        name = self.fresh("t")
+        found: list[Node] = [Line(f"<> {name} = {self.term(None)}")]
+        for _ in range(self.r.choice([1, 2, 3])):
+            iname = self.iname()
+            form = self.r.choice(["{t} + {e}", "{t} + {e}", "{e} - {t}", "max({t}, {e})"])
+            line = Line(f"{name} = {form.format(t=name, e=self.term(iname))}")
+            found.append(Block(f"for {iname}", (line,)))
+            if self.chance(0.3):
+                found.append(self.out(name))
+        self.scalars.append(name)
+        return found
+
+    def branched(self) -> list[Node]:
+        """A value that the branches of a condition on data give, or some of them change."""
+        name = self.fresh("t")
+        first, second = (f"{self.term(None)}{more}" for more in ("", " - 2"))
+        if self.chance(0.3):
+            first_line = Line(f"<> {name} = {first}")
+            changed = (Line(f"{name} = {name} + {second}"),)
+            nodes = [first_line, Block(f"if {self.condition(None)}", changed)]
+        else:
+            otherwise: tuple[Node, ...] = (Line(f"{name} = {second}"),)
+            if self.chance(0.2):
+                last = (Line(f"{name} = {self.term(None)}"),)
+                otherwise = (Block(f"if {self.condition(None)}", otherwise, last),)
+            begin = (Line(f"<> {name} = {first}"),)
+            nodes = [Block(f"if {self.condition(None)}", begin, otherwise)]
+        self.scalars.append(name)
+        return nodes
+
+    def boxed(self) -> list[Node]:
+        """The neighbours of a place that data give, and what a list says of each."""
+        at, name, own = self.fresh("at"), self.fresh("t"), self.fresh("w")
+        cell = f"y{len(self.domains)}"
+        last = self.length - 1
+        box = self.r.choice(
+            ["max(0, {p} - 1) <= {c} <= min({l}, {p} + 1)", "{p} - 1 <= {c} <= {p}"]
+        )
+        self.domains.append(f"{{ [{cell}]: {box.format(p=at, c=cell, l=last)} }}")
+        place = f"{self.array('col')}[i] % {self.length}"
+        place = place if "max" in box else f"1 + {self.array('col')}[i] % {max(1, last)}"
+        read = f"{self.array('c')}[i, {cell}]" if self.length > 1 else f"{self.array('b')}[i]"
+        inner: list[Node] = [
+            Line(f"<> {own} = {read} - {self.term(None)}"),
+            Line(f"{name} = {name} + {own}*{own}"),
+        ]
+        if self.chance(0.4):
+            low, high, entry = self.fresh("lo"), self.fresh("hi"), f"z{len(self.domains)}"
+            self.domains.append(f"{{ [{entry}]: {low} <= {entry} < {high} }}")
+            inner[0] = Line(f"<> {own} = {self.array('g')}[{entry}] + {self.term(None)}")
+            bounds = [Line(f"<> {low} = ptr[{cell}]"), Line(f"<> {high} = ptr[{cell} + 1]")]
+            self.types["ptr"] = "int32"
+            inner = [*bounds, Block(f"for {entry}", tuple(inner))]
+        self.scalars.append(name)
+        return [
+            Line(f"<> {at} = {place}"),
+            Line(f"<> {name} = {self.array('b')}[i]"),
+            Block(f"for {cell}", tuple(inner)),
+        ]
+
+    def marked(self) -> list[Node]:
+        """Stores of one value, which may come in any order; now and then of different ones."""
+        iname = self.iname()
+        place = f"{self.array('col')}[i] % {self.length}"
+        target = f"{self.array('e', True)}[{self.r.choice(['0', place, iname])}]"
+        value = self.r.choice(["1", "1", "3", f"{self.array('b')}[0]", iname])
+        condition = f"{self.array('c')}[i, {iname}] > 2"
+        condition = self.r.choice([condition, condition, self.condition(iname)])
+        return [Block(f"for {iname}", (Block(f"if {condition}", (Line(f"{target} = {value}"),)),))]
+
     def filled(self) -> list[Node]:
         """A temporary of the row."""
         iname, name = self.iname(), self.fresh("s")
@@ -222,6 +294,10 @@ class _Rows:
             (self.counted, 3),
             (self.prefix, 2),
             (self.ended, 1),
+            (self.accumulated, 2),
+            (self.branched, 2),
+            (self.boxed, 1),
+            (self.marked, 1),
         )
         drawers, weights = zip(*stages, strict=True)
         body: list[Node] = []
@@ -257,7 +333,10 @@ class _Rows:
         assumed = self.r.choice([None, f"{sizes} >= 1"])
         shapes = (
             ("c", f"n, {self.length}"),
+            ("e", str(self.length)),
+            ("g", "n + 2"),
             ("h", str(self.length + 3)),
+            ("ptr", str(self.length + 1)),
             ("x", f"n, {self.length}"),
         )
         return Drawn(tuple(self.domains), nodes, types, shapes, assumed)

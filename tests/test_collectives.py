@@ -337,9 +337,9 @@ def test_the_proof_finds_faults_in_a_combination(old, new, finding):
 )
 def test_the_proof_finds_partial_results_of_another_type(length, by, old, new):
     """What is kept in a narrower type on the way is not the sum any more."""
-    knl = rows(dtype="int32").split_iname("j", length, inner_tag="l.0")
+    knl = rows(dtype="int32", result="int64").split_iname("j", length, inner_tag="l.0")
     knl = knl if by is None else knl.realize_reduction(by=by)
-    assert knl.prove().ok
+    assert knl.prove().ok and old in knl.cuda()
     assert "holds partial results as" in str(prove_source(knl, knl.cuda().replace(old, new)))
 
 

@@ -202,7 +202,7 @@ def test_what_is_overwritten_unseen_may_be_anything() -> None:
     knl = lk.make_kernel(
         "{ [i, j, k]: 0 <= i < 3 and 0 <= j < m and 0 <= k < m }",
         "w[i] = product((j, k), c[j, k])",
-        dtypes={"c, w": "int32"},
+        dtypes={"c": "int32", "w": "int64"},
         assumptions="m >= 2",
     )
     knl = knl.split_iname("j", 2)

@@ -11,6 +11,7 @@ import numpy as np
 import pymbolic.primitives as prim
 import pytest
 
+import loopkit as lk
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
 from loopkit._nodes import Reduction
 from loopkit._promotion import BFLOAT16, DTYPES, RunTime, as_dtype, dtype_name, promote
@@ -132,3 +133,35 @@ def test_reductions() -> None:
     assert reduction_type("any", DTYPES["int8"]) == np.bool_
     expr = Reduction("max", ("k",), parse_expression("x"))
     assert dtype_of(expr, lambda name: DTYPES["float32"]) == np.float32
+
+
+@pytest.mark.parametrize(
+    ("text", "stored", "accumulator"),
+    [
+        ("y[i] = sum(j, x[i, j])", "int32", "int32"),
+        ("y[i] = product(j, x[i, j])", "uint32", "uint32"),
+        ("y[i] = sum(j, x[i, j])", "int8", "int32"),
+        ("y[i] = sum(j, x[i, j])", "int64", "int64"),
+        ("y[i] = sum(j, x[i, j])", "float32", "int64"),  # not of the low bits alone
+        ("y[i] = sum(j, x[i, j])", "bool", "int64"),
+        ("y[i] = sum(j, x[i, j]) // 3", "int32", "int64"),
+        ("y[i] = sum(j, x[i, j], dtype=int64)", "int32", "int64"),
+        ("y[i] = max(j, int64(x[i, j]))", "int32", "int64"),
+    ],
+)
+def test_sums_are_not_wider_than_what_they_are_stored_as(
+    text: str, stored: str, accumulator: str
+) -> None:
+    kernel = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }", text, dtypes={"x": "int32", "y": stored}
+    )
+    assert [dtype_name(t.dtype) for t in kernel.temporaries if t.dtype] == [accumulator]
+    x = np.random.default_rng(1).integers(-(2**31), 2**31, (5, 7), np.int32)
+    wide = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        text.replace(" = ", " = int64(") + ")",
+        dtypes={"x": "int32", "y": stored},
+    )
+    for executor in ("reference", "host"):
+        expected = wide.executor("reference")(x=x)
+        assert np.array_equal(kernel.executor(executor)(x=x), expected)

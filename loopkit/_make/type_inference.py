@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pymbolic.primitives as prim
+
 from loopkit._arrays import TemporaryVariable
 from loopkit._errors import TypeInferenceError, caret_at
 from loopkit._expression import is_no_access, names_among, nodes_of, to_text
@@ -13,7 +16,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.free_names import closure
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression, Record
-from loopkit._promotion import RunTime
+from loopkit._promotion import INT32, DType, RunTime
 from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 from loopkit._same import same
@@ -30,7 +33,8 @@ class Types:
     def __init__(self, kernel: Kernel, *, for_calls: bool = False) -> None:
         self.kernel = kernel
         self.for_calls = for_calls
-        self.statements = expand_rules(kernel).statements
+        expanded = expand_rules(kernel)
+        self.statements, self.readers = expanded.statements, expanded.readers
         self.operations = operations_of(kernel.reductions)
         self.known = known_types(kernel)
         data = (*kernel.args, *kernel.temporaries)
@@ -51,12 +55,33 @@ class Types:
             parts = rhs.parts if isinstance(rhs, Record) else (rhs,)
             kinds = [dtype_of(part, self.known.__getitem__) for part in parts]
             if operation is not None:
-                return self.operations[operation].result_type(*kinds)
+                kind = self.operations[operation].result_type(*kinds)
+                return self._narrowed(statement.written, kind, operation)
             return kinds[0]
         except KeyError:
             return None
         except TypeInferenceError as error:
             raise located(error, statement) from None
+
+    def _narrowed(self, accumulator: str, kind: DType, operation: str) -> DType:
+        """The type of a sum or product; not wider than the integers that it is stored as.
+
+        The bits that a narrower integer keeps follow from those of the terms alone.
+        """
+        if operation not in ("sum", "product") or kind.kind not in "iu":
+            return kind
+        stores = [s for s in self.readers.get(accumulator, ()) if s.kind != "update"]
+        if any(s.written in self.unknown for s in stores) or not all(
+            same(s.rhs, prim.Variable(accumulator)) for s in stores
+        ):
+            return kind
+        kinds = {self.known[s.written] for s in stores}
+        if len(kinds) != 1:
+            return kind
+        (stored,) = kinds
+        if not isinstance(stored, np.dtype) or stored.kind not in "iu" or stored.itemsize == 8:
+            return kind
+        return INT32 if stored.itemsize < 4 else stored
 
     def find(self) -> None:
         """Find what can be found: of each name the type that holds all that is assigned to it.

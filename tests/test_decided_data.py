@@ -286,6 +286,10 @@ BRANCHES = {
     "elif x[i] < -4 or x[i] > 100\nm = 1\nelse\nm = 2\nend\ny[i] = m",
     "two ifs": "if x[i] > 0\n<> m = x[i]\nend\nif not (x[i] > 0)\nm = 3\nend\n"
     "if x[i] > 0\ny[i] = m + 1\nelse\ny[i] = m\nend",
+    "by a branch": "if i % 2 == 0\n<> c = x[i]\nelse\nc = x[i] - 2\nend\n"
+    "if c > 1\n<> m = 1\nelse\nm = c\nend\ny[i] = c + m",
+    "by nested branches": "if x[i] > 0\n<> c = x[i]\nelif x[i] < -2\nc = 2\nelse\nc = -x[i]\nend\n"
+    "if c > 1\n<> m = 1\nelse\nm = c\nend\nif m > 0\n<> q = m\nelse\nq = c\nend\ny[i] = q",
     "loops": "if x[i] > 0\n<> t[j] = x[i] {inames=+j}\nelse\nt[k] = 3 {inames=+k}\nend\n"
     "y[i] = sum(l, t[l])",
     "inside": "<> s = 0\nfor j\n<> q = x[i] - j\nif q > 0\n<> m = q\nelse\nm = 1\nend\n"
@@ -317,6 +321,8 @@ NOT_ALL = {
     "other data": "if x[i] > 0\nm = x[i]\nend\nif not (z[i] > 0)\nm = 3\nend",
     "another element": "if x[i] > 0\nm = x[i]\nend\nif not (x[i + 1] > 0)\nm = 3\nend",
     "what changed": "<> c = x[i] > 0\nif c\nm = 1\nend\nc = z[i] > 0\nif not c\nm = 3\nend",
+    "what may have changed": "<> c = x[i] > 0\nif c\nm = 1\nend\n"
+    "if z[i] > 0\nc = x[i] > -5\nend\nif not c\nm = 3\nend",
     "twice the same": "if x[i] > 0\nm = x[i]\nend\nif x[i] > 0\nm = 3\nend",
     "two of three": "if x[i] > 0\nm = x[i]\nelif x[i] < -3\nm = 3\nend",
 }

@@ -573,20 +573,22 @@ class Dataflow:
     def _held(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames in which two statements that agree see one value of a scalar; None if unknown.
 
-        Its only writer stands above both, in loops that both are inside of.
+        All its writers stand above both, in loops that both are inside of: in one iteration of
+        the innermost of these loops none of them runs between the two.
         """
         model = self.model
         temporary = model.kernel.temporary_by_name.get(name)
-        setters = model.writers(name)
-        if temporary is None or temporary.shape or len(setters) != 1:
+        if temporary is None or temporary.shape:
             return None
-        (setter,) = setters
-        place, loops = model.order.place(setter.id)
-        for other in (writer, reader):
-            its_place, its_loops = model.order.place(other.id)
-            if its_place <= place or its_loops[: len(loops)] != loops:
-                return None
-        return setter.inames if setter.inames <= writer.inames & reader.inames else None
+        setters = model.writers(name)
+        for setter in setters:
+            place, loops = model.order.place(setter.id)
+            for other in (writer, reader):
+                its_place, its_loops = model.order.place(other.id)
+                if its_place <= place or its_loops[: len(loops)] != loops:
+                    return None
+        inames = frozenset().union(*(setter.inames for setter in setters))
+        return inames if inames <= writer.inames & reader.inames else None
 
     def _still_set(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames of what sets a flag: where two statements agree in them, it is one flag.

@@ -185,8 +185,11 @@ class _Parting:
         return PartLoop(node.iname, dtype, bounds, guarded(body, where, inner))
 
     def domain(self, loops: tuple[str, ...]) -> isl.Set:
-        """``{ inames of loops, sizes : what their own domains say }``, of no other inames."""
-        own = (domain.set for domain in self.homes(loops) if {*loops} >= self.inames_in(domain))
+        """``{ inames of loops, sizes : what their domains say, for some values of others }``."""
+        own = (
+            _sets.project_out(domain.set, sorted(self.inames_in(domain) - {*loops}))
+            for domain in self.homes(loops)
+        )
         return reduce(isl.Set.intersect, own, _sets.universe())
 
     def homes(self, inames: Iterable[str]) -> Iterator[Domain]:

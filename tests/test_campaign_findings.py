@@ -1222,3 +1222,26 @@ def test_a_bound_that_two_accesses_share_is_one_value() -> None:
     knl = knl.split_iname("r", 33, inner_tag="ilp", within="id:insn_1")
     knl = knl.assume_increasing("ptr").split_iname("r_outer", 1, inner_tag="l.0")
     assert not knl.prove().findings
+
+
+def test_launches_keep_what_an_inner_loop_says_of_the_loop_around_them() -> None:
+    """A launch beside the inner loop runs where that loop's domain lets it, and nowhere else."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k, l]: 0 <= k, l < 5 }", "{ [t]: 0 <= t < m }"],
+        """
+        for t, i
+            <> s[k] = c[i, k] + k {id=in}
+            x[i, l] = s[4 - l] {id=out}
+        end
+        """,
+        [lk.GlobalArg("c, x", "int64", shape="n, 5"), ...],
+        assumptions="n, m >= 1",
+    )
+    knl = knl.split_iname("t", 4, slabs=(1, 1))
+    knl = knl.buffer_array("x", ["l", "t_inner"], temporary_scope="private")
+    knl = knl.save_and_reload_temporaries("id:out", "id:store_x", within_inames="t_outer")
+    assert knl.prove().ok
+    c = np.arange(15).reshape(3, 5)
+    for m in (1, 3, 4, 5, 8, 9):
+        expected = (c + np.arange(5))[:, ::-1]
+        assert np.array_equal(knl.executor("host")(c=c, m=m), expected)

@@ -276,6 +276,19 @@ def test_a_remainder_of_data_lies_in_its_array(index: str, shape: int, is_inside
     assert knl.tag_inames("i_outer: g.0").prove().ok == is_inside
 
 
+@pytest.mark.parametrize("update", ["t // 2 + 100", "t*t - 3", "min(t, 9) + t % 5", "-t", "t + 1"])
+def test_values_that_are_computed_from_themselves_have_bounds(update: str) -> None:
+    """Bounds that grow are looked at a few times; then they are those of the type."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        f"for i\n<> t = 5\nfor j\nt = {update}\nend\ny[i] = x[t % 8]\nend",
+        [lk.GlobalArg("x", shape=8), ...],
+        dtypes={"x": "float32", "t": "int32"},
+    )
+    fast = knl.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+    assert fast.history[-1].verdict == "proven" and fast.prove().ok
+
+
 # }}}
 
 

@@ -164,10 +164,14 @@ def limits_of(kernel: Kernel) -> Limits:
     for number in count():
         limits = Limits(tuple(types.items()), (*fixed.items(), *found.items()))
         grown = {p: _written(kernel, limits, *place) for p, place in wholes.items()}
-        if grown == found:
+        beyond = {
+            p: v
+            for p, v in grown.items()
+            if v is not None and ((held := found[p]) is None or not contains(held, v))
+        }
+        if not beyond:
             break
-        last = found if number >= _ROUNDS else grown
-        found = {p: v if v == last[p] else wholes[p][2] for p, v in grown.items()}
+        found |= {p: wholes[p][2] for p in beyond} if number >= _ROUNDS else beyond
     return replace(limits, bounds=tuple((p, v) for p, v in limits.bounds if v is not None))
 
 

@@ -269,3 +269,18 @@ def test_add_padding():
 
 
 # }}}
+
+
+def test_a_large_array_of_a_thread_that_uses_a_part_is_pointed_out() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 2048 }",
+        "for i, j\n<> t[j] = x[i, j]*2\ny[i, j] = t[j] + 1\nend",
+        dtypes={"x": "float32"},
+    )
+    knl = knl.split_iname("j", 128, inner_tag="l.0").tag_inames("i: g.0")
+    with pytest.warns(lk.LoopkitWarning, match=r"all 2048 elements of 't', and uses 16: \.split_"):
+        knl.set_temporary_address_space("t", "private")
+    knl = knl.split_array_dim([("t", 0)], 128)
+    knl = knl.unprivatize_temporaries_with_inames("j_inner", only_var_names="t")
+    assert knl.temporary_by_name["t"].shape == (16,)
+    knl.set_temporary_address_space("t", "private")  # and that is no more than it uses

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from math import gcd
+from itertools import product
+from math import gcd, prod
 
 import numpy as np
 
@@ -30,6 +33,8 @@ from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
+    LoopkitError,
+    LoopkitWarning,
     UnknownNameError,
     Witness,
     counted,
@@ -37,12 +42,17 @@ from loopkit._errors import (
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._once import frames_inside
 from loopkit._places import space_of
+from loopkit._registry import transform_named
 from loopkit._swizzle import Swizzle, default_bits, default_by
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.tokens import split_outside_brackets
 from loopkit._transform import transform
 from loopkit.transforms._common import temporary_of, with_arrays
+from loopkit.transforms._placement import is_thread_iname
+
+_MANY = 64  # elements of a thread's own array: more are hardly kept in registers
 
 
 @transform
@@ -85,8 +95,31 @@ def set_temporary_address_space(
                 "shared memory can",
                 instead="leave alias_temporaries out, or make it name other arrays",
             )
+        if wanted is AddressSpace.PRIVATE and (hint := _own_part(kernel, name)):
+            warnings.warn(LoopkitWarning(hint), stacklevel=frames_inside())
         temporaries[name] = replace(temporaries[name], address_space=wanted)
     return Change(kernel.with_(temporaries=tuple(temporaries.values())))
+
+
+def _own_part(kernel: Kernel, name: str) -> str:
+    """How each thread gets the elements of a large array that it uses alone; empty if not known."""
+    shape = kernel.temporary_by_name[name].shape
+    if not all(isinstance(extent, int) for extent in shape) or prod(shape) <= _MANY:
+        return ""
+    threads = [i for i in kernel.all_inames if is_thread_iname(kernel, i)]
+    for axis, iname in product(range(len(shape)), threads):
+        low, high = kernel.range_of(iname)
+        if low is None or high is None or high == low:
+            continue
+        with suppress(LoopkitError):
+            split = transform_named("split_array_dim")(kernel, [(name, axis)], high - low + 1)
+            made = transform_named("unprivatize_temporaries_with_inames")(split, iname, name)
+            return (
+                f"each thread would have all {prod(shape)} elements of '{name}', and uses "
+                f"{prod(made.temporary_by_name[name].shape)}: "
+                f"{''.join(s.call() for s in [*made.history][-2:])} leaves these"
+            )
+    return ""
 
 
 def _others(names: Sequence[str], name: str) -> str:

@@ -17,7 +17,7 @@ from loopkit._make.segments import with_segments
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._own_axes import drop_own_axes
-from loopkit._places import decide_address_spaces, one_loop_per_statement
+from loopkit._places import decide_address_spaces, one_loop_per_statement, space_of
 from loopkit._rules import expand_rules
 from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_names
@@ -32,8 +32,8 @@ def prepare(kernel: Kernel) -> Kernel:
     """
     kernel = deal_out(_without_rules(kernel))
     kernel = infer_types(kernel)
-    kernel = realize_instruction_parallel(kernel)
-    kernel = with_segments(drop_own_axes(decide_address_spaces(kernel)))
+    kernel = realize_instruction_parallel(decide_address_spaces(kernel))
+    kernel = with_segments(drop_own_axes(kernel))
     kernel = with_combinations(kernel)
     # What loopkit makes up for a while is gone by now.
     check_names(kernel.all_inames, "an iname")
@@ -74,7 +74,7 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
         inside = [s for s in writers if iname in s.inames]
         if not inside or any(iname in variable_names(i) for s in inside for i in s.write[1]):
             continue
-        if temporary.address_space not in (AddressSpace.PRIVATE, AddressSpace.AUTO):
+        if space_of(kernel, temporary) is not AddressSpace.PRIVATE:
             continue
         if low is None or high is None:
             raise IllegalTransformError(

@@ -1245,3 +1245,14 @@ def test_launches_keep_what_an_inner_loop_says_of_the_loop_around_them() -> None
     for m in (1, 3, 4, 5, 8, 9):
         expected = (c + np.arange(5))[:, ::-1]
         assert np.array_equal(knl.executor("host")(c=c, m=m), expected)
+
+
+def test_what_launches_hand_on_has_no_copy_for_each_value_of_an_ilp_iname() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 3 }",
+        "for i\nbreak if i + i < p\nv[i] = u[i]\nend",
+        dtypes={"u, v": "float32"},
+    )
+    knl = knl.add_barrier("id:stop", "id:insn").split_iname("i", 16, inner_tag="ilp")
+    (flag,) = (p for p in knl.program().params if p.name == "i_goes_on")
+    assert flag.shape == () and knl.prove().ok

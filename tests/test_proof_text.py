@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -246,3 +247,14 @@ def test_loops_count_in_types_for_indices(ctype: str) -> None:
     proof = prove_source(kernel, changed)
     assert changed != source and {f.kind for f in proof.findings} <= {"type", "text"}
     assert not proof.ok
+
+
+@pytest.mark.parametrize("name", ["std", "q", "k_inner", "x", "threadIdx", "while", "m_"])
+def test_a_size_of_another_name_is_found(name: str) -> None:
+    kernel = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= k < m and 0 <= j <= k }",
+        "x[j, k] = sum(i, d[j + i, i]*d[j, k])",
+        dtypes={"d, x": "int64"},
+    ).split_iname("k", 1, outer_tag="g.0", inner_tag="l.0")
+    changed = re.sub(r"\bm\b", name, kernel.cuda())
+    assert not prove_source(kernel, changed).ok

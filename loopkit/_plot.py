@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from loopkit._errors import Witness, WitnessError
 from loopkit._kernel import Kernel
@@ -82,7 +82,7 @@ def plot_access(
     """
     from loopkit._pictures.access import access_picture
 
-    which = _Which(access, block, warp, at)
+    which = {"access": access, "block": block, "warp": warp, "at": at}
     return access_picture(
         kernel, _request("plot_access", kernel, array, statement, which, sizes, more)
     )
@@ -108,19 +108,10 @@ def plot_banks(
     """
     from loopkit._pictures.banks import bank_picture
 
-    which = _Which(access, block, warp, at)
+    which = {"access": access, "block": block, "warp": warp, "at": at}
     return bank_picture(
         kernel, _request("plot_banks", kernel, array, statement, which, sizes, more)
     )
-
-
-class _Which(NamedTuple):
-    """Which request is meant."""
-
-    access: int | str | None
-    block: Sequence[int] | int | None
-    warp: int | None
-    at: Mapping[str, int | range] | None
 
 
 def _request(
@@ -128,7 +119,7 @@ def _request(
     kernel: Kernel,
     array: str,
     statement: str | None,
-    which: _Which,
+    which: Mapping[str, Any],
     sizes: Sizes | None,
     more: Mapping[str, int],
 ) -> Request:
@@ -136,7 +127,7 @@ def _request(
     from loopkit._pictures.chosen_access import chosen_request
 
     given = sizes_of(kernel, sizes, more)
-    return chosen_request(kernel, array, statement, **which._asdict(), sizes=given, asked=asked)
+    return chosen_request(kernel, array, statement, **which, sizes=given, asked=asked)
 
 
 def plot_footprint(

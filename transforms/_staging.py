@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from itertools import repeat
 from types import MappingProxyType
 
 import islpy as isl
@@ -486,9 +487,8 @@ def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Se
     bound = reduced_inames(value)
     terms = kernel.domain_of(bound) if bound else None
     for name, indices, guards in guarded_accesses(value):
-        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
-        if indices and isinstance(array, (ArrayArg, TemporaryVariable)):
-            inside = inside_array(array.shape, indices)
+        if indices and kernel.is_array(name):
+            inside = inside_array(kernel.array(name).shape, indices)
             if guards:
                 inside = inside | where_all_hold(guards, integers).complement()
             if terms is not None and not bound.isdisjoint(_sets.names_of(inside)):
@@ -515,20 +515,24 @@ def may_leave(kernel: Kernel, value: Expression) -> bool:
     Its subscripts that are affine can be told apart (:func:`where_in_bounds`), others not, unless
     assertions say that they are inside.
     """
-    for name, indices, _ in guarded_accesses(value):
-        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
-        if not indices or not isinstance(array, (ArrayArg, TemporaryVariable)):
+    for index, extent in _subscripts(kernel, value):
+        if not any(map(kernel.is_array, variable_names(index))) and _sets.is_pw_affine(index):
             continue
-        extents = array.shape or (None,) * len(indices)
-        for index, extent in zip(indices, extents, strict=True):
-            if not any(map(kernel.is_array, variable_names(index))) and _sets.is_pw_affine(index):
-                continue
-            if extent is None:
-                return True
-            known = kernel.assumptions.set, kernel.assertions
-            if not maybe_outside(*known, index, extent, data_of(kernel)).is_empty():
-                return True
+        if extent is None:
+            return True
+        known = kernel.assumptions.set, kernel.assertions
+        if not maybe_outside(*known, index, extent, data_of(kernel)).is_empty():
+            return True
     return False
+
+
+def _subscripts(
+    kernel: Kernel, value: Expression
+) -> Iterator[tuple[Expression, Expression | None]]:
+    """Each index by which an expression accesses arrays, and the axis' length where it has one."""
+    for name, indices, _ in guarded_accesses(value):
+        if indices and kernel.is_array(name):
+            yield from zip(indices, kernel.array(name).shape or repeat(None), strict=False)
 
 
 def are_there(kernel: Kernel, value: Expression, where: isl.Set, positions: Iterable[str]) -> bool:
@@ -538,15 +542,11 @@ def are_there(kernel: Kernel, value: Expression, where: isl.Set, positions: Iter
     """
     data = data_of(kernel)
     data = replace(data, integers=(data.integers or frozenset()).union(positions))
-    for name, indices, _ in guarded_accesses(value):
-        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
-        if not indices or not isinstance(array, (ArrayArg, TemporaryVariable)):
-            continue
-        for index, extent in zip(indices, array.shape or (None,) * len(indices), strict=True):
-            if extent is None or any(map(kernel.is_array, variable_names(index))):
-                return False
-            if not maybe_outside(where, kernel.assertions, index, extent, data).is_empty():
-                return False
+    for index, extent in _subscripts(kernel, value):
+        if extent is None or any(map(kernel.is_array, variable_names(index))):
+            return False
+        if not maybe_outside(where, kernel.assertions, index, extent, data).is_empty():
+            return False
     return True
 
 

@@ -19,7 +19,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import memoised
 from loopkit._expression import Access, access_of, is_constant
-from loopkit._hidden import READER, WRITER, copied, label_of
+from loopkit._hidden import READER, copied, label_of
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
@@ -134,15 +134,10 @@ class _Follower(TermReader):
         name, indices = access
         self.writers(name)
         self.check_affine(indices)
-        sources = self.flow.of_read(reader.id, access)
-        here, there = copied(depth), copied(depth + 1)
-        if not (where & renamed(sources.untouched, {READER: here})).is_empty():
-            raise Undecided(f"'{reader.id}' reads what nobody wrote")
         if self.types.array(name) != self.types.array(self.output):
             raise Undecided(f"'{name}' is of another type than '{self.output}'")
-        for writer_id, relation in sources.writes.items():
-            writer = self.model.statement[writer_id]
-            onto = where & renamed(relation, {READER: here, WRITER: there})
+        labels = copied(depth), copied(depth + 1)
+        for writer, onto in self.behind_read(access, reader, where, *labels):
             if writer.kind == "init" and is_constant(writer.rhs) and writer.rhs == 0:
                 self.start(onto)
             else:

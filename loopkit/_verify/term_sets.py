@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import islpy as isl
@@ -9,14 +10,15 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import ExpressionMapper, access_of, variable_names
-from loopkit._hidden import hidden, label_of
+from loopkit._expression import Access, ExpressionMapper, access_of, variable_names
+from loopkit._hidden import READER, WRITER, hidden, label_of
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, subtrahend
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Undecided, equal
 from loopkit._same import Key
+from loopkit._verify.search_state import renamed
 
 Form = Key | tuple[Key, ...] | None
 
@@ -42,6 +44,20 @@ class TermReader:
             if not (is_known and self.model.is_exact(writer)):
                 raise Undecided(f"'{writer.id}' is more than a sum, or data decide about it")
         return found
+
+    def behind_read(
+        self, access: Access, reader: Statement, where: isl.Set, here: str, there: str
+    ) -> Iterator[tuple[Statement, isl.Set]]:
+        """The last stores of what a temporary holds, and updates since, with where they are read.
+
+        Inames of the reader have the label ``here`` in ``where``, those of writers ``there``.
+        """
+        sources = self.flow.of_read(reader.id, access)
+        if not (where & renamed(sources.untouched, {READER: here})).is_empty():
+            raise Undecided(f"'{reader.id}' reads what nobody wrote")
+        for writer, relation in sources.writes.items():
+            onto = where & renamed(relation, {READER: here, WRITER: there})
+            yield self.model.statement[writer], onto
 
     def bound(
         self, where: isl.Set, word: str, indices: tuple[Expression, ...], label: str

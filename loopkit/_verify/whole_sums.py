@@ -19,7 +19,7 @@ from loopkit import _sets
 from loopkit._arrays import DType
 from loopkit._check.value_types import ValueTypes
 from loopkit._expression import Access, access_of, is_constant, variable_names
-from loopkit._hidden import READER, WRITER, copied, hidden
+from loopkit._hidden import copied, hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast, subtrahend
 from loopkit._poly.dataflow import Dataflow
@@ -28,7 +28,6 @@ from loopkit._poly.pairs import Undecided, equal
 from loopkit._promotion import BOOL, INTEGER, INTEGERS
 from loopkit._same import Key, digest_of, key_of, same
 from loopkit._types import Kind
-from loopkit._verify.search_state import renamed
 from loopkit._verify.term_sets import Slots, TermReader, Terms
 
 _HOPS = 24
@@ -182,14 +181,9 @@ class WholeTerms(TermReader):
             raise Undecided(f"'{name}' has fewer bits than '{self.output}'")
         if rest.hops == _HOPS:
             raise Undecided(f"what '{self.output}' holds is passed on in too many steps")
-        sources = self.flow.of_read(part.reader.id, access)
-        here, there = part.label, copied(rest.hops + 1)
-        if not (rest.where & renamed(sources.untouched, {READER: here})).is_empty():
-            raise Undecided(f"'{part.reader.id}' reads what nobody wrote")
         found = []
-        for writer_id, relation in sources.writes.items():
-            writer = self.model.statement[writer_id]
-            onto = rest.where & renamed(relation, {READER: here, WRITER: there})
+        there = copied(rest.hops + 1)
+        for writer, onto in self.behind_read(access, part.reader, rest.where, part.label, there):
             waiting = (_Part(writer.rhs, writer, there), *rest.waiting)
             found.append(replace(rest, waiting=waiting, where=onto, hops=rest.hops + 1))
         return found

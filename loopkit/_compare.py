@@ -12,7 +12,7 @@ from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._assertions.values import Assertion, in_order
 from loopkit._budget import in_turn
 from loopkit._called import fitting
-from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, LoopkitError, check_known
 from loopkit._execute import best_executor, executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -100,10 +100,9 @@ def _checked_parameters(
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InvalidArgumentError(f"parameters maps names to values, and {shown(parameters)} not")
     values = {a.name: a for k in kernels for a in k.args if isinstance(a, ValueArg)}
+    check_known("size or scalar argument", parameters or {}, values)
     checked = {}
     for name, value in (parameters or {}).items():
-        if not isinstance(name, str) or name not in values:
-            raise UnknownNameError("size or scalar argument", str(name), values)
         own = values[name].dtype or dtype_of_scalar(value) or dtype_of_weak(name, value, ())
         checked[name] = check_scalar(name, value, own)
     return checked

@@ -8,7 +8,7 @@ why it cannot be, then what would make it possible.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Self
 from unicodedata import combining, east_asian_width
@@ -221,6 +221,13 @@ class UnknownNameError(LoopkitError):
             instead = nearest(name, self.known, f"{several} that exist: {some}")
         why = f"there is no {kind} '{name}'"
         super().__init__(why, position=position, asked=asked, instead=instead)
+
+
+def check_known(kind: str, names: Iterable[Any], known: Collection[str]) -> None:
+    """Raise :class:`UnknownNameError` for the first of some names that there is not."""
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise UnknownNameError(kind, name, known)
 
 
 class InvalidArgumentError(LoopkitError, ValueError):

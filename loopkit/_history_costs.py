@@ -10,7 +10,7 @@ from loopkit._costs.counts import in_all
 from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._costs.sizes import check_sizes, whole
 from loopkit._costs.text_table import lines_of
-from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, LoopkitError, check_known
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
@@ -120,9 +120,7 @@ def history_costs(steps: History, sizes: Mapping[str, int]) -> HistoryCosts:
         )
     kernels = [steps[0].before, *(step.kernel for step in steps)]
     known = {name for kernel in kernels for name in kernel.sizes}
-    for name in sizes:
-        if name not in known:
-            raise UnknownNameError("size", name, known)
+    check_known("size", sizes, known)
     sizes = {name: whole(name, value) for name, value in sizes.items()}
     check_sizes(kernels[0], _among(kernels[0], sizes), "history.at")
     stages = zip((None, *steps), kernels, strict=True)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from loopkit import _history
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, check_known
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -183,9 +183,7 @@ def launch_configs(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[LaunchConf
     made = program(kernel)
     decided = frozenset().union(*(variable_names(e) for e in made.extents))
     needed = decided & {*kernel.sizes}
-    for name in sizes:
-        if name not in kernel.sizes:
-            raise UnknownNameError("size", name, kernel.sizes)
+    check_known("size", sizes, kernel.sizes)
     sizes = kernel.with_computed(sizes)
     missing = sorted(needed - sizes.keys())
     if missing:

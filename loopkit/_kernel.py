@@ -27,7 +27,7 @@ from loopkit._assertions.values import Assertion
 from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
 from loopkit._device_functions import OwnFunction, names_of
-from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
+from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError, check_known
 from loopkit._expression import Access, accesses, evaluate, tagged_uses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step
@@ -470,8 +470,7 @@ class Kernel(Exact, Methods):
 
     def statement(self, name: str) -> Statement:
         """The statement whose id is ``name``; raises :class:`UnknownNameError` without one."""
-        if not isinstance(name, str) or name not in self.statement_by_id:
-            raise UnknownNameError("statement", name, self.statement_by_id)
+        check_known("statement", [name], self.statement_by_id)
         return self.statement_by_id[name]
 
     def parents_of(self, iname: str) -> frozenset[str]:
@@ -601,8 +600,7 @@ def _of_tree(tree: Tree, by_id: Mapping[str, Statement]) -> Iterator[Statement]:
 
 def _check_field(name: str, value: object) -> None:
     """An error for a field that kernels do not have, or that holds what it cannot."""
-    if name not in Kernel.__dataclass_fields__:
-        raise UnknownNameError("field of a kernel", name, Kernel.__dataclass_fields__)
+    check_known("field of a kernel", [name], Kernel.__dataclass_fields__)
     held = _HELD.get(name)
     fits = True
     if held is not None:

@@ -18,7 +18,7 @@ from loopkit._check.argument_names import names_needed
 from loopkit._errors import (
     InvalidArgumentError,
     NothingToDoError,
-    UnknownNameError,
+    check_known,
 )
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel
@@ -41,8 +41,7 @@ def rename_argument(
     :arg new_name: a name that is free.
     :raises IllegalTransformError: where something else is called so.
     """
-    if old_name not in kernel.arg_by_name:
-        raise UnknownNameError("argument", old_name, kernel.arg_by_name)
+    check_known("argument", [old_name], kernel.arg_by_name)
     name = _common.new_name(kernel, new_name, new_name)
     names = {n: name if n == old_name else n for n in kernel.arg_by_name}
     return Change(with_arguments_named(kernel, {old_name: name}), arguments=names)
@@ -87,9 +86,7 @@ def set_argument_order(kernel: Kernel, arg_names: kind.Names, *, unchecked: bool
     :raises IllegalTransformError: where that is their order already.
     """
     wanted = kind.names_in(arg_names)
-    for name in wanted:
-        if name not in kernel.arg_by_name:
-            raise UnknownNameError("argument", name, kernel.arg_by_name)
+    check_known("argument", wanted, kernel.arg_by_name)
     missing = [n for n in kernel.arg_by_name if n not in wanted]
     if missing or len(set(wanted)) < len(wanted):
         raise InvalidArgumentError(

@@ -24,7 +24,12 @@ from loopkit._assertions.values import (
     in_order,
 )
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    UnknownNameError,
+    check_known,
+)
 from loopkit._expression import accesses, evaluate, is_constant, to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
@@ -197,9 +202,7 @@ def _bound(kernel: Kernel, expr: Expression) -> Expression:
         return int(expr)
     if is_constant(expr):
         raise InvalidArgumentError(f"a bound is an integer expression over sizes, not {expr!r}")
-    for name in sorted(variable_names(expr)):
-        if name not in kernel.sizes:
-            raise UnknownNameError("size", name, kernel.sizes)
+    check_known("size", sorted(variable_names(expr)), kernel.sizes)
     try:
         if isinstance(evaluate(expr, dict.fromkeys(variable_names(expr), 97)), int):
             return expr

@@ -6,7 +6,11 @@ from collections.abc import Collection, Sequence
 
 from loopkit import _arguments as kind
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    check_known,
+)
 from loopkit._kernel import Kernel
 from loopkit._launches import broken_launches
 from loopkit._match import matching
@@ -102,8 +106,7 @@ def remove_barrier(kernel: Kernel, barrier: kind.Name, *, unchecked: bool = Fals
     """
     entries = entries_of(kernel.tree)
     ids = [leaf.id for leaf, _ in entries if isinstance(leaf, LaunchBarrier)]
-    if barrier not in ids:
-        raise UnknownNameError("barrier", barrier, ids)
+    check_known("barrier", [barrier], ids)
     kept = [e for e in entries if not (isinstance(e[0], LaunchBarrier) and e[0].id == barrier)]
     return Change(kernel.with_(tree=build(kept)))
 

@@ -20,7 +20,7 @@ from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     UndecidedError,
-    UnknownNameError,
+    check_known,
 )
 from loopkit._expression import replace_accesses
 from loopkit._kernel import Domain, Kernel
@@ -65,9 +65,7 @@ def to_batched(
             instead="fuse_kernels makes one kernel of several",
         )
     varying = kind.names_in(kind.names("batch_varying_args", batch_varying_args))
-    for name in varying:
-        if name not in kernel.arg_by_name:
-            raise UnknownNameError("argument", name, kernel.arg_by_name)
+    check_known("argument", varying, kernel.arg_by_name)
     lineage = lineage_of(kernel)
     text = lineage.root
     count = _count(kernel, nbatches)

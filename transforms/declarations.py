@@ -15,7 +15,11 @@ from loopkit._arrays import Argument, ArrayArg, Strided, ValueArg, is_computed
 from loopkit._assertions.values import map_bounds
 from loopkit._change import Change
 from loopkit._check.value_types import ValueTypes
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    check_known,
+)
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
 from loopkit._make import check_types, infer_known_types, infer_types
@@ -47,9 +51,7 @@ def assume(kernel: Kernel, assumptions: kind.Conditions, *, unchecked: bool = Fa
         given = assumptions.to_set().params()
     else:
         given = assumptions.params()
-    for name in sorted(_sets.involved_names(given)):
-        if name not in kernel.sizes:
-            raise UnknownNameError("size", name, kernel.sizes)
+    check_known("size", sorted(_sets.involved_names(given)), kernel.sizes)
     combined = (kernel.assumptions.set & given).coalesce()
     if combined.is_empty():
         raise InvalidArgumentError(
@@ -84,10 +86,9 @@ def _fixed_data(data: Any, values: Mapping[str, int]) -> Any:
 
 
 def _fixed_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
+    check_known("size", given, kernel.sizes)
     values: dict[str, int] = {}
     for name, value in given.items():
-        if name not in kernel.sizes:
-            raise UnknownNameError("size", name, kernel.sizes)
         dtype = kernel.arg_by_name[name].dtype
         if dtype is not None and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
             raise InvalidArgumentError(
@@ -174,10 +175,8 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
     variables: dict[str, Any] = {**kernel.arg_by_name, **kernel.temporary_by_name}
     wanted: dict[str, np.dtype[Any]] = {}
     for names, spec in dtype_dict.items():
-        for name in kind.names_in(names):
-            if name not in variables:
-                raise UnknownNameError("variable", name, variables)
-            wanted[name] = as_dtype(spec)
+        check_known("variable", kind.names_in(names), variables)
+        wanted |= dict.fromkeys(kind.names_in(names), as_dtype(spec))
     if not wanted:
         raise InvalidArgumentError("no type is given", instead='add_dtypes({"a, b": "float32"})')
     for name, dtype in wanted.items():

@@ -9,7 +9,7 @@ from typing import cast
 
 from loopkit import _arguments as kind
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, UnknownNameError
+from loopkit._errors import IllegalTransformError, check_known
 from loopkit._expression import called_names
 from loopkit._footprint import Use
 from loopkit._kernel import Kernel
@@ -92,8 +92,7 @@ def precompute(
     given, spanning = cast(tuple[str, Given | None], subst_use)
     given = name_first(kernel, given)
     name = given.partition("$")[0]
-    if name not in kernel.rule_by_name:
-        raise UnknownNameError("substitution rule", name, kernel.rule_by_name)
+    check_known("substitution rule", [name], kernel.rule_by_name)
     chosen = uses_of_rule(kernel, given)
     swept = swept_in(kernel, sweep_inames)
     check_outer(kernel, swept, precompute_outer_inames, "precompute_outer_inames")

@@ -16,7 +16,7 @@ from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     NothingToDoError,
-    UnknownNameError,
+    check_known,
 )
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._make.free_names import could_reduce
@@ -89,9 +89,7 @@ def extract_subst(
     """
     name = _common.new_name(kernel, subst_name, subst_name)
     arguments = kind.names_in(parameters)
-    for argument in arguments:
-        if argument not in _expression.variable_names(template):
-            raise UnknownNameError("name", argument, _expression.variable_names(template))
+    check_known("name", arguments, _expression.variable_names(template))
     template = as_in_text(kernel, template, arguments)
     replacer = _TemplateReplacer(
         template, arguments, lambda found: _use(name, tuple(found[a] for a in arguments))

@@ -16,7 +16,13 @@ from typing import Any, TypeVar
 from loopkit._changes import Diff
 from loopkit._cli._output import Output
 from loopkit._cli._sizes import sizes_of
-from loopkit._errors import InvalidArgumentError, LoopkitError, NotThereError, UnknownNameError
+from loopkit._errors import (
+    InvalidArgumentError,
+    LoopkitError,
+    NotThereError,
+    UnknownNameError,
+    check_known,
+)
 from loopkit._kernel import Kernel
 
 BINARY = frozenset(["ptx", "sass", "resources", "costs"])
@@ -140,8 +146,7 @@ def load(target: str) -> Kernel:
             f"{target} is several kernels: {', '.join(keys) or 'none'}",
             instead=f"loopkit show {target}:{keys[0]} shows one" if keys else "",
         )
-    if key not in keys:
-        raise UnknownNameError("kernel", key, keys)
+    check_known("kernel", [key], keys)
     chosen: Kernel = found[key]
     return chosen
 

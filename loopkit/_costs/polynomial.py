@@ -8,7 +8,7 @@ from functools import reduce
 from math import lcm
 
 from loopkit._costs.sizes import whole
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, check_known
 from loopkit._frozen import dataclass
 
 Terms = tuple[tuple[tuple[int, ...], Fraction], ...]
@@ -36,9 +36,7 @@ class QuasiPolynomial:
         Raises :class:`InvalidArgumentError` for sizes that are missing, or that this polynomial
         is not for, :class:`UnknownNameError` for others.
         """
-        for name in sizes:
-            if name not in self.names:
-                raise UnknownNameError("size", name, self.names)
+        check_known("size", sizes, self.names)
         if missing := [name for name in self.names if name not in sizes]:
             raise InvalidArgumentError(
                 f"the value of {self.polynomial_text} needs the sizes {', '.join(missing)}"

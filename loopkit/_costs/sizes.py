@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopkit import _sets
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, check_known
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
@@ -63,9 +63,7 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, Any], what: str) -> dict[str
 
 def check_names(kernel: Kernel, sizes: Mapping[str, Any]) -> dict[str, int]:
     """Sizes as Python's integers, of any type that is one; refuses what is no size of a kernel."""
-    for name in sizes:
-        if name not in kernel.sizes:
-            raise UnknownNameError("size", str(name), kernel.sizes)
+    check_known("size", sizes, kernel.sizes)
     return kernel.with_computed({name: whole(name, value) for name, value in sizes.items()})
 
 

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from loopkit._called import fitting
 from loopkit._costs.devices import Device, chosen
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, check_known
 from loopkit._explore.controls import Control, Positions, controls_of
 from loopkit._explore.outcome import Asked, Outcome, further, made
 from loopkit._explore.table import Tried
@@ -51,9 +51,7 @@ class Explorer:
         """
         wanted = {**(choice or {}), **more}
         known = [control.name for control in self.controls]
-        for name in wanted:
-            if name not in known:
-                raise UnknownNameError("argument", name, known)
+        check_known("argument", wanted, known)
         pairs = zip(self.controls, self._positions, strict=True)
         self.move(tuple(c.position(wanted[c.name]) if c.name in wanted else p for c, p in pairs))
         if self._panel is not None:

@@ -22,7 +22,7 @@ from loopkit._errors import (
     ParseError,
     SourcePosition,
     UndecidedError,
-    UnknownNameError,
+    check_known,
 )
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._functions import FUNCTIONS
@@ -196,9 +196,7 @@ def _options(given: Options | Mapping[str, Any] | None) -> Options:
         return given
     if not isinstance(given, Mapping):
         raise kind.unfit("options", "an Options or a mapping of its fields", given)
-    for key in given:
-        if key not in Options.__dataclass_fields__:
-            raise UnknownNameError("option", shown(key), Options.__dataclass_fields__)
+    check_known("option", given, Options.__dataclass_fields__)
     return Options(**given)
 
 

@@ -15,7 +15,7 @@ from loopkit._called import fitting
 from loopkit._compare import check_same, checked_tolerance
 from loopkit._costs.quantities import seconds_text
 from loopkit._costs.text_table import lines_of
-from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError, check_known
 from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -199,9 +199,7 @@ def _prepared(
     """The arguments of all: each array is the same for all that have it."""
     assertions = in_order((*{a for k in kernels.values() for a in k.assertions},))
     names = {name for kernel in kernels.values() for name in kernel.arg_by_name}
-    for name in given:
-        if name not in names:
-            raise UnknownNameError("argument", name, names)
+    check_known("argument", given, names)
     shared, found = dict(given), {}
     for name, kernel in kernels.items():
         own = {n: value for n, value in shared.items() if n in kernel.arg_by_name}

@@ -14,7 +14,7 @@ from loopkit._check.instance_maps import lineage_of
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls
 from loopkit._costs.launched import Launched, launched
 from loopkit._costs.sizes import check_sizes
-from loopkit._errors import InvalidArgumentError, UnknownNameError, counted
+from loopkit._errors import InvalidArgumentError, check_known, counted
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -184,9 +184,7 @@ def footprint_picture(
         raise InvalidArgumentError(f"no statement accesses '{array}' by subscripts")
     values = {a.statement: _values(kernel, one, a.statement, sizes) for one, a in mine}
     known = {name for named in values.values() for name in named}
-    for name in at or {}:
-        if name not in known:
-            raise UnknownNameError("iname", str(name), known)
+    check_known("iname", at or {}, known)
     reads: Counter[tuple[int, ...]] = Counter()
     writes: Counter[tuple[int, ...]] = Counter()
     elsewhere = None

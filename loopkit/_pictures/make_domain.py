@@ -9,7 +9,7 @@ import numpy as np
 
 from loopkit._budget import in_turn
 from loopkit._costs.sizes import check_sizes
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, UnknownNameError, check_known
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError, linear
 from loopkit._pictures.domain import DomainPicture, DomainPoint
@@ -126,9 +126,7 @@ def _known(found: Instances, names: Sequence[str], what: str) -> tuple[str, ...]
     is_sequence = isinstance(names, Sequence) and not isinstance(names, str)
     if not is_sequence or not all(isinstance(name, str) for name in names):
         raise InvalidArgumentError(f"{what} are a sequence of inames, not {shown(names)}")
-    for name in names:
-        if name not in found.values:
-            raise UnknownNameError("iname", name, found.values)
+    check_known("iname", names, found.values)
     if len(set(names)) < len(names):
         raise InvalidArgumentError(f"{what} names one iname twice: {', '.join(names)}")
     return tuple(names)

@@ -15,7 +15,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._check.instance_maps import lineage_of
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, check_known
 from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -55,9 +55,8 @@ def check_statement(kernel: Kernel, statement: str | None) -> str:
 
 def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.Set:
     """``where`` with what is known of some names, each of which stands for an expression."""
+    check_known("iname", at, values)
     for name, known in at.items():
-        if name not in values:
-            raise UnknownNameError("iname", str(name), values)
         value = values[name]
         if isinstance(known, range):
             if not known:

@@ -17,6 +17,7 @@ from loopkit._errors import (
     LoopkitWarning,
     NothingToDoError,
     UnknownNameError,
+    check_known,
 )
 from loopkit._executors import types_of
 from loopkit._expression import evaluate, variable_names
@@ -24,7 +25,6 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching, parse_match
 from loopkit._places import outlives_launch
-from loopkit._spelling import shown
 from loopkit.loopy._looks import Looks
 from loopkit.transforms import add_dtypes
 from loopkit.transforms._common import is_parallel
@@ -386,7 +386,5 @@ def _values(values: tuple[Any, ...]) -> Iterator[Any]:
 
 def with_options(unit: TranslationUnit, given: Mapping[str, Any]) -> TranslationUnit:
     """A unit with more options; raises :class:`UnknownNameError` for one that there is not."""
-    for name in given:
-        if name not in OPTIONS:
-            raise UnknownNameError("option", shown(name), OPTIONS)
+    check_known("option", given, OPTIONS)
     return replace(unit, options=tuple({**dict(unit.options), **given}.items()))

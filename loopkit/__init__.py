@@ -43,60 +43,63 @@ from loopkit._make import (
 )
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
 from loopkit._registry import homes as _transforms
+from loopkit._registry import homes_of as _homes_of
 from loopkit._registry import later as _later
 from loopkit._transform import replay
 
 if TYPE_CHECKING:
-    from loopkit._compare import auto_test_vs_ref
-    from loopkit._compat.count_maps import CountGranularity, MemAccess, Op, Sync, ToCountMap
-    from loopkit._compat.fusion import get_kennedy_unweighted_fusion_candidates
+    from loopkit._compare import auto_test_vs_ref as auto_test_vs_ref
+    from loopkit._compat.count_maps import CountGranularity as CountGranularity
+    from loopkit._compat.count_maps import MemAccess as MemAccess
+    from loopkit._compat.count_maps import Op as Op
+    from loopkit._compat.count_maps import Sync as Sync
+    from loopkit._compat.count_maps import ToCountMap as ToCountMap
+    from loopkit._compat.fusion import (
+        get_kennedy_unweighted_fusion_candidates as get_kennedy_unweighted_fusion_candidates,
+    )
     from loopkit._compat.padding import (
-        add_padding_to_avoid_bank_conflicts,
-        find_padding_multiple,
+        add_padding_to_avoid_bank_conflicts as add_padding_to_avoid_bank_conflicts,
     )
-    from loopkit._compat.statistics import (
-        get_mem_access_map,
-        get_op_map,
-        get_synchronization_map,
-    )
-    from loopkit._costs.devices import Device
-    from loopkit._explore.explorer import Explorer, explore
-    from loopkit._explore.table import Tried
-    from loopkit._measure.compare import Contest, compare
-    from loopkit._measure.measure import Measurement, measure
-    from loopkit._register import register_callable, register_reduction
-    from loopkit._verify import Difference, Verdict, verify
+    from loopkit._compat.padding import find_padding_multiple as find_padding_multiple
+    from loopkit._compat.statistics import get_mem_access_map as get_mem_access_map
+    from loopkit._compat.statistics import get_op_map as get_op_map
+    from loopkit._compat.statistics import get_synchronization_map as get_synchronization_map
+    from loopkit._costs.devices import Device as Device
+    from loopkit._explore.explorer import Explorer as Explorer
+    from loopkit._explore.explorer import explore as explore
+    from loopkit._explore.table import Tried as Tried
+    from loopkit._measure.compare import Contest as Contest
+    from loopkit._measure.compare import compare as compare
+    from loopkit._measure.measure import Measurement as Measurement
+    from loopkit._measure.measure import measure as measure
+    from loopkit._register import register_callable as register_callable
+    from loopkit._register import register_reduction as register_reduction
+    from loopkit._verify import Difference as Difference
+    from loopkit._verify import Verdict as Verdict
+    from loopkit._verify import verify as verify
     from loopkit.transforms import *  # noqa: F403
-    from loopkit.transforms.batches import to_batched
-    from loopkit.transforms.fuse_kernels import fuse_kernels
+    from loopkit.transforms.batches import to_batched as to_batched
+    from loopkit.transforms.fuse_kernels import fuse_kernels as fuse_kernels
 
 __version__ = "0.1.0"
 
-_LATER = {
-    "auto_test_vs_ref": "loopkit._compare",
-    "register_callable": "loopkit._register",
-    "register_reduction": "loopkit._register",
-    "Device": "loopkit._costs.devices",
-    "fuse_kernels": "loopkit.transforms.fuse_kernels",
-    "to_batched": "loopkit.transforms.batches",
-    "get_kennedy_unweighted_fusion_candidates": "loopkit._compat.fusion",
-    **dict.fromkeys(
-        ("add_padding_to_avoid_bank_conflicts", "find_padding_multiple"), "loopkit._compat.padding"
-    ),
-    **dict.fromkeys(
-        ("CountGranularity", "MemAccess", "Op", "Sync", "ToCountMap"), "loopkit._compat.count_maps"
-    ),
-    **dict.fromkeys(
-        ("get_mem_access_map", "get_op_map", "get_synchronization_map"),
-        "loopkit._compat.statistics",
-    ),
-    **dict.fromkeys(("Explorer", "explore"), "loopkit._explore.explorer"),
-    "Tried": "loopkit._explore.table",
-    **dict.fromkeys(("Contest", "compare"), "loopkit._measure.compare"),
-    **dict.fromkeys(("Measurement", "measure"), "loopkit._measure.measure"),
-    **dict.fromkeys(("Difference", "Verdict", "verify"), "loopkit._verify"),
-    **_transforms,
+_HOMES = {
+    "_compare": "auto_test_vs_ref",
+    "_compat.count_maps": "CountGranularity MemAccess Op Sync ToCountMap",
+    "_compat.fusion": "get_kennedy_unweighted_fusion_candidates",
+    "_compat.padding": "add_padding_to_avoid_bank_conflicts find_padding_multiple",
+    "_compat.statistics": "get_mem_access_map get_op_map get_synchronization_map",
+    "_costs.devices": "Device",
+    "_explore.explorer": "Explorer explore",
+    "_explore.table": "Tried",
+    "_measure.compare": "Contest compare",
+    "_measure.measure": "Measurement measure",
+    "_register": "register_callable register_reduction",
+    "_verify": "Difference Verdict verify",
+    "transforms.batches": "to_batched",
+    "transforms.fuse_kernels": "fuse_kernels",
 }
+_LATER = {**_homes_of(__name__, _HOMES), **_transforms}
 """What is imported when somebody first asks for it, and from where."""
 
 __getattr__ = _later(globals(), _LATER)
@@ -123,19 +126,14 @@ def __dir__() -> list[str]:
     return sorted([*(name for name in globals() if name.startswith("__")), *__all__])
 
 
-__all__ = [  # noqa: PLE0604 - the transforms have their own table
+__all__ = [  # noqa: PLE0604 - what is imported later has its own table
     "AddressSpace",
     "ArrayArg",
     "Assertion",
     "AssumptionError",
     "CompileError",
     "ConstantArg",
-    "Contest",
-    "CountGranularity",
-    "Device",
-    "Difference",
     "Disjoint",
-    "Explorer",
     "GlobalArg",
     "IllegalTransformError",
     "Increasing",
@@ -146,10 +144,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "LaunchError",
     "LoopkitError",
     "LoopkitWarning",
-    "Measurement",
-    "MemAccess",
     "MissingDependencyError",
-    "Op",
     "Options",
     "OutOfBoundsError",
     "ParseError",
@@ -158,41 +153,22 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "SourcePosition",
     "Statement",
     "SubstitutionRule",
-    "Sync",
     "TemporaryVariable",
-    "ToCountMap",
-    "Tried",
     "TypeInferenceError",
     "UndecidedError",
     "UninitializedReadError",
     "UnknownNameError",
     "ValueArg",
-    "Verdict",
     "Within",
     "Witness",
     "auto",
-    "add_padding_to_avoid_bank_conflicts",
-    "auto_test_vs_ref",
-    "compare",
-    "explore",
-    "find_padding_multiple",
-    "fuse_kernels",
     "generate_code_v2",
-    "get_kennedy_unweighted_fusion_candidates",
-    "get_mem_access_map",
-    "get_op_map",
-    "get_synchronization_map",
     "make_einsum",
     "make_function",
     "make_kernel",
     "merge",
-    "measure",
-    "register_callable",
-    "register_reduction",
     "replay",
     "set_loop_priority",
     "set_temporary_scope",
-    "to_batched",
-    "verify",
-    *_transforms,
+    *_LATER,
 ]

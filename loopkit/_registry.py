@@ -24,6 +24,11 @@ def later(space: dict[str, Any], modules: Mapping[str, str]) -> Callable[[str], 
     return find
 
 
+def homes_of(package: str, files: Mapping[str, str]) -> dict[str, str]:
+    """The module of each name, from the names, as words, that each file of a package has."""
+    return {n: f"{package}.{file}" for file, names in files.items() for n in names.split()}
+
+
 homes: dict[str, str] = {}
 """The module of each transform."""
 

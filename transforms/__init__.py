@@ -11,7 +11,7 @@ compute something else, and :class:`~loopkit.UndecidedError` where that is open;
 ``unchecked=True`` neither of the last two.
 """
 
-from loopkit._registry import homes, later
+from loopkit._registry import homes, homes_of, later
 
 _EAGER = False
 if _EAGER:  # for type checkers, which follow what no Python executes
@@ -128,6 +128,6 @@ _FAMILIES = {
 }
 """The transforms of each file."""
 
-homes.update((n, f"{__name__}.{file}") for file, names in _FAMILIES.items() for n in names.split())
+homes.update(homes_of(__name__, _FAMILIES))
 
 __getattr__ = later(globals(), homes)

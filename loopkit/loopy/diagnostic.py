@@ -4,67 +4,25 @@ What Loopy warns of is refused here, and what its scheduler cannot do does not a
 stand for the nearest that there is, so that what catches them can be imported.
 """
 
-from __future__ import annotations
+from loopkit import _errors
 
-from loopkit._errors import (
-    IllegalTransformError,
-    InvalidArgumentError,
-    OutOfBoundsError,
-    RaceError,
-    TypeInferenceError,
-    UninitializedReadError,
-)
-from loopkit._errors import LoopkitError as LoopyError
-from loopkit._errors import LoopkitWarning as LoopyWarning
+LoopyError = AutomaticTestFailure = _errors.LoopkitError
+LoopyIndexError = _errors.OutOfBoundsError
+MissingBarrierError = _errors.RaceError
+MissingDefinitionError = _errors.UninitializedReadError
 
-AutomaticTestFailure = LoopyError
-LoopyIndexError = OutOfBoundsError
-MissingBarrierError = RaceError
-MissingDefinitionError = UninitializedReadError
+TypeInferenceFailure = DependencyTypeInferenceFailure = _errors.TypeInferenceError
+LoopyTypeError = _errors.TypeInferenceError
 
-TypeInferenceFailure = TypeInferenceError
-DependencyTypeInferenceFailure = TypeInferenceError
-LoopyTypeError = TypeInferenceError
+DependencyCycleFound = StaticValueFindingError = _errors.InvalidArgumentError
+ExpressionNotAffineError = ExpressionToAffineConversionError = _errors.InvalidArgumentError
 
-DependencyCycleFound = InvalidArgumentError
-ExpressionNotAffineError = InvalidArgumentError
-ExpressionToAffineConversionError = InvalidArgumentError
-StaticValueFindingError = InvalidArgumentError
+CannotBranchDomainTree = ReductionIsNotTriangularError = _errors.IllegalTransformError
+UnableToDetermineAccessRangeError = _errors.IllegalTransformError
+UnscheduledInstructionError = VariableAccessNotOrdered = _errors.IllegalTransformError
 
-CannotBranchDomainTree = IllegalTransformError
-ReductionIsNotTriangularError = IllegalTransformError
-UnableToDetermineAccessRangeError = IllegalTransformError
-UnscheduledInstructionError = IllegalTransformError
-VariableAccessNotOrdered = IllegalTransformError
+LoopyWarning = LoopyWarningBase = LoopyAdvisory = _errors.LoopkitWarning
+DirectCallUncachedWarning = ParameterFinderWarning = _errors.LoopkitWarning
+WriteRaceConditionWarning = _errors.LoopkitWarning
 
-DirectCallUncachedWarning = LoopyWarning
-LoopyAdvisory = LoopyWarning
-LoopyWarningBase = LoopyWarning
-ParameterFinderWarning = LoopyWarning
-WriteRaceConditionWarning = LoopyWarning
-
-__all__ = [
-    "AutomaticTestFailure",
-    "CannotBranchDomainTree",
-    "DependencyCycleFound",
-    "DependencyTypeInferenceFailure",
-    "DirectCallUncachedWarning",
-    "ExpressionNotAffineError",
-    "ExpressionToAffineConversionError",
-    "LoopyAdvisory",
-    "LoopyError",
-    "LoopyIndexError",
-    "LoopyTypeError",
-    "LoopyWarning",
-    "LoopyWarningBase",
-    "MissingBarrierError",
-    "MissingDefinitionError",
-    "ParameterFinderWarning",
-    "ReductionIsNotTriangularError",
-    "StaticValueFindingError",
-    "TypeInferenceFailure",
-    "UnableToDetermineAccessRangeError",
-    "UnscheduledInstructionError",
-    "VariableAccessNotOrdered",
-    "WriteRaceConditionWarning",
-]
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -21,6 +21,7 @@ from pymbolic.mapper.stringifier import (
 
 from loopkit._hidden import is_hidden, plain
 from loopkit._nodes import (
+    SYMBOLS,
     Component,
     Expression,
     FlatIndex,
@@ -498,23 +499,6 @@ def to_text(expr: Expression) -> str:
     return str(_Stringifier()(expr, PREC_NONE))
 
 
-_JOINED_BY = {
-    prim.Sum: " + ",
-    prim.Product: " * ",
-    prim.FloorDiv: " // ",
-    prim.Remainder: " % ",
-    prim.LogicalAnd: " and ",
-    prim.LogicalOr: " or ",
-    prim.BitwiseAnd: " & ",
-    prim.BitwiseOr: " | ",
-    prim.BitwiseXor: " ^ ",
-    prim.LeftShift: " << ",
-    prim.RightShift: " >> ",
-    prim.Min: ", ",
-    prim.Max: ", ",
-}
-
-
 def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
     """An integer expression over sizes as Python source, names as ``spelled`` prints them."""
     if is_constant(expr):
@@ -533,10 +517,12 @@ def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
         return f"({then} if {condition} else {else_})"
     if isinstance(expr, prim.Power) and type(expr.exponent) is int and expr.exponent >= 0:
         return f"({python_source(expr.base, spelled)} ** {expr.exponent})"
-    if type(expr) not in _JOINED_BY:
+    if type(expr) not in SYMBOLS:
         raise NotImplementedError(f"'{to_text(expr)}' is no integer expression over sizes")
-    word = {prim.Min: "min", prim.Max: "max"}.get(type(expr), "") if len(parts) > 1 else ""
-    return f"{word}({_JOINED_BY[type(expr)].join(parts)})"
+    word = SYMBOLS[type(expr)]
+    if isinstance(expr, prim.Min | prim.Max):
+        return f"{word if len(parts) > 1 else ''}({', '.join(parts)})"
+    return f"({f' {word} '.join(parts)})"
 
 
 BUILTINS: Mapping[str, Any] = {"__builtins__": {}, "min": min, "max": max}

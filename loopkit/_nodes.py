@@ -12,6 +12,7 @@ tuple), ``Call`` (``function`` a ``Variable``), ``Sum``, ``Product``,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,23 @@ import pymbolic.primitives as prim
 from loopkit._frozen import dataclass
 
 Expression = Any
+
+SYMBOLS: Mapping[type, str] = {
+    prim.Sum: "+",
+    prim.Product: "*",
+    prim.FloorDiv: "//",
+    prim.Remainder: "%",
+    prim.LeftShift: "<<",
+    prim.RightShift: ">>",
+    prim.BitwiseAnd: "&",
+    prim.BitwiseOr: "|",
+    prim.BitwiseXor: "^",
+    prim.LogicalAnd: "and",
+    prim.LogicalOr: "or",
+    prim.Min: "min",
+    prim.Max: "max",
+}
+"""What operations of integers are written with, in Python as in texts."""
 
 
 class Node(prim.ExpressionNode):  # type: ignore[misc]

@@ -23,6 +23,7 @@ import pymbolic.primitives as prim
 from loopkit import _folding, _intervals
 from loopkit._errors import InvalidArgumentError, TypeInferenceError, nearest
 from loopkit._frozen import dataclass
+from loopkit._nodes import SYMBOLS
 from loopkit._spelling import shown
 
 DType = np.dtype[Any]
@@ -283,19 +284,6 @@ def refuse(what: str, dtype: DType, asked: str, instead: str = "") -> TypeInfere
     )
 
 
-_SYMBOLS = {
-    prim.FloorDiv: "//",
-    prim.Remainder: "%",
-    prim.LeftShift: "<<",
-    prim.RightShift: ">>",
-    prim.BitwiseAnd: "&",
-    prim.BitwiseOr: "|",
-    prim.BitwiseXor: "^",
-    prim.Min: "min",
-    prim.Max: "max",
-}
-
-
 class Subtraction:
     """Stands for ``a - b`` where operations are named by their nodes; there is no such node."""
 
@@ -315,7 +303,7 @@ def operation_type(node: type, a: Typed, b: Typed, asked: Callable[[], str]) -> 
         if common == BOOL:
             raise refuse("'-'", common, asked(), "two booleans differ where a != b")
         return common
-    what = f"'{_SYMBOLS[node]}'"
+    what = f"'{SYMBOLS[node]}'"
     if node in (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor):
         if common != BOOL and common not in INTEGERS:
             raise refuse(what, common, asked(), "it works on integers and booleans")

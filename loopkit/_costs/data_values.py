@@ -15,6 +15,7 @@ from loopkit._frozen import dataclass
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._poly.integer_points import Rows
+from loopkit._promotion import COMPARE, FOLD
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -72,21 +73,10 @@ class Data:
 NO_DATA = Data({})
 
 _FOLDED: Mapping[type, Callable[[Any, Any], Any]] = {
-    prim.Sum: np.add,
-    prim.Product: np.multiply,
+    **{kind: FOLD[kind] for kind in (prim.Sum, prim.Product)},
+    **{kind: FOLD[kind] for kind in (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor)},
     prim.Min: np.minimum,
     prim.Max: np.maximum,
-    prim.BitwiseAnd: np.bitwise_and,
-    prim.BitwiseOr: np.bitwise_or,
-    prim.BitwiseXor: np.bitwise_xor,
-}
-_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
 }
 
 
@@ -146,7 +136,7 @@ def truth_of(expr: Expression, points: Points, data: Data) -> Flags:
         kinds = {np.asarray(side).dtype for side in sides if not is_constant(side)}
         if len(kinds) > 1:
             raise NotAffineError
-        return np.broadcast_to(_COMPARED[expr.operator](*sides), (points.count,)).copy()
+        return np.broadcast_to(COMPARE[expr.operator](*sides), (points.count,)).copy()
     return np.broadcast_to(_side(expr, points, data) != 0, (points.count,)).copy()
 
 

@@ -16,7 +16,7 @@ from loopkit._expression import index_tuple, is_constant, parts_of, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import BITS, call_type
 from loopkit._hidden import hidden
-from loopkit._nodes import Component, Expression, Record, TypeCast, subtrahend
+from loopkit._nodes import SYMBOLS, Component, Expression, Record, TypeCast, subtrahend
 from loopkit._promotion import Choice, DType, RunTime, Typed
 from loopkit._reference import scalar_functions as functions
 from loopkit._types import asked_of
@@ -201,9 +201,8 @@ class Translator:
         if common == dt.BOOL and node in (prim.Sum, prim.Product):
             word = "|" if node is prim.Sum else "&"  # both sides are computed, as of all sums
             return Value(f"({left} {word} {right})", dt.BOOL)
-        symbol = _SYMBOLS.get(node)
-        if symbol is not None:
-            return Value(f"({left} {symbol} {right})", common)
+        if node not in functions.OPERATORS:
+            return Value(f"({left} {_SYMBOLS[node]} {right})", common)
         result = self.apply(functions.OPERATORS[node], left, right)
         if common in dt.SMALL_FLOATS:  # bfloat16 gives float32 in some operations
             result = f"{self.bind(common.type, 'type', common)}({result})"
@@ -212,8 +211,7 @@ class Translator:
     def _beside_real(self, node: type, common: DType, a: Value, b: Value) -> Value | None:
         """A complex number beside a real one, which stays real; None for all other operations."""
         real = [_is_real(x.kind) for x in (a, b)]
-        symbol = "/" if node is prim.Quotient else _SYMBOLS.get(node, "")
-        function = functions.BESIDE_REAL.get((symbol, real[0]))
+        function = functions.BESIDE_REAL.get((_SYMBOLS.get(node, ""), real[0]))
         if common not in dt.COMPLEXES or real[0] == real[1] or function is None:
             return None
         kinds = [dt.real_of(common) if is_real else common for is_real in real]
@@ -364,14 +362,7 @@ def _flat(before: Value, now: Value) -> Value:
 
 
 _UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "~": functions.inverted}
-_SYMBOLS: dict[type, str] = {
-    prim.Sum: "+",
-    dt.Subtraction: "-",
-    prim.Product: "*",
-    prim.BitwiseAnd: "&",
-    prim.BitwiseOr: "|",
-    prim.BitwiseXor: "^",
-}
+_SYMBOLS = {**SYMBOLS, dt.Subtraction: "-", prim.Quotient: "/"}
 
 _RULES: dict[type, Callable[[Translator, Any], Value]] = {
     prim.Variable: Translator.variable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -32,9 +33,7 @@ def lower_call(name: str, operands: Sequence[Operand], asked: Callable[[], str])
         return _power(operands[0], operands[1], asked)
     if not isinstance(result, np.dtype):
         return fold_call(name, types, asked)  # type: ignore[no-any-return]
-    common = types[0]
-    for other in types[1:]:
-        common = dt.promote(common, other)
+    common = reduce(dt.promote, types)
     assert isinstance(common, np.dtype)
     if common in dt.COMPLEXES:
         return _complex_call(name, operands[0], result)

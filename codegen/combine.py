@@ -305,6 +305,12 @@ def thread_number(block: tuple[int, int, int]) -> c.CExpression:
     return integer(0) if total is None else total
 
 
+def rank_of(group: Group, number: c.CExpression) -> c.CExpression:
+    """The number of a thread in its group."""
+    rank = binary("/", number, group.stride)
+    return binary("%", rank, group.count) if group.span < group.threads else rank
+
+
 def lanes_of(group: Group, number: c.CExpression) -> c.CExpression:
     """The lanes of a thread's warp that there are."""
     rest = group.threads % CUDA.warp
@@ -348,9 +354,7 @@ def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.
     if group.span & (group.span - 1) == 0:
         return _exchange(combining, mask, group.count, group.stride)
     # All of the block is in one warp.
-    rank = binary("/", number, group.stride)
-    if group.span < group.threads:
-        rank = binary("%", rank, group.count)
+    rank = rank_of(group, number)
     steps = [(step, step * group.stride) for step in halves(group.count)]
     found = _gather(combining, mask, steps, rank, group.count)
     first: c.CExpression = integer(0)
@@ -406,9 +410,7 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
 
 def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     scratch = combining.scratch("parts", scratch_of(group, "shared"))
-    rank = binary("/", number, group.stride)
-    if group.span < group.threads:
-        rank = binary("%", rank, group.count)
+    rank = rank_of(group, number)
     own = c.Element(scratch.name, (number,))
     found: list[c.Node] = [scratch, *combining.again(), combining.stores(combining.target, own)]
     left = group.count

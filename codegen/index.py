@@ -11,13 +11,13 @@ import pymbolic.primitives as prim
 
 from loopkit import _intervals
 from loopkit._arrays import ArrayArg, TemporaryVariable, swizzles_of
-from loopkit._errors import TypeInferenceError
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._intervals import Interval, hull, intersection
 from loopkit._nodes import Expression
 from loopkit._promotion import UINT64
 from loopkit._swizzle import Swizzle
+from loopkit._types import not_an_index
 from loopkit.codegen.c.tree import Binary, Call, Cast, CExpression, Choice, Name, Number, Unary
 from loopkit.codegen.ir import Whole
 from loopkit.codegen.operands import integer, joined, too_large
@@ -311,10 +311,7 @@ class IndexLowering:
         else:
             dtype = self.values.type_in_c(expr)
             if dtype.kind not in "iub":
-                raise TypeInferenceError(
-                    f"the index '{to_text(expr)}' is of type {dtype}",
-                    instead="an index is an integer: a//b rounds down, and int32(x) converts",
-                )
+                raise not_an_index(expr, dtype)
             if dtype.kind != "b" and self.values.reads_data(expr):
                 values = _intervals.of_dtype(dtype)  # it may wrap around
         is_long = dtype.kind in "iu" and dtype.itemsize == 8

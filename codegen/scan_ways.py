@@ -29,6 +29,7 @@ from loopkit.codegen.combine import (
     halves,
     integer,
     lanes_of,
+    rank_of,
     scratch_of,
     way_of,
 )
@@ -63,12 +64,6 @@ def steps_of(count: int) -> list[int]:
     return sorted(halves(count))
 
 
-def _rank(group: Group, number: c.CExpression) -> c.CExpression:
-    """The number of a thread in its group."""
-    rank = binary("/", number, group.stride)
-    return binary("%", rank, group.count) if group.span < group.threads else rank
-
-
 def climbed(
     combining: Combining,
     mask: c.CExpression,
@@ -96,7 +91,7 @@ def _named(
 
 def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     found, mask = _named(combining, "unsigned int", "lanes", lanes_of(group, number))
-    more, rank = _named(combining, "int", "rank", _rank(group, number))
+    more, rank = _named(combining, "int", "rank", rank_of(group, number))
     steps = [(step, step * group.stride) for step in steps_of(group.count)]
     return [*found, *more, *climbed(combining, mask, steps, rank)]
 
@@ -146,7 +141,7 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
 
 def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     scratch = combining.scratch("parts", scan_scratch_of(group, "shared", is_carry=False))
-    found, rank = _named(combining, "int", "rank", _rank(group, number))
+    found, rank = _named(combining, "int", "rank", rank_of(group, number))
     found = [scratch, *found, *combining.again()]
     half = 0  # what a step reads, the next one does not write
     for step in steps_of(group.count):
@@ -188,7 +183,7 @@ def _carry_in_memory(combining: Combining, group: Group, number: c.CExpression) 
             is_one = group.span == group.threads
             which = inner if is_one else c.Binary("+", binary("*", which, group.stride), inner)
     cell = c.Element(scratch.name, (which,))
-    is_last = binary("==", _rank(group, number), group.count - 1)
+    is_last = binary("==", rank_of(group, number), group.count - 1)
     stored = c.If(is_last, (combining.stores(combining.target, cell),))
     return [scratch, stored, c.Wait("block"), _to_first(combining, group, number, cell)]
 
@@ -197,7 +192,7 @@ def _to_first(
     combining: Combining, group: Group, number: c.CExpression, value: c.CExpression
 ) -> c.Assign:
     """The first thread of a group goes on from a value, the others from nothing."""
-    is_first = binary("==", _rank(group, number), 0)
+    is_first = binary("==", rank_of(group, number), 0)
     return combining.stores(c.Choice(is_first, value, combining.neutral))
 
 

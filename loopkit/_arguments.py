@@ -257,6 +257,13 @@ def mapping_of(takes: str, key: Kind, value: Kind) -> Kind:
     return mapping
 
 
+def joined(given: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given in a mapping and by name, nothing of it twice."""
+    if twice := sorted({*(given or {})} & more.keys()):
+        raise InvalidArgumentError(f"{twice[0]} was given twice")
+    return {**(given or {}), **more}
+
+
 def name_or_number(what: str, value: Any) -> str | int:
     """A name, or a number."""
     return integer(what, value) if is_integer(value) else name(what, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,7 @@ def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -
         if any(isinstance(a, RunTime) for a in arguments):
             return _late_call(name, arguments)
         return fold_call(name, arguments, asked)  # type: ignore[no-any-return]
-    common = arguments[0]
-    for argument in arguments[1:]:
-        common = dt.promote(common, argument)
+    common = reduce(dt.promote, arguments)
     assert isinstance(common, np.dtype)
     if name in _folding.PREDICATES:
         return dt.BOOL

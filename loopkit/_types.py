@@ -221,6 +221,14 @@ class Typer:
         return reduction_type(expr.operation, operand)
 
 
+def not_an_index(expr: Expression, kind: object) -> TypeInferenceError:
+    """The error for an index that is no integer, but of another kind."""
+    return TypeInferenceError(
+        f"the index '{to_text(expr)}' is of type {kind}",
+        instead="an index is an integer: a//b rounds down, and int32(x) converts",
+    )
+
+
 _RULES: dict[type, Callable[[Typer, Any], Typed]] = {
     **dict.fromkeys((bool, int, float, complex), Typer.constant),
     prim.Variable: Typer.variable,

@@ -46,9 +46,14 @@ def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[st
     return given
 
 
-def inames_in(kernel: Kernel, given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The inames that an argument names, each of which exists."""
-    return tuple(kernel.check_iname(iname) for iname in names_in(given))
+def inames_in(
+    kernel: Kernel, given: str | Iterable[str] | None, argument: str = ""
+) -> tuple[str, ...]:
+    """The inames that an argument names, each of which exists; one at least, if that has a name."""
+    found = tuple(kernel.check_iname(iname) for iname in names_in(given))
+    if argument and not found:
+        raise InvalidArgumentError(f"{argument} names no iname")
+    return found
 
 
 def swept_in(kernel: Kernel, given: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -114,6 +119,16 @@ def temporary_of(kernel: Kernel, name: str) -> TemporaryVariable:
     if isinstance(kernel.arg_by_name.get(name), ArrayArg):
         raise of_the_caller(kernel.array(name))
     raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+
+
+def temporaries_in(
+    kernel: Kernel, only: str | Iterable[str] | None
+) -> tuple[TemporaryVariable, ...]:
+    """The temporaries that an argument names, in the order of the kernel; all where it is None."""
+    if only is None:
+        return kernel.temporaries
+    named = [temporary_of(kernel, name).name for name in names_in(only)]
+    return tuple(t for t in kernel.temporaries if t.name in named)
 
 
 def of_the_caller(array: ArrayArg | TemporaryVariable) -> IllegalTransformError:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from loopkit import _arguments as kind
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import matching, read_names
 from loopkit._transform import transform
@@ -79,9 +79,7 @@ def fission(
 
 def _loops(kernel: Kernel, inames: str | Iterable[str]) -> tuple[str, ...]:
     """The inames of loops that are given, one at least."""
-    names = inames_in(kernel, inames)
-    if not names:
-        raise InvalidArgumentError("inames names no iname")
+    names = inames_in(kernel, inames, "inames")
     for iname in names:
         check_is_loop(kernel, iname)
     return names

@@ -8,7 +8,7 @@ from dataclasses import replace
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._change import Change, InstanceMap
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, NothingToDoError
+from loopkit._errors import IllegalTransformError, NothingToDoError
 from loopkit._expression import variable_names
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel, Statement
@@ -42,9 +42,7 @@ def add_inames_to_insn(
     :raises IllegalTransformError: where the statements are inside of them already, or of others on
         the same axis, or what they do more often could be seen.
     """
-    wanted = inames_in(kernel, inames)
-    if not wanted:
-        raise InvalidArgumentError("inames names no iname")
+    wanted = inames_in(kernel, inames, "inames")
     ids = matching(kernel, insn_match)
     added = {s.id: frozenset(wanted) - s.inames for s in kernel.statements if s.id in ids}
     if not any(added.values()):
@@ -76,9 +74,7 @@ def remove_inames_from_insn(
     :raises IllegalTransformError: where a statement is not inside of one, needs it for its text or
         the bounds of its other inames, or must run for each value.
     """
-    wanted = frozenset(inames_in(kernel, inames))
-    if not wanted:
-        raise InvalidArgumentError("inames names no iname")
+    wanted = frozenset(inames_in(kernel, inames, "inames"))
     ids = matching(kernel, insn_match)
     changed = {s.id: _without(kernel, s, wanted) for s in kernel.statements if s.id in ids}
     tree = kernel.tree

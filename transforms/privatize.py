@@ -10,7 +10,6 @@ from loopkit import _arguments as kind
 from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
-    InvalidArgumentError,
     NothingToDoError,
 )
 from loopkit._expression import to_text, variable_names
@@ -20,7 +19,7 @@ from loopkit._linear import plain_terms
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in, temporary_of
+from loopkit.transforms._common import inames_in, temporaries_in, temporary_of
 from loopkit.transforms._expand import with_axes, without_axes
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -60,9 +59,7 @@ def privatize_temporaries_with_inames(
         not follow from the sizes, the temporary is a bound, or an iteration needs another one's
         value.
     """
-    inames = inames_in(kernel, privatizing_inames)
-    if not inames:
-        raise InvalidArgumentError("privatizing_inames names no iname")
+    inames = inames_in(kernel, privatizing_inames, "privatizing_inames")
     chosen = _chosen(kernel, inames, only_var_names)
     result = kernel
     for name, axes in chosen.items():
@@ -74,18 +71,13 @@ def _chosen(
     kernel: Kernel, inames: Sequence[str], only: kind.MaybeNames
 ) -> dict[str, tuple[str, ...]]:
     """The inames that each temporary gets an axis for."""
-    wanted = None if only is None else kind.names_in(only)
-    for name in wanted or ():
-        temporary_of(kernel, name)
     chosen: dict[str, tuple[str, ...]] = {}
-    for temporary in kernel.temporaries:
-        if wanted is not None and temporary.name not in wanted:
-            continue
+    for temporary in temporaries_in(kernel, only):
         writers = kernel.writers.get(temporary.name, ())
         axes = tuple(i for i in inames if any(i in w.inames for w in writers))
         if axes:
             chosen[temporary.name] = axes
-        elif wanted is not None:
+        elif only is not None:
             ids = ", ".join(w.id for w in writers) or "no statement"
             raise IllegalTransformError(
                 f"'{temporary.name}' would stay as it is: it is written by {ids}, outside of "
@@ -168,9 +160,7 @@ def unprivatize_temporaries_with_inames(
     :raises IllegalTransformError: where no temporary has such an axis, one has a layout of its
         own or other subscripts there, or an iteration needs another one's value.
     """
-    inames = inames_in(kernel, privatizing_inames)
-    if not inames:
-        raise InvalidArgumentError("privatizing_inames names no iname")
+    inames = inames_in(kernel, privatizing_inames, "privatizing_inames")
     wanted = None if only_var_names is None else kind.names_in(only_var_names)
     for name in wanted or ():
         temporary_of(kernel, name)

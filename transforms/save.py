@@ -37,7 +37,7 @@ from loopkit._simplify import simplify
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._transform import transform
 from loopkit._tree import common_prefix, entries_of, path_inames
-from loopkit.transforms._common import temporary_of, with_arrays
+from loopkit.transforms._common import temporaries_in, with_arrays
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._placement import Place, span
 from loopkit.transforms._staging import element, with_nest
@@ -135,14 +135,10 @@ def save_and_reload_temporaries(
 
 def _candidates(kernel: Kernel, only: kind.MaybeNames) -> list[TemporaryVariable]:
     """The temporaries of constant lengths that each thread or block would have for itself."""
-    chosen = None if only is None else kind.names_in(only)
-    for name in chosen or ():
-        temporary_of(kernel, name)
     return [
         t
-        for t in kernel.temporaries
-        if (chosen is None or t.name in chosen)
-        and space_in_launch(expand_rules(kernel), t) is not AddressSpace.GLOBAL
+        for t in temporaries_in(kernel, only)
+        if space_in_launch(expand_rules(kernel), t) is not AddressSpace.GLOBAL
         and all(isinstance(length, (int, np.integer)) for length in t.shape)
     ]
 

@@ -400,6 +400,4 @@ def _cut(kernel: Kernel, iname: str, at: Expression, is_counted: int) -> Change:
             raise IllegalTransformError(
                 f"the cut at {to_text(at)} leaves all iterations of '{iname}' on one side"
             )
-    if _common.is_parallel(kernel, iname):
-        return _peeled_by_predicates(kernel, iname, parts)
-    return in_parts(kernel, iname, parts)
+    return _peeled(kernel, iname, parts)

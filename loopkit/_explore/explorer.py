@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 
+from loopkit._arguments import joined
 from loopkit._called import fitting
 from loopkit._costs.devices import Device, chosen
 from loopkit._errors import InvalidArgumentError, check_known
@@ -190,10 +191,7 @@ def explore(
             f"controls maps names to options, and {shown(controls)} does not",
             instead="explore(make, tile=[8, 16, 32])",
         )
-    given = dict(controls or {})
-    if twice := sorted(given.keys() & more.keys()):
-        raise InvalidArgumentError(f"{twice[0]} was given twice")
-    found = controls_of(make, {**given, **more})
+    found = controls_of(make, joined(controls, more))
     for what, values in (("sizes", sizes), ("arrays", arrays)):
         if values is not None and not isinstance(values, Mapping):
             raise InvalidArgumentError(

@@ -10,8 +10,9 @@ import pymbolic.primitives as prim
 
 from loopkit._expression import ExpressionMapper, index_tuple, is_constant, substitute
 from loopkit._frozen import dataclass
+from loopkit._make.own_calls import with_expressions
 from loopkit._nodes import Expression, Reduction, SubArray
-from loopkit._syntax.items import RawAssignment, RawItem, RawStatement, RawSubstitution
+from loopkit._syntax.items import RawItem, RawSubstitution
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,4 @@ def mapped(item: RawItem, parts: Parts, fresh: Callable[[str], str]) -> RawItem:
             arguments=tuple(bound.values()),
             expression=rewritten(item.expression),
         )
-    if isinstance(item, RawStatement):
-        item = replace(item, predicates=tuple(map(rewritten, item.predicates)))
-    if isinstance(item, RawAssignment):
-        item = replace(item, lhs=rewritten(item.lhs), rhs=rewritten(item.rhs))
-    return item
+    return with_expressions(item, rewritten)

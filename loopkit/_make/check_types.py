@@ -18,7 +18,7 @@ from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._once import frames_inside
 from loopkit._rules import expand_rules
-from loopkit._types import Typer, asked_of, known_types
+from loopkit._types import Typer, asked_of, known_types, not_an_index
 
 _ARITHMETIC = (prim.Sum, prim.Product, prim.Quotient, prim.Power, prim.FloorDiv, prim.Remainder)
 _MEETINGS = (*_ARITHMETIC, prim.Comparison, prim.Min, prim.Max, prim.If)
@@ -87,10 +87,7 @@ def _check_index(index: Expression, watch: Typer) -> None:
         name = "floating-point"
     else:
         return
-    raise TypeInferenceError(
-        f"the index '{to_text(index)}' is of type {name}",
-        instead="an index is an integer: a//b rounds down, and int32(x) converts",
-    )
+    raise not_an_index(index, name)
 
 
 class _Watch(Typer):

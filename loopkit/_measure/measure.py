@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from loopkit._arguments import flag
+from loopkit._arguments import flag, joined
 from loopkit._cached import cached_property
 from loopkit._called import fitting
 from loopkit._costs.costs import Costs, costs_of
@@ -312,10 +312,7 @@ def together(arguments: Mapping[str, Any] | None, more: Mapping[str, Any]) -> di
         raise InvalidArgumentError(
             f"arguments maps names to arrays and sizes, and {shown(arguments)} does not"
         )
-    first = dict(arguments or {})
-    if twice := sorted(first.keys() & more.keys()):
-        raise InvalidArgumentError(f"{twice[0]} was given twice")
-    return first | dict(more)
+    return joined(arguments, more)
 
 
 def checked_seconds(seconds: float) -> float:

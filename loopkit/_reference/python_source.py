@@ -19,7 +19,7 @@ from loopkit._hidden import hidden
 from loopkit._nodes import SYMBOLS, Component, Expression, Record, TypeCast, subtrahend
 from loopkit._promotion import Choice, DType, RunTime, Typed
 from loopkit._reference import scalar_functions as functions
-from loopkit._types import asked_of
+from loopkit._types import asked_of, not_an_index
 
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
 _IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"} | BITS
@@ -99,10 +99,7 @@ class Translator:
         value = self.value(expr)
         kind = value.kind if isinstance(value.kind, np.dtype) else dt.natural(value.kind)
         if kind not in dt.INTEGERS and kind != dt.BOOL:
-            raise TypeInferenceError(
-                f"the index '{to_text(expr)}' is of type {kind}",
-                instead="an index is an integer: a//b rounds down, and int32(x) converts",
-            )
+            raise not_an_index(expr, kind)
         return f"int({value.source})"
 
     def stored(self, expr: Expression, dtype: DType) -> str:

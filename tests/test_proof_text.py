@@ -249,12 +249,14 @@ def test_loops_count_in_types_for_indices(ctype: str) -> None:
     assert not proof.ok
 
 
-@pytest.mark.parametrize("name", ["std", "q", "k_inner", "x", "threadIdx", "while", "m_"])
-def test_a_size_of_another_name_is_found(name: str) -> None:
+@pytest.mark.parametrize("old", ["m", "d", "x"])
+@pytest.mark.parametrize("name", ["std", "q", "k_inner", "n", "threadIdx", "while", "m_"])
+def test_a_parameter_of_another_name_is_found(old: str, name: str) -> None:
     kernel = lk.make_kernel(
         "{ [i, j, k]: 0 <= i < n and 0 <= k < m and 0 <= j <= k }",
-        "x[j, k] = sum(i, d[j + i, i]*d[j, k])",
-        dtypes={"d, x": "int64"},
-    ).split_iname("k", 1, outer_tag="g.0", inner_tag="l.0")
-    changed = re.sub(r"\bm\b", name, kernel.cuda())
-    assert not prove_source(kernel, changed).ok
+        "x[j, k] = sum(i, d[j + i, i]*d[j, k]) {if=u[j] > 2}\nx[j, m] = x[j, k]",
+        dtypes={"d, u, x": "int64"},
+    ).split_iname("k", 1, inner_tag="l.0")
+    changed = re.sub(rf"\b{old}\b", name, kernel.cuda())
+    proof = prove_source(kernel, changed)
+    assert {f.kind for f in proof.findings} & {"call", "text"}, str(proof)

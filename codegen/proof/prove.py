@@ -144,6 +144,8 @@ def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) 
         recorder.open("text", f"isl needs more than {PROGRAM_TEXT} operations to read it")
         return
     SignatureCheck(subject, recorder).run()
+    if not {p.name for p in function.parameters} <= {p.name for p in program.params}:
+        return  # that is said; nothing is known of what has other names
     check_declarations(subject, recorder)
     check_layout(subject, recorder)
     check_storage(subject, source, recorder)

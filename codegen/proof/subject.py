@@ -95,8 +95,7 @@ class Subject:
         return _sets.bounds(domain, prim.Variable(name), (-FAR, FAR))
 
     def _all_names(self) -> list[str]:
-        # A text may call the kernel's sizes by other names, which are no sizes of a call.
-        names = dict.fromkeys((*self.sizes, *self.kernel.sizes))
+        names = dict.fromkeys(self.sizes)
         names.update(dict.fromkeys(_sets.names_of(self.kernel.assumptions.set)))
         names.update(dict.fromkeys(self.words))
         names.update(dict.fromkeys(self.kernel.all_inames))

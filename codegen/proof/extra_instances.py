@@ -73,9 +73,10 @@ class ExtraInstancesCheck(Check):
                 both = written & self.cells(array, asked)
                 if both.is_empty():
                     continue
+                # What other iterations leave there, nobody sees.
                 loops = self.renewed(surplus, array, read, asked)
+                loops |= array.fills.held(surplus.leaf, read.leaf, loops)
                 if loops:
-                    # What other iterations leave there, nobody sees.
                     both = self.cells(array, where, loops) & self.cells(array, asked, loops)
                 if not both.is_empty():
                     self.report(surplus, array, read, where, both)
@@ -93,10 +94,10 @@ class ExtraInstancesCheck(Check):
         return frozenset(found)
 
     def cells(
-        self, array: ArrayReads, where: isl.Set, loops: frozenset[str] = frozenset()
+        self, array: ArrayReads, where: isl.Set, names: frozenset[str] = frozenset()
     ) -> isl.Set:
-        """Threads and cells of some accesses, over all sizes and iterations of some loops."""
-        kept = [*self.subject.shared_names, *self.subject.words, *array.cells, *loops]
+        """Threads and cells of some accesses, over all sizes, and other ``names`` that are kept."""
+        kept = [*self.subject.shared_names, *self.subject.words, *array.cells, *names]
         return array.space.project_onto(where, [n for n in kept if n in array.space.position])
 
     def report(

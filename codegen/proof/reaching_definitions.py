@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -58,6 +58,20 @@ class ReachingDefinitions:
         """Whether the written cell is called the same until it is read."""
         names = self.memory(write.cell)
         return not names or not self._written_in(self._between(write.leaf, read.leaf), names)
+
+    def held(self, one: Leaf, two: Leaf, loops: Collection[str]) -> frozenset[str]:
+        """A thread's integers in memory that are the same for two lines, as ``loops`` are."""
+        first, second = sorted((one, two), key=lambda leaf: leaf.position)
+        spans = [self._between(first, second)]
+        for group, _ in route(one):
+            loop = group.node
+            if isinstance(loop, For) and loop.name not in loops and two.scope.is_inside(loop):
+                spans.append(group.span)
+        places = self.subject.names.places
+        own = frozenset(
+            n for n in self.subject.data_names if places.get(n, "value") in ("private", "value")
+        )
+        return own - {t.array for span in spans for t in self._written_in(span, own)}
 
     def _written_in(self, span: tuple[int, int], names: frozenset[str]) -> list[Touch]:
         """What lines of a part of the text write of what lies in memory by these names."""

@@ -45,9 +45,7 @@ def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
         match tag:
             case GroupAxis() | LocalAxis():
                 key: Key = (tag.spelling, tag.axis)
-            case (
-                InstructionParallel() | LocalAuto()
-            ):  # what waits for threads has one for each value
+            case InstructionParallel() | LocalAuto():  # each value has its own copy
                 key = ("ilp", iname)
             case _:
                 continue

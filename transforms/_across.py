@@ -77,11 +77,16 @@ def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
 
 
 def _with_launches(kernel: Kernel, start: str, taking: str) -> Kernel:
-    """Launches end in front of a statement, and behind another one."""
-    entries = entries_of(kernel.tree)
-    ids = [leaf for leaf, _ in entries]
+    """Launches end in front of a statement and of what loads its bounds, and behind another one."""
     around = kernel.paths[taking][: len(launch_of(kernel)[taking].loops)]
-    for at in (ids.index(taking) + 1, ids.index(start)):
+    inames = frozenset().union(*(kernel.statement_by_id[id_].inames for id_ in (start, taking)))
+    loads = {w.id for name in kernel.loaded_bounds(inames) for w in kernel.writers[name]}
+    loads = {id_ for id_ in loads if len(kernel.paths[id_]) > len(around)}
+    entries = [e for e in entries_of(kernel.tree) if e[0] not in loads]
+    first = [leaf for leaf, _ in entries].index(start)
+    entries[first:first] = [e for e in entries_of(kernel.tree) if e[0] in loads]
+    ids = [leaf for leaf, _ in entries]
+    for at in (ids.index(taking) + 1, first):
         barrier = LaunchBarrier(kernel.fresh_name("gbarrier"))
         if 0 < at < len(entries):
             entries.insert(at, (barrier, around))

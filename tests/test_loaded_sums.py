@@ -89,3 +89,55 @@ def test_rows_of_a_block(operation, group, by):
             found = made.executor("host", order=order, seed=3)(**given)
             for one, other in zip(np.atleast_2d(found), np.atleast_2d(due), strict=True):
                 np.testing.assert_array_equal(one, other)
+
+
+def staged(knl):
+    """Each thread leaves its partial result in shared memory; then all add up those of all."""
+    knl = knl.split_iname("k", 16).split_reduction_outward("k_inner")
+    knl = knl.privatize_temporaries_with_inames("k_inner", "acc_part")
+    knl = knl.set_temporary_address_space("acc_part", "shared")
+    knl = knl.duplicate_inames("k_inner", "reads:acc_part and writes:acc", new_inames="thread")
+    return knl.tag_inames("i: g.0, k_inner: l.0")
+
+
+def by_levels(knl, direction, tags):
+    """Partial results of groups of threads, and the sum of these."""
+    knl = knl.split_iname("k", 40).split_iname("k_inner", 8)
+    inames = "k_inner_inner" if direction == "inward" else ["k_outer", "k_inner_outer"]
+    return getattr(knl, f"split_reduction_{direction}")(inames).tag_inames(tags)
+
+
+def across(knl, iname, tags):
+    """Blocks add what they have of a row, in launches of their own."""
+    knl = knl.split_iname("k", 8).split_iname("k_outer", 2)
+    return knl.realize_reduction(by="atomic", inames=iname).tag_inames(tags)
+
+
+LEVELS = "k_inner_inner: l.0, k_inner_outer: l.1"
+PARTS = {
+    "staged": staged,
+    "threads of rows": lambda k: by_levels(k, "inward", "i: g.0"),
+    "lanes": lambda k: by_levels(k, "inward", "k_inner_inner: l.0"),
+    "two levels": lambda k: by_levels(k, "inward", f"i: g.0, {LEVELS}"),
+    "two levels, outward": lambda k: by_levels(k, "outward", f"i: g.0, {LEVELS}"),
+    "two levels, rows one by one": lambda k: by_levels(k, "outward", LEVELS),
+    "blocks": lambda k: across(k, "k_outer_inner", "i: g.1, k_outer_inner: g.0, k_inner: l.0"),
+    "blocks, rows one by one": lambda k: across(k, "k_inner", "k_inner: g.0"),
+    "launches": lambda k: across(k, "k_outer_outer", "k_inner: l.0"),
+}
+
+
+@pytest.mark.parametrize("way", PARTS)
+@pytest.mark.parametrize("operation", ["sum", "max"])
+def test_rows_in_parts(operation, way):
+    """Bounds are the same for all that one row is made of, wherever that runs."""
+    knl = rows(operation)
+    made = PARTS[way](knl)
+    proof = made.prove()
+    assert proof.ok, str(proof)
+    for lengths in ((1, 0, 2), *LENGTHS):
+        given = numbers(lengths)
+        due = knl.executor("reference")(**given)
+        for order in ORDERS:
+            found = made.executor("host", order=order, seed=3)(**given)
+            np.testing.assert_array_equal(found, due)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pymbolic.primitives as prim
 import pytest
 
 import loopkit as lk
@@ -130,42 +131,77 @@ def changed(knl, statement, **fields):
     )
 
 
-@pytest.mark.parametrize(
-    ("tamper", "why"),
-    [
-        # The partial result is taken in before it has its terms.
-        (
-            lambda k: reordered(
-                k, "insn_init", "insn_update_init", "insn_update_part", "insn_update", "insn"
-            ),
-            "would not go where it belongs",
+TAMPERED = [
+    # The partial result is taken in before it has its terms.
+    (
+        lambda k: reordered(
+            k, "insn_init", "insn_update_init", "insn_update_part", "insn_update", "insn"
         ),
-        # It is started once for all.
-        (
-            lambda k: changed(
-                moved(k, "insn_update_init", lambda p: p[:1]),
-                "insn_update_init",
-                inames=frozenset({"i"}),
-            ),
-            "would be added more than once",
+        "would not go where it belongs",
+    ),
+    # It is started once for all.
+    (
+        lambda k: changed(
+            moved(k, "insn_update_init", lambda p: p[:1]),
+            "insn_update_init",
+            inames=frozenset({"i"}),
         ),
-        (lambda k: changed(k, "insn_update_init", rhs=1), "would read from acc_part"),
-        (lambda k: changed(k, "insn_update", operation="max"), "would not find what"),
-        (
-            lambda k: changed(
-                k, "insn_update_part", rhs=2 * k.statement_by_id["insn_update_part"].rhs
-            ),
-            "would not find what",
-        ),
-        (lambda k: changed(k, "insn_update_part", operation=None), "would not find what"),
-    ],
-)
+        "would be added more than once",
+    ),
+    (lambda k: changed(k, "insn_update_init", rhs=1), "would read from acc_part"),
+    (lambda k: changed(k, "insn_update", operation="max"), "would not find what"),
+    (
+        lambda k: changed(k, "insn_update_part", rhs=2 * k.statement_by_id["insn_update_part"].rhs),
+        "would not find what",
+    ),
+    (lambda k: changed(k, "insn_update_part", operation=None), "would not find what"),
+]
+
+
+@pytest.mark.parametrize(("tamper", "why"), TAMPERED)
 def test_the_checker_finds_terms_that_are_lost_or_added_twice(tamper, why):
     before = rows().split_iname("j", 32)
     after = before.split_reduction_inward("j_inner")
     claim = {"moves": frozenset(("insn_update_init", PART))}
     assert not examine(before, Change(after, **claim))[1]
     with pytest.raises(lk.LoopkitError, match=why):
+        check_change(before, Change(tamper(after), **claim))
+
+
+LOADED = ["{ [i]: 0 <= i < n }", "{ [j]: a <= j < b }"]
+
+
+def asked(knl, statement):
+    """The kernel with a condition on data for a statement."""
+    old = knl.statement_by_id[statement].predicates
+    new = prim.Comparison(prim.Subscript(prim.Variable("x"), (prim.Variable("i"),)), ">", 0)
+    return changed(knl, statement, predicates=(*old, new))
+
+
+@pytest.mark.parametrize("direction", ["split_reduction_inward", "split_reduction_outward"])
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        *(tamper for tamper, _ in TAMPERED),
+        lambda k: asked(k, "insn_update_init"),
+        lambda k: asked(k, PART),
+        lambda k: asked(asked(k, PART), "insn_update_init"),
+        lambda k: changed(moved(k, PART, lambda p: p[:1]), PART, inames=frozenset({"i"})),
+    ],
+)
+def test_terms_of_rows_of_loaded_length_are_not_lost(direction, tamper):
+    before = lk.make_kernel(
+        LOADED,
+        "for i\n <> a = ptr[i] {id=a}\n <> b = ptr[i + 1] {id=b}\n"
+        "y[i] = sum(j, x[j]) {id=insn}\nend",
+        [lk.GlobalArg("x", "float32", shape="m"), lk.GlobalArg("ptr", "int32", shape="n + 1"), ...],
+        assumptions="n >= 1 and m >= 0",
+    ).assume_within("ptr", 0, "m + 1")
+    before = before.split_iname("j", 32)
+    after = getattr(before, direction)("j_inner")
+    claim = {"moves": frozenset(("insn_update_init", PART))}
+    assert not examine(before, Change(after, **claim))[1]
+    with pytest.raises(lk.LoopkitError, match=r"insn|acc_part"):
         check_change(before, Change(tamper(after), **claim))
 
 

@@ -15,7 +15,6 @@ it is the same for histograms of blocks and for the stages of a sum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,14 +30,14 @@ from loopkit._check.instance_maps import Image
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import Access, access_of, is_constant, variable_names
 from loopkit._frozen import dataclass
-from loopkit._hidden import FLUSH, ONE, READER, TWO, UPDATE, WRITER, hidden, instance, variable
+from loopkit._hidden import FLUSH, ONE, READER, TWO, UPDATE, WRITER, hidden, variable
 from loopkit._kernel import Domain, Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression, Record
 from loopkit._poly.dataflow import Sources, commute, dataflow_of
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Model, model_of
-from loopkit._poly.pairs import Instance, Undecided, nonempty, without
+from loopkit._poly.pairs import Instance, Undecided, equal_inames, nonempty, renamed, without
 from loopkit._same import same
 
 if TYPE_CHECKING:
@@ -153,13 +152,7 @@ class PartialSums:
         sources = self.sources(flush).writes
         if writer not in sources:
             return _sets.universe() - _sets.universe()
-        names = _sets.names_of(sources[writer])
-        labels = {WRITER: one, READER: two}
-        inames = self.model.kernel.all_inames
-        renamed = {
-            instance(i, old): instance(i, new) for i in inames for old, new in labels.items()
-        }
-        return _sets.rename(sources[writer], {n: renamed[n] for n in names if n in renamed})
+        return renamed(sources[writer], {WRITER: one, READER: two})
 
     @memoised
     def paths(self, carried: Carried) -> isl.Set:
@@ -168,20 +161,12 @@ class PartialSums:
         assert via is not None
         if not isinstance(via, Carried):
             return self.added(via.statement, flush, UPDATE, FLUSH)
-        first = self.paths(via)
-        names = {instance(i, FLUSH): instance(i, ONE) for i in self.model.kernel.all_inames}
-        names = {old: new for old, new in names.items() if old in _sets.names_of(first)}
-        both = _sets.rename(first, names) & self.added(via.statement, flush, ONE, FLUSH)
-        return without(both, ONE)
+        first = renamed(self.paths(via), {FLUSH: ONE})
+        return without(first & self.added(via.statement, flush, ONE, FLUSH), ONE)
 
     def between(self, carried: Carried, one: str, two: str) -> isl.Set:
         """:meth:`paths`, with these labels in the place of ``UPDATE`` and ``FLUSH``."""
-        labels = {UPDATE: one, FLUSH: two}
-        inames = self.model.kernel.all_inames
-        names = {instance(i, old): instance(i, new) for old, new in labels.items() for i in inames}
-        paths = self.paths(carried)
-        mine = set(_sets.names_of(paths))
-        return _sets.rename(paths, {old: new for old, new in names.items() if old in mine})
+        return renamed(self.paths(carried), {UPDATE: one, FLUSH: two})
 
     def update_of(self, carried: Carried) -> Image:
         """The image of the update itself."""
@@ -195,9 +180,7 @@ class PartialSums:
         """``{ inames·label of the flush, inames·root_label of the origin : it carries that }``."""
         image = self.update_of(carried)
         pairs = self.paths(carried) & self.check.executed(image, UPDATE, root_label)
-        pairs = without(pairs, UPDATE)
-        inames = self.new.statement[carried.statement].inames
-        return _sets.rename(pairs, {instance(i, FLUSH): instance(i, label) for i in inames})
+        return renamed(without(pairs, UPDATE), {FLUSH: label})
 
     # }}}
 
@@ -285,7 +268,7 @@ class PartialSums:
             return
         self._checked.add(flush.id)
         read = self.flushed(flush)
-        if read is None or not self.new.is_exact(flush):
+        if read is None or self.new.depends_on_data(flush) or self.new.cells_by_data(flush):
             raise Undecided(f"'{flush.id}' adds to '{flush.written}', and stands for no statement")
         at = Instance(flush.id, READER)
         sources, side = self.sources(flush), Side(at, None)
@@ -299,6 +282,8 @@ class PartialSums:
                 other = Side(Instance(name, WRITER), None)
                 found = Violation("overwritten", relation, side, None, other, array=read[0])
                 self.check.report(replace(found, cell=cell.indices, detail="stale"))
+            elif writer.operation is None and not sources.is_sure(name):
+                raise Undecided(f"data decide whether '{name}' starts what '{flush.id}' adds")
             if writer.operation is not None and not commute(writer, flush):
                 raise Undecided(f"'{read[0]}' is updated in several ways, and flushed")
         self.check_order(flush, read[0])
@@ -319,14 +304,17 @@ class PartialSums:
         at = Instance(update.id, ONE)
         left = self.model.domain(at) & self.check.lineage.sizes
         pieces = [(flush, self.added(update.id, flush, ONE, TWO)) for flush in flushes]
-        for _, added in pieces:
+        for flush, added in pieces:
+            bounds = self.new.bounds_from_data(flush.id)
+            if not added <= equal_inames(bounds, ONE, TWO):
+                raise Undecided(f"data decide whether '{flush.id}' adds what '{update.id}' leaves")
             left = left - without(added, TWO)
         side = self.check.side_of(at)
         if not left.is_empty():
             self.check.report(Violation("dropped", left, side, detail="partial"))
         for number, (flush, added) in enumerate(pieces):
             for other, again in pieces[number:]:
-                twice = _sets.rename(again, self._renamed(other, TWO, FLUSH)) & added
+                twice = renamed(again, {TWO: FLUSH}) & added
                 apart = [twice]
                 if flush is other:
                     inames = sorted(flush.inames)
@@ -337,9 +325,6 @@ class PartialSums:
                 for bad in apart:
                     if not bad.is_empty():
                         self.check.report(Violation("repeated", bad, side, detail="partial"))
-
-    def _renamed(self, statement: Statement, old: str, new: str) -> Mapping[str, str]:
-        return {instance(i, old): instance(i, new) for i in statement.inames}
 
     def check_order(self, statement: Statement, array: str) -> None:
         """Report writes of ``array`` that nothing orders with what a statement does there.

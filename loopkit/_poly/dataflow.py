@@ -486,7 +486,7 @@ class Dataflow:
                 before = without_near(tuple(nearer))
                 if not before.is_empty():
                     before = before & model.writing(source, cell) & piece
-                    before = before & self._same_loads(writer, reader, level)
+                    before = before & self._same_loads(writer, reader, level, before)
                 if before.is_empty():
                     continue
                 found[writer.id] = found[writer.id] | before if writer.id in found else before
@@ -614,18 +614,23 @@ class Dataflow:
             return frozenset()
         return self._held(name, writer, reader)
 
-    def _same_loads(self, writer: Statement, reader: Statement, level: int) -> isl.Set:
-        """Loaded bounds are the same wherever the loops are that they are loaded in.
+    def _same_loads(
+        self, writer: Statement, reader: Statement, level: int, pairs: isl.Set
+    ) -> isl.Set:
+        """Loaded bounds are the same wherever the inames are that they are loaded for.
 
-        ``{ loaded bounds·WRITER, those·READER }``, of instances that one iteration of ``level``
-        shared loops runs, and no iteration of the next one.
+        ``{ loaded bounds·WRITER, those·READER }``, of ``pairs`` of instances that one iteration of
+        ``level`` shared loops runs, and no iteration of the next one.
         """
         equal = {*self.model.order.shared_loops(writer.id, reader.id)[:level]}
-        names = (
-            name
-            for name in self.model.bounds_from_data(writer.id)
-            if (inames := self._load(name, writer, reader)) is not None and inames <= equal
-        )
+
+        def is_shared(name: str) -> bool:
+            inames = self._load(name, writer, reader)
+            return inames is not None and all(
+                (pairs & differ(iname, WRITER, READER)).is_empty() for iname in inames - equal
+            )
+
+        names = filter(is_shared, self.model.bounds_from_data(writer.id))
         return equal_inames(names, WRITER, READER)
 
 

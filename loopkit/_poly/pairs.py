@@ -6,7 +6,7 @@ sets here are exact, over the names of the instances that they speak of and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import islpy as isl
@@ -15,7 +15,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._expression import to_text, unlabelled
 from loopkit._frozen import dataclass
-from loopkit._hidden import instance, labelled, variable
+from loopkit._hidden import instance, label_of, labelled, plain, variable
 from loopkit._nodes import Expression
 
 K = TypeVar("K")
@@ -106,6 +106,12 @@ def parts_in(where: isl.Set, pieces: Iterable[isl.Set]) -> Iterator[isl.Set]:
 def without(relation: isl.Set, *labels: str) -> isl.Set:
     """A relation with the names of some instances projected out."""
     return _sets.project_out(relation, labelled(_sets.names_of(relation), *labels))
+
+
+def renamed(relation: isl.Set, labels: Mapping[str, str]) -> isl.Set:
+    """A relation in which instances have other labels, by their labels now."""
+    names = [name for name in _sets.names_of(relation) if label_of(name) in labels]
+    return _sets.rename(relation, {n: instance(plain(n), labels[label_of(n)]) for n in names})
 
 
 def within_any(base: isl.Set, pieces: Sequence[isl.Set]) -> isl.Set:

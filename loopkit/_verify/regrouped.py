@@ -23,10 +23,9 @@ from loopkit._hidden import READER, copied, label_of
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
-from loopkit._poly.pairs import Undecided
+from loopkit._poly.pairs import Undecided, renamed
 from loopkit._promotion import INTEGERS
 from loopkit._same import key_of
-from loopkit._verify.search_state import renamed
 from loopkit._verify.term_sets import Form, Slots, TermReader, Terms, as_term
 from loopkit._verify.whole_sums import WholeTerms, as_updates
 

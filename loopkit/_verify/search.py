@@ -26,7 +26,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import commute
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import Undecided, equal
+from loopkit._poly.pairs import Undecided, equal, renamed
 from loopkit._same import key_of
 from loopkit._verify import search_state
 from loopkit._verify.canonicalize import commutes, with_swapped
@@ -175,7 +175,7 @@ class Search(search_state.SearchContext):
                     continue
             candidates = []
             for origin, where in todo.candidates:
-                relation = search_state.renamed(source.relation, {WRITER: NEW_SOURCE, READER: NEW})
+                relation = renamed(source.relation, {WRITER: NEW_SOURCE, READER: NEW})
                 onto = self.composed(where & relation, OLD, NEW_SOURCE)
                 if not onto.is_empty():
                     candidates.append((origin, onto))

@@ -17,7 +17,7 @@ from loopkit._hidden import NEW, OLD, READER, WRITER, instance, label_of, labell
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
-from loopkit._poly.pairs import Instance, Undecided, equal
+from loopkit._poly.pairs import Instance, Undecided, equal, renamed
 from loopkit._same import key_of
 from loopkit._verify.kernel_view import KernelView, Source
 from loopkit._verify.solver import Solver
@@ -282,13 +282,3 @@ def placed(source: Source, reader: Reader, label: str) -> isl.Set:
         with suppress(Undecided):
             result = result & equal(variable(iname, READER), value)
     return _sets.project_out(result, labelled(_sets.names_of(result), READER))
-
-
-def renamed(relation: isl.Set, labels: Mapping[str, str]) -> isl.Set:
-    """A relation in which the names with some labels have others."""
-    names = {
-        name: instance(plain(name), labels[label])
-        for name in _sets.names_of(relation)
-        if (label := label_of(name)) in labels
-    }
-    return _sets.rename(relation, names)

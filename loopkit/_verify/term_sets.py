@@ -16,9 +16,8 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression, subtrahend
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import Undecided, equal
+from loopkit._poly.pairs import Undecided, equal, renamed
 from loopkit._same import Key
-from loopkit._verify.search_state import renamed
 
 Form = Key | tuple[Key, ...] | None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import islpy as isl
+import numpy as np
 import pytest
 from loop_instances import check_change, results
 from loop_kernels import (
@@ -15,6 +16,7 @@ from loop_kernels import (
     text,
 )
 
+import loopkit as lk
 import loopkit.transforms as tr
 from loopkit._errors import LoopkitError, LoopkitWarning
 from loopkit._expression import to_text
@@ -372,6 +374,34 @@ def test_what_the_domain_limits_is_one_to_one() -> None:
     new = check_change(tr.map_domain, kernel, relation, sizes={"n": 3})
     assert outline(new) == "w\n  a[w // 4, w % 4] = w // 4 - w % 4"
     assert kernel.map_domain(relation).history[-1].verdict == "proven"
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "{ [j] -> [k]: k = floor(j/2) }",
+        "{ [i, j] -> [i, k]: k = (j - (i + c) % 2) // 2 }",
+        "{ [c, i, j] -> [c, i, k]: exists h: 2*k <= j < 2*k + 2 }",
+        "{ [c, i, j] -> [c, i, k]: 2*k = j - (i + c) % 2 }",
+    ],
+)
+def test_coordinates_of_a_colour(relation: str) -> None:
+    """Red and black points, one after the other: the parity of a point follows from the others."""
+    sweep = "u[i, j] = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]"
+    kernel = make_kernel(
+        "{ [t, c, i, j]: 0 <= t < 2 and 0 <= c < 2 and 1 <= i, j < n - 1 and (i + j) % 2 = c }",
+        f"for t, c\n {sweep}\n ... gbarrier\nend",
+        [lk.GlobalArg("u", "int64", shape="n, n"), ...],
+        assumptions="n >= 2",
+    )
+    new = check_change(tr.map_domain, kernel, relation, sizes={"n": 6})
+    assert "u[i, 2*k + (c + i) % 2] =" in str(new)
+    blocks = kernel.map_domain(relation).split_iname("i", 4, outer_tag="g.1", inner_tag="l.1")
+    blocks = blocks.split_iname("k", 4, outer_tag="g.0", inner_tag="l.0")
+    u = np.random.default_rng(0).integers(0, 9, (13, 13))
+    expected = kernel.executor("reference")(u=u.copy())
+    np.testing.assert_array_equal(blocks.executor("host", order="random")(u=u.copy()), expected)
+    assert blocks.prove().ok
 
 
 def test_map_witness(stencil: Kernel) -> None:

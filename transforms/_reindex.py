@@ -157,8 +157,10 @@ def _solve(
 
 
 def _domain(kernel: Kernel, r: Reindexing) -> isl.Set:
-    """``{ old inames, their parents and sizes }``, exactly: the values that are to be mapped."""
-    return kernel.domain_of(ancestors_of(kernel, r.old)) & kernel.assumptions.set
+    """``{ old inames, others around all of them, parents, sizes }``: what is to be mapped."""
+    inside = (kernel.statement_by_id[id_].inames for id_ in statements_with(kernel, r.old))
+    around = frozenset.intersection(*inside).union(r.old)
+    return kernel.domain_of(ancestors_of(kernel, around)) & kernel.assumptions.set
 
 
 def _unsolvable(kernel: Kernel, r: Reindexing, name: str, verb: str) -> IllegalTransformError:

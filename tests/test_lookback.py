@@ -208,6 +208,18 @@ def test_one_launch_among_several():
         np.testing.assert_array_equal(out[: count.sum()], np.flatnonzero(count))
 
 
+def test_other_sums_stay_as_they_are():
+    """What does not run along the loop is combined as it suits the block."""
+    knl = lk.make_kernel(
+        [LINE, "{ [j]: 0 <= j <= i }", "{ [k]: 0 <= k < m }"],
+        "y[i] = sum(j, x[j]) * sum(k, z[k])",
+        dtypes={"x, y, z": "int64"},
+        name="both",
+    ).realize_reduction(force_scan=True, by="lookback")
+    assert [t.combined_by for t in knl.temporaries] == ["lookback", None]
+    assert knl.split_iname("k", 32, inner_tag="l.0").prove().ok
+
+
 @pytest.mark.parametrize("length", [16, 32])
 def test_launches_in_a_loop_and_of_other_scans(length):
     """Each launch finds what all share cleared, and as much of it as any of them has tiles."""
@@ -298,7 +310,7 @@ def test_costs():
         ),
         (
             lambda: lk.make_kernel(LINE, "y[0] = sum(i, x[i])", dtypes={"x, y": "float32"})
-            .realize_reduction(by="lookback").split_iname("i", 64, inner_tag="l.0").cuda(),
+            .split_iname("i", 64, inner_tag="l.0").realize_reduction(by="lookback"),
             "not running",
         ),
         (

@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._change import Change
+from loopkit._collectives import LOOKBACK
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, NothingToDoError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
@@ -87,26 +88,34 @@ def realize_reduction(
             )
         return _across(kernel, inames_in(kernel, inames), touched)
     chosen = [t for t in kernel.temporaries if t.accumulates is not None and t.name in touched]
+    is_scan = bool(force_scan or force_outer_iname_for_scan)
     if by == "atomic":
         _check_atomic(chosen)
-    temporaries = tuple(
-        replace(t, combined_by=by) if t in chosen else t for t in kernel.temporaries
-    )
-    is_scan = bool(force_scan or force_outer_iname_for_scan)
-    if not chosen or (not is_scan and temporaries == kernel.temporaries):
+    names = [t.name for t in chosen]
+    change = Change(kernel)
+    if is_scan and names:
+        outer = force_outer_iname_for_scan
+        if outer is not None:
+            kernel.check_iname(outer)
+        if_any = insn_id_filter is None and outer is None
+        change = with_running(kernel, names, outer, if_any=if_any)
+    every = change.kernel.temporaries
+    if by == LOOKBACK and chosen:
+        names = [t.name for t in every if t.name in names and t.is_running]
+        if not names:
+            raise IllegalTransformError(
+                f"a {chosen[0].accumulates} that is not running has nothing to look back at",
+                instead="force_scan=True, for one that grows along a loop; "
+                "across blocks, by='atomic' with inames",
+            )
+    temporaries = tuple(replace(t, combined_by=by) if t.name in names else t for t in every)
+    if not chosen or (not is_scan and temporaries == every):
         raise NothingToDoError(
             f"no reduction of these statements is to be combined otherwise than "
             f"{'as it suits the block' if by is None else 'by ' + by!r}",
             instead="statements that make or use a reduction",
         )
-    new = kernel.with_(temporaries=temporaries)
-    if not is_scan:
-        return Change(new)
-    outer = force_outer_iname_for_scan
-    names = [t.name for t in chosen]
-    if outer is not None:
-        kernel.check_iname(outer)
-    return with_running(new, names, outer, if_any=insn_id_filter is None and outer is None)
+    return replace(change, kernel=change.kernel.with_(temporaries=temporaries))
 
 
 def _check_atomic(accumulators: Sequence[TemporaryVariable]) -> None:

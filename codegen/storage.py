@@ -118,11 +118,6 @@ def global_temporaries(kernel: Kernel) -> list[TemporaryVariable]:
     """Temporaries in global memory, which the executor allocates."""
     found = [t for t in kernel.temporaries if t.address_space is AddressSpace.GLOBAL]
     for temporary in found:
-        if temporary.swizzles:
-            raise IllegalTransformError(
-                f"'{temporary.name}' is swizzled, and lies in global memory, which has no banks",
-                instead="put it into shared memory: set_temporary_address_space",
-            )
         names: set[str] = set().union(*(variable_names(s) for s in temporary.shape))
         if names - set(kernel.sizes):
             raise IllegalTransformError(

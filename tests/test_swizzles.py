@@ -261,6 +261,13 @@ def test_misuses() -> None:
         knl.set_temporary_address_space("t", "global").swizzle_array("t")
     with pytest.raises(lk.IllegalTransformError, match="swizzled"):
         knl.swizzle_array("t").set_temporary_address_space("t", "global")
+    apart = lk.make_kernel(
+        "{ [i, j, k, l]: 0 <= i, j, k, l < 8 }",
+        "<> t[i, j] = a[i, j]\nb[k, l] = t[l, k]",
+        dtypes={"a, b": "float32"},
+    )
+    with pytest.raises(lk.IllegalTransformError, match=r"swizzled.*bits=0"):  # across launches
+        apart.swizzle_array("t").add_barrier("writes:t", "reads:t")
 
 
 def test_empty_axes() -> None:

@@ -43,7 +43,6 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._once import frames_inside
-from loopkit._places import space_of
 from loopkit._registry import transform_named
 from loopkit._swizzle import Swizzle, default_bits, default_by
 from loopkit._syntax.expression_parser import parse_expression
@@ -82,11 +81,6 @@ def set_temporary_address_space(
     temporaries = {t.name: t for t in kernel.temporaries}
     for name in chosen:
         temporary_of(kernel, name)
-        if wanted is AddressSpace.GLOBAL and temporaries[name].swizzles:
-            raise IllegalTransformError(
-                f"'{name}' is swizzled, and global memory has no banks",
-                instead=f"first take it back: swizzle_array('{name}', bits=0)",
-            )
         base = temporaries[name].base_storage
         if base is not None and wanted in (AddressSpace.PRIVATE, AddressSpace.GLOBAL):
             others = [t.name for t in kernel.temporaries if t.base_storage == base]
@@ -321,11 +315,6 @@ def swizzle_array(
     rank = len(temporary.shape)
     position = axis_number(temporary, axis)
     other = axis_number(temporary, default_by(position, rank) if by is None else by)
-    if space_of(kernel, temporary) is AddressSpace.GLOBAL:
-        raise IllegalTransformError(
-            f"'{array}' lies in global memory, which has no banks",
-            instead="set_temporary_address_space puts it into shared memory",
-        )
     if bits is None:
         mine, its = (_number(temporary, temporary.shape[a], a) for a in (position, other))
         bits = default_bits(mine, its, base, skip)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import Argument, ArrayArg, ValueArg
+from loopkit._arrays import AddressSpace, Argument, ArrayArg, ValueArg
 from loopkit._errors import Witness
 from loopkit._expression import substitute, to_text
 from loopkit._launches import broken_launches
+from loopkit._places import space_of
 from loopkit._same import same
 from loopkit._simplify import simplify
 from loopkit._tags import InstructionParallel
@@ -115,10 +116,19 @@ def moved_cell(before: Kernel, after: Kernel) -> Witness | None:
 
 
 def broken_structure(kernel: Kernel) -> str:
-    """How the loop tree contradicts the statements and domains; empty where all is well."""
+    """How the loop tree contradicts the statements and domains; empty where all is well.
+
+    Or which temporary would lie where it cannot.
+    """
     broken = broken_launches(kernel)
     if broken:
         return broken
+    for temporary in kernel.temporaries:
+        if temporary.swizzles and space_of(kernel, temporary) is AddressSpace.GLOBAL:
+            return (
+                f"'{temporary.name}' is swizzled, and would lie in global memory, which has no "
+                f"banks; swizzle_array('{temporary.name}', bits=0) takes the swizzle away"
+            )
     entries = flatten(kernel.tree)
     if [name for name, _ in entries] != [s.id for s in kernel.statements]:
         return "the loop tree would hold other statements"

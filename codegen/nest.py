@@ -302,8 +302,10 @@ class _Walker:
             return False, ()
         where = self.reach(statements, visible)
         data = [name for name in _sets.involved_names(reach) if self.kernel.is_array(name)]
-        # Data are read for the bounds, and may have been written only where the loop runs.
-        where = _sets.project_out(where, data) if data else loosened(where)
+        # Data are read for the bounds, and may have been written only where the loop runs, which
+        # those that bound loops around may decide.
+        around = self.kernel.loaded_bounds(known - self.hardware.by_iname.keys())
+        where = _sets.project_out(where, {*data}.difference(around)) if data else loosened(where)
         alone = self.bounds(node, reach, context)
         flags = self.exits.loops.get(id(node), ())
         if alone.value is None and not flags:

@@ -1,5 +1,7 @@
 """Reductions of rows of loaded length, several in a block: groups of threads whose loops differ."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,96 @@ def test_rows_in_parts(operation, way):
         for order in ORDERS:
             found = made.executor("host", order=order, seed=3)(**given)
             np.testing.assert_array_equal(found, due)
+
+
+def levels(apart):
+    """Rows of a triangle by level: what a level finds is copied behind it, for the next to read."""
+    bounds = "<> q0 = level[l]\n<> q1 = level[l + 1]\n" if apart else ""
+    knl = lk.make_kernel(
+        [
+            "{ [l]: 0 <= l < nl }",
+            "{ [m]: m0 <= m < m1 }",
+            "{ [k]: k0 <= k < k1 }",
+            "{ [c]: q0 <= c < q1 }" if apart else "{ [c]: m0 <= c < m1 }",
+        ],
+        f"""
+        for l
+            <> m0 = level[l]
+            <> m1 = level[l + 1]
+            for m
+                <> k0 = rowptr[m]
+                <> k1 = rowptr[m + 1]
+                y[m] = b[m] - sum(k, a[k]*x[col[k]])
+            end
+            {"... gbarrier" * apart}
+            {bounds}
+            x[c] = y[c]
+            {"... gbarrier" * apart}
+        end
+        """,
+        [
+            lk.TemporaryVariable("y", "int64", shape="n", address_space=lk.AddressSpace.GLOBAL),
+            lk.GlobalArg("x, b", "int64", shape="n"),
+            lk.GlobalArg("a", "int64", shape="nnz"),
+            lk.GlobalArg("col", "int32", shape="nnz"),
+            lk.GlobalArg("rowptr", "int32", shape="n + 1"),
+            lk.GlobalArg("level", "int32", shape="nl + 1"),
+            ...,
+        ],
+        assumptions="n >= 1 and nl, nnz >= 0",
+        name="levels",
+    )
+    for pointer, end in (("level", "n + 1"), ("rowptr", "nnz + 1")):
+        knl = knl.assume_increasing(pointer).assume_within(pointer, 0, end)
+    return knl.assume_within("col", 0, "n")
+
+
+def strided(knl, iname, tag):
+    """Blocks go through the rows of a level, whose number data say."""
+    return knl.split_iname(iname, 8, inner_tag=tag).split_iname(
+        f"{iname}_outer", 3, inner_tag="g.0"
+    )
+
+
+SOLVES = {
+    "threads": (False, lambda k: k.split_iname("m", 8, inner_tag="l.0")),
+    "blocks": (True, lambda k: strided(k, "m", "l.0")),
+    "lanes of blocks": (
+        True,
+        lambda k: strided(k, "m", "l.1").split_iname("k", 4, inner_tag="l.0"),
+    ),
+    "lanes of blocks, first": (
+        True,
+        lambda k: strided(k.split_iname("k", 4, inner_tag="l.0"), "m", "l.1"),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SOLVES)
+def test_rows_of_levels(way):
+    """Bounds within bounds: only who has a row comes to a loop whose bounds that row loads."""
+    apart, schedule = SOLVES[way]
+    knl = levels(apart)
+    made = schedule(knl)
+    made = strided(made, "c", "l.0") if apart else made.split_iname("c", 8, inner_tag="l.0")
+    proof = made.prove()
+    assert proof.ok, str(proof)
+    rng = np.random.default_rng(0)
+    size, level = 40, np.array([0, 7, 7, 20, 40], np.int32)
+    lower = np.zeros((size, size), np.int64)
+    for start, end in pairwise(level):
+        lower[start:end, :start] = rng.integers(1, 4, (end - start, start))
+    lower *= rng.random((size, size)) < 0.2
+    row, col = np.nonzero(lower)
+    given = {
+        "level": level,
+        "rowptr": np.searchsorted(row, np.arange(size + 1)).astype(np.int32),
+        "col": col.astype(np.int32),
+        "a": lower[row, col],
+        "b": rng.integers(0, 9, size),
+    }
+    due = np.linalg.solve(lower + np.eye(size), given["b"]).round()
+    for order in ORDERS:
+        x = np.zeros(size, np.int64)
+        made.executor("host", order=order, seed=3)(x=x, **given)
+        np.testing.assert_array_equal(x, due)

@@ -50,6 +50,8 @@ def check_bounds(check: Check, statement_id: str) -> None:
         check_read_ahead(check, statement_id)
     at = Instance(statement_id, BASE)
     domain = new.domain(at) & check.lineage.sizes
+    if (facts := new.facts(at)) is not None:
+        domain = domain & facts
     accesses: list[Guarded] = [(*statement.write, ())]
     accesses += [g for g in guarded_reads(statement) if g[0] in new.data]
     seen: set[Key] = set()

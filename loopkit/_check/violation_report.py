@@ -401,7 +401,8 @@ class _Words:
             return f"{POINTS if of_bits else FLAT}, and unchecked=True trusts you"
         return (
             f"data decide which cells of '{self.array}' are touched; an assertion about them may "
-            "settle it, and unchecked=True trusts you"
+            "settle it, or an array of its own for what is written, which is copied behind all "
+            "that reads; unchecked=True trusts you"
         )
 
 

@@ -190,7 +190,7 @@ class ExpressionLowering(OperationLowering):
         operand = self.rec(expr.operand)
         dtype = expr.dtype
         if not isinstance(operand, Value):
-            return op.of_constant(operand, dtype, _cast_literal)
+            return op.of_constant(operand, dtype, lambda v, d: op.literal(op.wrapped(v, d), d))
         if operand.dtype == dtype and operand.weak is None:
             return operand
         strong = op.reduced(op.cast(operand, dtype))
@@ -214,10 +214,6 @@ def concrete_type(value: Operand) -> dt.DType:
     if isinstance(value, int) and not isinstance(value, bool):
         return dt.INT32 if dt.fits(value, dt.INT32) else dt.INT64
     return np.dtype(type(value))
-
-
-def _cast_literal(value: dt.Constant, dtype: dt.DType) -> Value:
-    return op.literal(op.wrapped(value, dtype), dtype)
 
 
 def _compared_in(a: Operand, b: Operand) -> dt.DType | None:

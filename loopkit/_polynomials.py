@@ -63,12 +63,8 @@ def polynomial(
         return found
     found_atom = atom(expr)
     if isinstance(found_atom, (int, prim.Sum, prim.Product)):
-        return polynomial(found_atom, _itself)
+        return polynomial(found_atom, lambda expr: expr)
     return {(found_atom,): 1}
-
-
-def _itself(expr: Expression) -> Expression:
-    return expr
 
 
 def are_one_polynomial(

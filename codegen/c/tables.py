@@ -64,17 +64,13 @@ def read_elements(dtype: dt.DType, tokens: list[str], line: int) -> bytes:
             texts[-1] += token
     try:
         parts = [_value(dtype, text) for text in texts]
-        data = np.array(parts, _memory_of(dtype)).tobytes()
+        data = np.array(parts, np.uint16 if dtype in _RAW else dtype).tobytes()
     except (ValueError, OverflowError, TypeError):
         raise ReadError(line, f"these are no elements of type {dt.dtype_name(dtype)}") from None
     for own, text in zip(element_texts(dtype, data), texts, strict=True):
         if own.replace(" ", "") != text:
             raise ReadError(line, f"'{text}' is no element of type {dt.dtype_name(dtype)}")
     return data
-
-
-def _memory_of(dtype: dt.DType) -> Any:
-    return np.dtype(np.uint16) if dtype in _RAW else dtype
 
 
 def _value(dtype: dt.DType, text: str) -> Any:

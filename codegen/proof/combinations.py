@@ -18,7 +18,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, memoised
 from loopkit._collectives import CARRY, SCAN, TOGETHER, combined_axes, scanned_blocks
 from loopkit._hidden import hidden
 from loopkit._kernel import Statement
@@ -324,7 +324,6 @@ class _Meaning:
         self.statement = statement
         self.operation = operation
         self.dtype = check.subject.names.types[statement.written]
-        self._known: dict[c.CExpression, bool] = {}
 
     def joins(self, node: c.Assign, operands: list[c.CExpression]) -> bool:
         """Whether an assignment combines two operands by the operation."""
@@ -346,13 +345,9 @@ class _Meaning:
         comparison = Comparison(subject, self.leaf.scope, self.check.is_zero)
         return comparison.difference(found, due) is None
 
+    @memoised
     def is_neutral(self, expr: c.CExpression) -> bool:
         """Whether an expression is the value that changes nothing."""
-        if expr not in self._known:
-            self._known[expr] = self._is_neutral(expr)
-        return self._known[expr]
-
-    def _is_neutral(self, expr: c.CExpression) -> bool:
         if any(isinstance(p, (c.Element, c.Choice)) for p in c.walk(expr)):
             return False
         names = (p.name for p in c.walk(expr) if isinstance(p, c.Name))

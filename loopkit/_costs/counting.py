@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from loopkit._arrays import ArrayArg, TemporaryVariable
+from loopkit._cached import once
 from loopkit._costs.accesses import Access, AddressMap, address_map, in_calls, space_of, text_of
 from loopkit._costs.by_data import ByData, cells_touched
 from loopkit._costs.calls import ONCE, Calls
@@ -97,9 +98,7 @@ class Counting:
 
     def systems(self, where: AddressMap) -> list[System]:
         """The points of the domain of an access."""
-        if where.key not in self._systems:
-            self._systems[where.key] = systems(where.domain, where.names, self.sizes)
-        return self._systems[where.key]
+        return once(self._systems, where.key, systems, where.domain, where.names, self.sizes)
 
     def costs(self, access: Access) -> AccessCosts:
         """What an access costs."""
@@ -171,10 +170,8 @@ class Counting:
         key = where.key, frozenset(n for n in moved.items() if n[1]), start, itemsize, memory
         if key not in self._warps:
             kind = where.key, period, tuple(moved.get(n, 0) % period for n in where.requests)
-            if kind not in self._lanes:
-                found = self.systems(where)
-                self._lanes[kind] = lanes_of(where, found, self.block, CUDA.warp, moved, period)
-            lanes = self._lanes[kind]
+            of = where, self.systems(where), self.block, CUDA.warp, moved, period
+            lanes = once(self._lanes, kind, lanes_of, *of)
             self._warps[key] = warp_costs(lanes, moved, start, itemsize, CUDA.warp, memory)
         return self._warps[key]
 
@@ -201,9 +198,8 @@ class Counting:
     def reuse(self, where: AddressMap, times: int) -> Reuse:
         """Who touches cells again; those of accesses that differ by constants are alike."""
         key = where.key, tuple(map(_key, where.cell))
-        if key not in self._reuse:
-            self._reuse[key] = reuse(where, self.systems(where), times, self.block, CUDA.warp)
-        return self._reuse[key]
+        found = self.systems(where)
+        return once(self._reuse, key, reuse, where, found, times, self.block, CUDA.warp)
 
 
 Touch = tuple[Counting, Access]

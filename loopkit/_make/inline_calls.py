@@ -181,10 +181,11 @@ class _Call:
             raise self.fail(
                 f"it takes {counted(len(parameters), 'argument')}, and is given {len(given)}"
             )
-        for parameter, expr in zip(parameters, given, strict=True):
+        passed = list(zip(parameters, given, strict=True))
+        for parameter, expr in passed:
             if isinstance(parameter, ValueArg):
                 self.value(parameter, expr)
-        arrays = [(p, e) for p, e in zip(parameters, given, strict=True) if _is_array(p)]
+        arrays = [(p, e) for p, e in passed if isinstance(p, ArrayArg)]
         for (target, declared), result in zip(targets, results, strict=True):
             if declared is not None:
                 self.declared[result.name] = declared
@@ -392,10 +393,6 @@ class _Call:
 
 def _kind(item: RawStatement) -> str:
     return item.word if isinstance(item, RawNop) else "insn"
-
-
-def _is_array(parameter: ArrayArg | ValueArg) -> bool:
-    return isinstance(parameter, ArrayArg)
 
 
 def variable_names_of(item: RawAssignment) -> frozenset[str]:

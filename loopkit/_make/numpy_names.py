@@ -35,10 +35,6 @@ def _compare(operator: str) -> Callable[..., Expression]:
     return lambda a, b: prim.Comparison(a, operator, b)
 
 
-def _differ(a: Expression, b: Expression) -> Expression:
-    return prim.Comparison(prim.LogicalNot(a), "!=", prim.LogicalNot(b))
-
-
 def _multiplied_by(above: float, below: float) -> Callable[..., Expression]:
     return lambda x: prim.Product((x, prim.Quotient(above, below)))
 
@@ -71,7 +67,7 @@ MEANINGS: dict[str, tuple[int, Callable[..., Expression]]] = {
     "positive": (1, lambda x: x),
     "logical_and": (2, _chain(prim.LogicalAnd)),
     "logical_or": (2, _chain(prim.LogicalOr)),
-    "logical_xor": (2, _differ),
+    "logical_xor": (2, lambda a, b: _compare("!=")(prim.LogicalNot(a), prim.LogicalNot(b))),
     "logical_not": (1, prim.LogicalNot),
     "bitwise_and": (2, _chain(prim.BitwiseAnd)),
     "bitwise_or": (2, _chain(prim.BitwiseOr)),

@@ -130,10 +130,6 @@ def _guarded(
     return call
 
 
-def _rsqrt(x: Any) -> Any:
-    return type(x)(1) / np.sqrt(x)
-
-
 def _bits(x: Any) -> tuple[int, int]:
     """The bits of an integer as a number, and how many there are."""
     count = 8 * x.dtype.itemsize
@@ -170,7 +166,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lgamma": _guarded(math.lgamma, lambda x: math.inf),
     "tgamma": _guarded(math.gamma, _of_pole),
     "atan2": np.arctan2,
-    "rsqrt": _rsqrt,
+    "rsqrt": lambda x: type(x)(1) / np.sqrt(x),
     "fma": _fma,
     "round": np.rint,
     "fabs": np.abs,

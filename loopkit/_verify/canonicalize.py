@@ -90,11 +90,6 @@ class _BinaryOperations(ExpressionMapper):
         return self.rec(expr) if subtracted is None else prim.Product((-1, self.rec(subtracted)))
 
 
-def is_minus_one(expr: Expression) -> bool:
-    """Whether an expression is the -1 that stands for a subtraction."""
-    return type(expr) is int and expr == -1
-
-
 def with_binary_operations(kernel: Kernel) -> Kernel:
     """A kernel whose sums and products have two operands each, its types known."""
     mapper = _BinaryOperations()
@@ -122,7 +117,8 @@ def commutes(expr: Expression, types: ValueTypes) -> bool:
     if not isinstance(expr, (prim.Sum, prim.Product)) or len(expr.children) != 2:
         return False
     if isinstance(expr, prim.Product):
-        return not any(is_minus_one(c) for c in expr.children)
+        # The whole number -1 stands for a subtraction.
+        return not any(type(c) is int and c == -1 for c in expr.children)
     orders = expr.children, expr.children[::-1]
     return all(subtrahend(o[-1]) is None or types.is_negated(o) for o in orders)
 

@@ -16,7 +16,6 @@ from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._device_functions import tag_of
 from loopkit._errors import ParseError, counted
 from loopkit._expression import accesses, nodes_of, substitute, to_text, variable_names
-from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Domain
 from loopkit._make.argument_mapping import Parts, mapped
@@ -30,52 +29,6 @@ from loopkit._syntax.items import RawAssignment, RawItem, RawNop, RawStatement, 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Inlined:
-    """A text without calls: its items, and the domains that they brought.
-
-    ``dtypes`` are the types that arrays must have, with the function that says so; ``results`` the
-    arrays that calls write.
-    """
-
-    items: tuple[RawItem, ...]
-    domains: tuple[Domain, ...] = ()
-    dtypes: tuple[tuple[str, Any, str], ...] = ()
-    temporaries: tuple[TemporaryVariable, ...] = ()
-    tables: tuple[ConstantTable, ...] = ()
-    functions: tuple[KernelFunction, ...] = ()
-    results: frozenset[str] = frozenset()
-
-
-def inlined(
-    items: Sequence[RawItem],
-    functions: Mapping[str, KernelFunction],
-    domains: Domains,
-    known: Any,
-    taken: Iterable[str],
-) -> Inlined:
-    """The items with each call replaced by what the function says.
-
-    ``known`` is what is assumed of sizes, and ``taken`` the names that are none of the texts'.
-    Raises :class:`ParseError` where a call does not fit its function.
-    """
-    used = {*taken, *domains.inames, *domains.parameters}
-    for item in items:
-        used.update(_WORD.findall(item.text))
-    inliner = _Inliner(functions, domains, known, used, items)
-    found = [one for item in items for one in inliner.one(item)]
-    found = [_behind_calls(item, inliner.prefixes) for item in found]
-    return Inlined(
-        tuple(found),
-        tuple(inliner.domains),
-        tuple(inliner.dtypes),
-        tuple(inliner.temporaries),
-        tuple(inliner.tables.values()),
-        tuple(inliner.called.values()),
-        frozenset(inliner.results),
-    )
-
-
 def _behind_calls(item: RawItem, prefixes: Mapping[str, str]) -> RawItem:
     """An item that comes behind all statements of the calls that its ``dep`` names."""
     if isinstance(item, RawSubstitution) or not prefixes.keys() & {*item.depends_on}:
@@ -84,19 +37,31 @@ def _behind_calls(item: RawItem, prefixes: Mapping[str, str]) -> RawItem:
     return replace(item, depends_on=more)
 
 
-class _Inliner:
+class Inlining:
+    """A text with each call replaced by what its function says: its ``items``, and what these need.
+
+    ``domains`` are those that calls brought, ``dtypes`` the types that arrays must have, with the
+    function that says so, and ``results`` the arrays that calls write.
+    """
+
     def __init__(
         self,
+        items: Sequence[RawItem],
         functions: Mapping[str, KernelFunction],
         domains: Domains,
-        known: Any,
-        used: set[str],
-        items: Sequence[RawItem],
+        known: isl.Set,
+        taken: Iterable[str],
     ) -> None:
+        """``known`` is what is assumed of sizes, ``taken`` are names that are none of the texts'.
+
+        Raises :class:`ParseError` where a call does not fit its function.
+        """
         self.functions = functions
         self.home = {i: d for d in domains.domains for i in d.inames}
         self.known = known
-        self.used = used
+        self.used = {*taken, *domains.inames, *domains.parameters}
+        for item in items:
+            self.used.update(_WORD.findall(item.text))
         self.domains: list[Domain] = []
         self.dtypes: list[tuple[str, Any, str]] = []
         self.called: dict[str, KernelFunction] = {}
@@ -104,9 +69,11 @@ class _Inliner:
         self.prefixes: dict[str, str] = {}
         self.temporaries: list[TemporaryVariable] = []
         self.tables: dict[tuple[str, str], ConstantTable] = {}
-        self.ids = used - functions.keys()
+        self.ids = self.used - functions.keys()
         numbers = [n for i in items if isinstance(i, RawStatement) for n in _numbers(i)]
         self.numbers = count(max(numbers, default=0) + 1)
+        found = [one for item in items for one in self.one(item)]
+        self.items = tuple(_behind_calls(item, self.prefixes) for item in found)
 
     def fresh(self, base: str) -> str:
         name = next(n for n in candidates(base) if n not in self.used)
@@ -140,7 +107,7 @@ def _numbers(item: RawStatement) -> list[int]:
 class _Call:
     """One call: what stands for each name of the function."""
 
-    def __init__(self, owner: _Inliner, item: RawAssignment, function: KernelFunction) -> None:
+    def __init__(self, owner: Inlining, item: RawAssignment, function: KernelFunction) -> None:
         self.owner = owner
         self.item = item
         self.function = function

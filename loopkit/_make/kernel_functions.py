@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,18 +10,14 @@ import pymbolic.primitives as prim
 from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._device_functions import OwnFunction, called_by
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, nearest
-from loopkit._expression import (
-    is_constant,
-    nodes_of,
-)
+from loopkit._expression import nodes_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._make.domain_factors import Domains
 from loopkit._make.operation import ReductionOperation
+from loopkit._make.own_calls import expressions_of
 from loopkit._nodes import SubArray
 from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution
-
-_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,23 +123,12 @@ def check_no_parts(items: Iterable[RawItem], known: Iterable[str] = ()) -> None:
 
 
 def _parts_in(item: RawAssignment) -> bool:
-    return any(
-        isinstance(node, SubArray)
-        for e in (item.lhs, item.rhs, *item.predicates)
-        if not is_constant(e)
-        for node in nodes_of(e)
-    )
+    return any(isinstance(node, SubArray) for e in expressions_of(item) for node in nodes_of(e))
 
 
 def _called_in(item: RawItem) -> frozenset[str]:
     """The functions that expressions of an item call."""
-    if isinstance(item, RawSubstitution):
-        given = [item.expression]
-    elif isinstance(item, RawAssignment):
-        given = [item.lhs, item.rhs, *item.predicates]
-    else:
-        return frozenset()
-    nodes = (node for e in given if not is_constant(e) for node in nodes_of(e))
+    nodes = (node for e in expressions_of(item) for node in nodes_of(e))
     return frozenset(node.function.name for node in nodes if isinstance(node, prim.Call))
 
 

@@ -12,7 +12,7 @@ from loopkit._expression import accesses
 from loopkit._frozen import dataclass
 from loopkit._make.domain_factors import Domains, make_assumptions, make_domains
 from loopkit._make.given_data import Given
-from loopkit._make.inline_calls import Inlined, inlined
+from loopkit._make.inline_calls import Inlining
 from loopkit._make.kernel_functions import KernelFunction, calls_in, check_no_parts
 from loopkit._make.named_arguments import with_arguments_in_order
 from loopkit._make.operation import ReductionOperation
@@ -65,19 +65,19 @@ def linked(
         return Linked(tuple(items), made, reductions, own)
     known = make_assumptions(assumptions, made.condition, dict(fixed)).set
     taken = {*given.arguments, *given.temporaries, *(n for n in given.order if n)}
-    found = inlined(items, kernels, made, known, taken)
+    found = Inlining(items, kernels, made, known, taken)
     check_no_parts(found.items, kernels)
     given.temporaries.update((t.name, t) for t in found.temporaries)
-    given.arguments.update((t.name, t) for t in found.tables)
-    given.order.extend(t.name for t in found.tables)
+    given.arguments.update((t.name, t) for t in found.tables.values())
+    given.order.extend(t.name for t in found.tables.values())
     return Linked(
         found.items,
         make_domains([*made.domains, *_condition(made), *found.domains], fixed),
         _joined(reductions, found),
-        joined_functions([own, *(f.functions for f in found.functions)]),
-        found.dtypes,
+        joined_functions([own, *(f.functions for f in found.called.values())]),
+        tuple(found.dtypes),
         frozenset(i for d in found.domains for i in d.inames),
-        found.results,
+        frozenset(found.results),
     )
 
 
@@ -86,10 +86,10 @@ def _condition(made: Domains) -> list[Any]:
 
 
 def _joined(
-    reductions: tuple[ReductionOperation, ...], found: Inlined
+    reductions: tuple[ReductionOperation, ...], found: Inlining
 ) -> tuple[ReductionOperation, ...]:
     by_name = {r.name: r for r in reductions}
-    for function in found.functions:
+    for function in found.called.values():
         for one in function.reductions:
             if by_name.setdefault(one.name, one) != one:
                 raise InvalidArgumentError(

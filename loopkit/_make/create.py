@@ -48,7 +48,12 @@ from loopkit._make.link import Linked, linked, with_due
 from loopkit._make.needless_guards import without_needless_guards
 from loopkit._make.numpy_names import in_own_words
 from loopkit._make.operation import ReductionOperation
-from loopkit._make.own_calls import check_function_names, with_own_calls
+from loopkit._make.own_calls import (
+    check_function_names,
+    expressions_of,
+    with_expressions,
+    with_own_calls,
+)
 from loopkit._make.reduction_operations import operations_of
 from loopkit._make.shapes import Shapes
 from loopkit._make.shared_loops import with_parts
@@ -56,7 +61,6 @@ from loopkit._make.split_reductions import Splitter
 from loopkit._make.statement_order import in_order
 from loopkit._make.tagged_uses import check_tagged_uses, with_names_first
 from loopkit._make.type_inference import infer_known_types
-from loopkit._nodes import Expression
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax.instruction_parser import parse_instructions
@@ -64,6 +68,7 @@ from loopkit._syntax.items import (
     RawAssignment,
     RawBreak,
     RawItem,
+    RawNop,
     RawSubstitution,
     position_of_name,
 )
@@ -158,6 +163,7 @@ def make_kernel(
     check_kernel_name(name)
     if not isinstance(default_order, str) or default_order not in ("C", "F"):
         raise InvalidArgumentError(f"default_order is 'C' or 'F', not {shown(default_order)}")
+    as_offset(default_offset, "default_offset")  # it is 0, if it is anything
     fixed: dict[str, int] = {}
     if fixed_parameters is not None:
         fixed = kind.integers_by_name("fixed_parameters", fixed_parameters)
@@ -174,7 +180,6 @@ def make_kernel(
             with_due(infer_arguments.read_dtypes(dtypes), text, given),
             values_of("substitutions", substitutions, SubstitutionRule),
             default_order,
-            as_offset(default_offset, "default_offset"),
             _options(options),
             flag("owe_bounds", owe_bounds),
         )
@@ -232,7 +237,6 @@ class Maker:
         dtypes: dict[str, Any],
         substitutions: tuple[SubstitutionRule, ...],
         default_order: str,
-        default_offset: Any,
         options: Options,
         owes_bounds: bool,
     ) -> Kernel:
@@ -282,7 +286,6 @@ class Maker:
             dtypes,
             self._position_of,
             default_order,
-            default_offset,
             self.fixed,
             owes_bounds,
         ).arguments()
@@ -361,7 +364,7 @@ class Maker:
         expressions = [rule.expression for rule in book.rules.values()]
         for item in self.items:
             if isinstance(item, (RawAssignment, RawBreak)):
-                expressions += _expressions(item)
+                expressions += expressions_of(item)
         return taken.union(*map(variable_names, expressions))
 
     def _temporaries(self, drafts: Sequence[Draft], book: RuleBook) -> dict[str, TemporaryVariable]:
@@ -490,26 +493,17 @@ class Maker:
         return frozenset(inferred)
 
 
-def _expressions(item: RawAssignment | RawBreak) -> tuple[Expression, ...]:
-    sides = (item.lhs, item.rhs) if isinstance(item, RawAssignment) else ()
-    return (*sides, *item.predicates)
-
-
 def _with_numbers(item: RawItem, fixed: Mapping[str, int]) -> RawItem:
     """An item with its fixed parameters as numbers."""
-    if isinstance(item, RawSubstitution):
-        return replace(item, expression=substitute(item.expression, fixed))
-    if isinstance(item, RawBreak):
-        return replace(item, predicates=tuple(substitute(p, fixed) for p in item.predicates))
-    if not isinstance(item, RawAssignment):
+    if isinstance(item, RawNop):
         return item
-    arrays = {name for e in _expressions(item) for name, indices in accesses(e) if indices}
-    targets = {accesses(target)[0][0] for target in targets_of(item.lhs)}
-    for name in sorted((targets | arrays) & fixed.keys()):
-        raise InvalidArgumentError(
-            f"fixed_parameters gives a value to '{name}', which is an array or written",
-            asked=item.position.caret(),
-            instead="fixed parameters are sizes",
-        )
-    lhs, rhs, *predicates = (substitute(e, fixed) for e in _expressions(item))
-    return replace(item, lhs=lhs, rhs=rhs, predicates=tuple(predicates))
+    if isinstance(item, RawAssignment):
+        arrays = {name for e in expressions_of(item) for name, indices in accesses(e) if indices}
+        targets = {accesses(target)[0][0] for target in targets_of(item.lhs)}
+        for name in sorted((targets | arrays) & fixed.keys()):
+            raise InvalidArgumentError(
+                f"fixed_parameters gives a value to '{name}', which is an array or written",
+                asked=item.position.caret(),
+                instead="fixed parameters are sizes",
+            )
+    return with_expressions(item, lambda e: substitute(e, fixed))

@@ -289,25 +289,23 @@ class Drafting:
         for part in parts:
             for call in own_calls(self.book.expanded(part)):
                 if call.function.results and (call is not rhs or count == 1):
-                    name, names = call.function.name, call.function.results
-                    raise ParseError(
-                        f"'{name}' has {len(names)} results, and is no part of an expression",
-                        position=draft.item.position,
-                        instead="an instruction of its own names them, and '<>_' drops one: "
-                        f"<> {', <> '.join(names)} = {name}(...)",
-                    )
+                    raise _is_no_part(draft, call.function.name, call.function.results)
         for reduction in draft.reductions:
             components = self.operations[reduction.operation]
             if segments_of(reduction.operation) and count == 1:
                 continue
             if components and (reduction is not whole or count == 1):
-                raise ParseError(
-                    f"'{reduction.operation}' has {len(components)} results, and is no part of an "
-                    "expression",
-                    position=draft.item.position,
-                    instead=f"an instruction of its own names them, and '<>_' drops one: "
-                    f"<> {', <> '.join(components)} = {reduction.operation}(...)",
-                )
+                raise _is_no_part(draft, reduction.operation, components)
+
+
+def _is_no_part(draft: Draft, name: str, results: Collection[str]) -> ParseError:
+    """The error of what has several results, and stands within an expression."""
+    return ParseError(
+        f"'{name}' has {len(results)} results, and is no part of an expression",
+        position=draft.item.position,
+        instead="an instruction of its own names them, and '<>_' drops one: "
+        f"<> {', <> '.join(results)} = {name}(...)",
+    )
 
 
 def _own_results(expr: Expression) -> tuple[str, ...]:

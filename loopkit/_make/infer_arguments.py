@@ -112,7 +112,6 @@ class ArgumentMaker:
     dtypes: Mapping[str, Any]
     position_of: Callable[[str], SourcePosition | None]
     default_order: str
-    default_offset: Any
     fixed: Mapping[str, int]
     owes_sizes: bool = False
 
@@ -227,8 +226,6 @@ class ArgumentMaker:
             argument = replace(argument, dim_tags=(GivenStride(),) * axes or None)
         elif argument.dim_tags is None and self._order_of(argument.name) == "F":
             argument = replace(argument, dim_tags=column_major(axes))
-        if isinstance(argument.offset, int) and argument.offset == 0:
-            argument = replace(argument, offset=self.default_offset)
         if argument.shape is None and axes == 0:
             argument = replace(argument, shape=())
         return argument

@@ -23,6 +23,7 @@ from loopkit._arrays import AddressSpace, GivenStride, Nested, Strided
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import index_tuple, with_numbers
 from loopkit._match import Match
+from loopkit._nodes import is_integer as is_integer
 from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, is_name, shown
 from loopkit._syntax.expression_parser import parse_expression
@@ -89,11 +90,6 @@ def flag(what: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise unfit(what, "True or False", value)
     return bool(value)
-
-
-def is_integer(value: object) -> bool:
-    """Whether a value is an integer, and no truth value."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def integer(what: str, value: Any) -> int:

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import and_, or_, xor
 
-import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, is_integer
 
 MOST = 64
 """Shifts go by fewer bits: those of data give zero from there on."""
@@ -46,7 +45,7 @@ def arithmetic(expr: Expression) -> Expression | None:
     if isinstance(expr, prim.BitwiseNot):
         return prim.Sum((-1, prim.Product((-1, expr.child))))
     if isinstance(expr, (prim.LeftShift, prim.RightShift)):
-        if not _is_number(expr.shift) or not 0 <= expr.shift < MOST:
+        if not is_integer(expr.shift) or not 0 <= expr.shift < MOST:
             return None
         power = 1 << int(expr.shift)
         if isinstance(expr, prim.LeftShift):
@@ -55,8 +54,8 @@ def arithmetic(expr: Expression) -> Expression | None:
     fold = _FOLDED.get(type(expr))
     if fold is None:
         return None
-    unknown = [child for child in expr.children if not _is_number(child)]
-    numbers = [int(child) for child in expr.children if _is_number(child)]
+    unknown = [child for child in expr.children if not is_integer(child)]
+    numbers = [int(child) for child in expr.children if is_integer(child)]
     if len(unknown) != 1 or not numbers:
         return None
     (value,), mask = unknown, reduce(fold, numbers)
@@ -75,7 +74,3 @@ def _masked(value: Expression, mask: int) -> Expression:
         for low, length in runs(mask)
     ]
     return prim.Sum(tuple(parts)) if parts else 0
-
-
-def _is_number(expr: Expression) -> bool:
-    return isinstance(expr, (int, np.integer)) and not isinstance(expr, (bool, np.bool_))

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._bits import arithmetic
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._intervals import Interval, add, floor_divide, multiply
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, is_integer
 from loopkit._same import remembered
 
 Ranges = Mapping[str, Interval]
@@ -159,7 +158,7 @@ def _remainder_of(
     """``(c, x % m, x)`` if ``terms`` hold all of ``c*x`` and ``coefficient*atom`` is
     ``-c*m*(x//m)``.
     """
-    if not isinstance(atom, prim.FloorDiv) or atom not in terms or not _is_whole(atom.denominator):
+    if not isinstance(atom, prim.FloorDiv) or atom not in terms or not is_integer(atom.denominator):
         return None
     inner = linear_in_parts(atom.numerator)
     factor, rest = divmod(-coefficient, atom.denominator)
@@ -170,7 +169,7 @@ def _remainder_of(
         if (
             isinstance(other, prim.FloorDiv)
             and other.numerator == atom.numerator
-            and _is_whole(other.denominator)
+            and is_integer(other.denominator)
             and atom.denominator % other.denominator == 0
             and coefficient * other.denominator == -factor * atom.denominator
             and other != atom
@@ -233,7 +232,7 @@ def total(parts: Iterable[Linear], *, with_zeros: bool = False) -> Linear:
 @remembered(1 << 12)
 def linear(expr: Expression) -> Linear:
     """``expr`` as a linear form; raises :class:`NotAffineError` where it is none."""
-    if _is_whole(expr):
+    if is_integer(expr):
         return Linear({}, int(expr))
     if isinstance(expr, prim.Variable):
         return Linear({expr: 1})
@@ -259,16 +258,12 @@ def linear_in_parts(expr: Expression) -> Linear:
     """``expr`` as a linear form; what is affine in nothing is an atom of it, such as ``i*n``."""
     if isinstance(expr, prim.Sum):
         return total(map(linear_in_parts, expr.children))
-    if isinstance(expr, prim.Product) and sum(not _is_whole(f) for f in expr.children) == 1:
+    if isinstance(expr, prim.Product) and sum(not is_integer(f) for f in expr.children) == 1:
         return product(map(linear_in_parts, expr.children), expr)
     try:
         return linear(expr)
     except NotAffineError:
         return Linear({expr: 1})
-
-
-def _is_whole(expr: Expression) -> bool:
-    return isinstance(expr, (int, np.integer)) and not isinstance(expr, bool)
 
 
 def plain_terms(expr: Expression) -> frozenset[str]:

@@ -40,6 +40,11 @@ SYMBOLS: Mapping[type, str] = {
 """What operations of integers are written with, in Python as in texts."""
 
 
+def is_integer(value: object) -> bool:
+    """Whether a value is an integer, and no truth value."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 class Node(prim.ExpressionNode):  # type: ignore[misc]
     """What pymbolic's own decorator compiles for each class, which takes it milliseconds."""
 

@@ -25,7 +25,7 @@ from loopkit._expression import evaluate, variable_names
 from loopkit._hidden import hidden
 from loopkit._linear import Linear, is_name, linear_sum, total
 from loopkit._linear import NotAffineError as NotAffineError
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, is_integer
 from loopkit._relations import grouped
 from loopkit._same import remembered
 
@@ -158,7 +158,7 @@ def _affine(expr: Expression) -> Linear | isl.Aff:
     """
     if isinstance(expr, prim.Variable):
         return Linear({expr: 1})
-    if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):
+    if is_integer(expr):
         return Linear({}, int(expr))
     if isinstance(expr, prim.Sum):
         return _sum([_affine(child) for child in expr.children])

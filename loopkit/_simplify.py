@@ -20,7 +20,7 @@ from loopkit import _sets
 from loopkit._expression import ExpressionMapper, index_tuple, is_constant, variable_names
 from loopkit._intervals import Interval
 from loopkit._linear import Linear, linear_sum, total, without_small_terms
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, is_integer
 
 Context = Callable[[], isl.Set]
 """The set where an expression is evaluated, made only if it is needed."""
@@ -69,7 +69,7 @@ class _Simplifier:
 
     def linear(self, expr: Expression) -> Linear:
         """``expr`` as a linear form; what is no sum, multiple or division is an atom of it."""
-        if isinstance(expr, (int, np.integer)) and not isinstance(expr, (bool, np.bool_)):
+        if is_integer(expr):
             return Linear({}, int(expr))
         if isinstance(expr, prim.Sum):
             return _with_remainders_folded(total(map(self.linear, expr.children)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._expression import ExpressionMapper, index_tuple, is_constant, substitute
+from loopkit._expression import ExpressionMapper, index_tuple, substitute
 from loopkit._frozen import dataclass
 from loopkit._make.own_calls import with_expressions
 from loopkit._nodes import Expression, Reduction, SubArray
@@ -71,16 +71,7 @@ def mapped(item: RawItem, parts: Parts, fresh: Callable[[str], str]) -> RawItem:
     if isinstance(item, RawSubstitution):
         # What a part of an array says could hold a name like that of a rule's argument.
         bound = {name: fresh(name) for name in item.arguments}
-    mapper = _Mapper(parts, bound)
-
-    def rewritten(expr: Expression) -> Expression:
-        return expr if is_constant(expr) else mapper(expr)
-
-    if isinstance(item, RawSubstitution):
-        return replace(
-            item,
-            name=parts.names[item.name],
-            arguments=tuple(bound.values()),
-            expression=rewritten(item.expression),
-        )
-    return with_expressions(item, rewritten)
+    found = with_expressions(item, _Mapper(parts, bound))
+    if isinstance(found, RawSubstitution):
+        return replace(found, name=parts.names[found.name], arguments=tuple(bound.values()))
+    return found

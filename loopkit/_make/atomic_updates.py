@@ -16,7 +16,7 @@ from loopkit._errors import ParseError, SourcePosition, TypeInferenceError
 from loopkit._expression import accesses, is_constant, to_text, without_tags
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import ScalarOperation, operations_of
-from loopkit._nodes import Expression
+from loopkit._nodes import SYMBOLS, Expression
 from loopkit._promotion import COMPLEXES, DType, Typed, dtype_name
 from loopkit._same import same
 
@@ -62,15 +62,7 @@ def atomic_update(
     return operation, value
 
 
-_SIGNS = {
-    "sum": "+",
-    "product": "*",
-    "any": "or",
-    "all": "and",
-    "bit_and": "&",
-    "bit_or": "|",
-    "bit_xor": "^",
-}
+_SIGNS = {o: SYMBOLS[kind] for kind, o in OPERATIONS.items() if kind not in (prim.Min, prim.Max)}
 
 
 def as_update(statement: Statement) -> tuple[Statement, str] | None:

@@ -12,21 +12,20 @@ from functools import reduce
 from operator import or_
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._bits import MOST
-from loopkit._expression import ExpressionMapper, accesses, is_constant
+from loopkit._expression import accesses
 from loopkit._kernel import Domain
-from loopkit._make.own_calls import with_expressions
-from loopkit._nodes import Expression
+from loopkit._make.own_calls import TextMapper, with_expressions
+from loopkit._nodes import Expression, is_integer
 from loopkit._syntax.items import RawItem
 
 Bits = Callable[[str], "int | None"]
 """The bits that a name may have, as a mask; None where it may be negative, or without end."""
 
 
-class _Adder(ExpressionMapper):
+class _Adder(TextMapper):
     def __init__(self, bits: Bits) -> None:
         super().__init__()
         self.bits = bits
@@ -39,7 +38,7 @@ class _Adder(ExpressionMapper):
 
     def _sum(self, expr: Expression, kind: Callable[..., Expression]) -> Expression:
         parts = tuple(self.rec(child) for child in expr.children)
-        if sum(not _is_number(part) for part in parts) < 2:  # a mask of one unknown is affine
+        if sum(not is_integer(part) for part in parts) < 2:  # a mask of one unknown is affine
             return kind(parts)
         seen = 0
         for child in expr.children:
@@ -48,9 +47,6 @@ class _Adder(ExpressionMapper):
                 return kind(parts)
             seen |= mask
         return prim.Sum(parts)
-
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
-        return expr  # the inames of a reduction
 
 
 def with_sums_of_bits(
@@ -67,12 +63,12 @@ def with_sums_of_bits(
         return (1 << high.bit_length()) - 1 if low is not None and high and low >= 0 else None
 
     adder = _Adder(bits_of)
-    return [with_expressions(i, lambda e: e if is_constant(e) else adder(e)) for i in items]
+    return [with_expressions(item, adder) for item in items]
 
 
 def _mask(expr: Expression, bits: Bits) -> int | None:
     """The bits that an expression of inames and numbers may have; None where they have no end."""
-    if _is_number(expr):
+    if is_integer(expr):
         return int(expr) if expr >= 0 else None
     if isinstance(expr, prim.Variable):
         return bits(expr.name)
@@ -85,7 +81,7 @@ def _mask(expr: Expression, bits: Bits) -> int | None:
         return None if None in parts else reduce(or_, (p for p in parts if p is not None))
     if isinstance(expr, (prim.LeftShift, prim.RightShift)):
         inner = _mask(expr.shiftee, bits)
-        if inner is None or not _is_number(expr.shift) or not 0 <= expr.shift < MOST:
+        if inner is None or not is_integer(expr.shift) or not 0 <= expr.shift < MOST:
             return None
         shift = int(expr.shift)
         return inner << shift if isinstance(expr, prim.LeftShift) else inner >> shift
@@ -97,15 +93,11 @@ def _mask(expr: Expression, bits: Bits) -> int | None:
         return None if inner is None else inner // int(expr.denominator)
     if isinstance(expr, prim.Product) and len(expr.children) == 2:
         first, second = expr.children
-        number, other = (first, second) if _is_number(first) else (second, first)
+        number, other = (first, second) if is_integer(first) else (second, first)
         inner = _mask(other, bits) if _is_power(number) else None
         return None if inner is None else inner * int(number)
     return None
 
 
-def _is_number(expr: Expression) -> bool:
-    return isinstance(expr, (int, np.integer)) and not isinstance(expr, (bool, np.bool_))
-
-
 def _is_power(expr: Expression) -> bool:
-    return _is_number(expr) and expr > 0 and expr & (expr - 1) == 0
+    return is_integer(expr) and expr > 0 and expr & (expr - 1) == 0

@@ -18,9 +18,7 @@ from loopkit import _sets
 from loopkit._arrays import ArrayArg, ConstantTable, Nested, Strided, TemporaryVariable
 from loopkit._errors import InvalidArgumentError, SourcePosition
 from loopkit._expression import (
-    ExpressionMapper,
     index_tuple,
-    is_constant,
     nodes_of,
     substitute,
     to_text,
@@ -28,7 +26,7 @@ from loopkit._expression import (
 )
 from loopkit._make.domain_factors import Domains
 from loopkit._make.given_data import Given
-from loopkit._make.own_calls import expressions_of, with_expressions
+from loopkit._make.own_calls import TextMapper, expressions_of, with_expressions
 from loopkit._nodes import Expression, FlatIndex
 from loopkit._poly.pairs import intersection
 from loopkit._syntax.items import RawItem, RawSubstitution
@@ -65,7 +63,10 @@ def with_all_indices(
         if isinstance(node.aggregate, prim.Variable)
     }
     order = _Order(given, fixed, other, default_order)
-    return [_Unflattener(order, domains, known, i).changed() if i in flat else i for i in items]
+    return [
+        with_expressions(i, _Unflattener(order, domains, known, i)) if i in flat else i
+        for i in items
+    ]
 
 
 def _is_flat(expr: prim.Subscript) -> bool:
@@ -116,7 +117,7 @@ class _Order:
         return axes, [substitute(shape[axis], self.fixed) for axis in axes]
 
 
-class _Unflattener(ExpressionMapper):
+class _Unflattener(TextMapper):
     def __init__(self, order: _Order, domains: Domains, known: isl.Set, item: RawItem) -> None:
         super().__init__()
         self.order = order
@@ -126,12 +127,6 @@ class _Unflattener(ExpressionMapper):
         arguments = item.arguments if isinstance(item, RawSubstitution) else ()
         sizes = {*domains.parameters, *order.sizes} - {*order.given.temporaries}
         self.exact = {*domains.inames, *sizes} - {*arguments}
-
-    def changed(self) -> RawItem:
-        return with_expressions(self.item, lambda e: e if is_constant(e) else self(e))
-
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
-        return expr  # the inames of a reduction
 
     def map_subscript(self, expr: prim.Subscript) -> Expression:
         if not _is_flat(expr):

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pymbolic.primitives as prim
 
 from loopkit._errors import InvalidArgumentError, SourcePosition, caret_at
-from loopkit._expression import ExpressionMapper
-from loopkit._make.own_calls import with_expressions
+from loopkit._make.own_calls import TextMapper, with_expressions
 from loopkit._nodes import Expression, Named
 from loopkit._syntax.items import RawItem, RawSubstitution
 
@@ -35,14 +34,11 @@ def with_arguments_in_order(items: Iterable[RawItem], taken: Signatures) -> list
     ]
 
 
-class _Orderer(ExpressionMapper):
+class _Orderer(TextMapper):
     def __init__(self, taken: Signatures, position: SourcePosition) -> None:
         super().__init__()
         self.taken = taken
         self.position = position
-
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
-        return expr  # the inames of a reduction
 
     def map_call(self, expr: prim.Call) -> Expression:
         values = [self.rec(p.operand if isinstance(p, Named) else p) for p in expr.parameters]

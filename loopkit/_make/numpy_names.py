@@ -13,9 +13,9 @@ from typing import TypeVar
 import pymbolic.primitives as prim
 
 from loopkit._errors import InvalidArgumentError, SourcePosition, counted
-from loopkit._expression import ExpressionMapper, accesses, is_constant, with_numbers
+from loopkit._expression import accesses, with_numbers
 from loopkit._kernel import SubstitutionRule
-from loopkit._make.own_calls import with_expressions
+from loopkit._make.own_calls import TextMapper, with_expressions
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import UINT8
 from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution
@@ -104,7 +104,7 @@ MEANINGS: dict[str, tuple[int, Callable[..., Expression]]] = {
 """How many arguments each takes, and what it makes of them."""
 
 
-class _Reader(ExpressionMapper):
+class _Reader(TextMapper):
     def __init__(self, own: Collection[str], position: SourcePosition | None) -> None:
         super().__init__()
         self.own = own
@@ -122,9 +122,6 @@ class _Reader(ExpressionMapper):
                 asked=self.position.caret() if self.position is not None else "",
             )
         return meaning(*parameters)
-
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
-        return expr  # the inames of a reduction
 
 
 def in_own_words(
@@ -163,4 +160,4 @@ def with_numpy_names(item: T, own: Collection[str]) -> T:
     Raises :class:`InvalidArgumentError` where a name has another number of arguments.
     """
     reader = _Reader(own, getattr(item, "position", None))
-    return with_expressions(item, lambda expr: expr if is_constant(expr) else reader(expr))
+    return with_expressions(item, reader)

@@ -18,7 +18,14 @@ from loopkit._syntax.items import RawAssignment, RawItem, RawStatement, RawSubst
 T = TypeVar("T", RawItem, SubstitutionRule)
 
 
-class _Caller(ExpressionMapper):
+class TextMapper(ExpressionMapper):
+    """Rebuilds an expression of a text, but for the inames of a reduction."""
+
+    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
+        return expr  # the inames of a reduction
+
+
+class _Caller(TextMapper):
     def __init__(self, functions: Mapping[str, OwnFunction]) -> None:
         super().__init__()
         self.functions = functions
@@ -27,30 +34,24 @@ class _Caller(ExpressionMapper):
         function = self.functions.get(expr.function.name, expr.function)
         return prim.Call(function, tuple(self.rec(p) for p in expr.parameters))
 
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
-        return expr  # the inames of a reduction
-
 
 def with_own_calls(item: T, functions: Mapping[str, OwnFunction]) -> T:
     """A part of a text, or a rule, whose calls know the functions that they call."""
-    if not functions:
-        return item
-    mapper = _Caller(functions)
-
-    def called(expr: Expression) -> Expression:
-        return expr if is_constant(expr) else mapper(expr)
-
-    return with_expressions(item, called)
+    return with_expressions(item, _Caller(functions)) if functions else item
 
 
 def with_expressions(item: T, called: Callable[[Expression], Expression]) -> T:
-    """A part of a text, or a rule, with all of its expressions changed."""
+    """A part of a text, or a rule, with all of its expressions changed that are no constants."""
+
+    def changed(expr: Expression) -> Expression:
+        return expr if is_constant(expr) else called(expr)
+
     if isinstance(item, (RawSubstitution, SubstitutionRule)):
-        return replace(item, expression=called(item.expression))
+        return replace(item, expression=changed(item.expression))
     if isinstance(item, RawStatement):
-        item = replace(item, predicates=tuple(map(called, item.predicates)))
+        item = replace(item, predicates=tuple(map(changed, item.predicates)))
     if isinstance(item, RawAssignment):
-        item = replace(item, lhs=called(item.lhs), rhs=called(item.rhs))
+        item = replace(item, lhs=changed(item.lhs), rhs=changed(item.rhs))
     return item
 
 

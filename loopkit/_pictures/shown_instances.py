@@ -19,7 +19,7 @@ from loopkit._errors import InvalidArgumentError, check_known
 from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, is_integer
 from loopkit._points import smallest_point
 from loopkit._poly.integer_points import (
     EndlessError,
@@ -65,7 +65,7 @@ def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.
             steps = prim.Remainder(prim.Sum((value, -low)), abs(known.step))
             ends = (value, ">=", low), (value, "<=", high), (steps, "==", 0)
             where = where & _sets.comparisons(ends)
-        elif isinstance(known, (int, np.integer)) and not isinstance(known, bool):
+        elif is_integer(known):
             where = where & _sets.comparisons([(value, "==", int(known))])
         else:
             raise InvalidArgumentError(

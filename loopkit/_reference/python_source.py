@@ -16,7 +16,7 @@ from loopkit._expression import index_tuple, is_constant, parts_of, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import BITS, call_type
 from loopkit._hidden import hidden
-from loopkit._nodes import SYMBOLS, Component, Expression, Record, TypeCast, subtrahend
+from loopkit._nodes import SYMBOLS, Component, Expression, Record, TypeCast, is_integer, subtrahend
 from loopkit._promotion import Choice, DType, RunTime, Typed
 from loopkit._reference import scalar_functions as functions
 from loopkit._types import asked_of, not_an_index
@@ -75,7 +75,7 @@ class Translator:
 
     def index(self, expr: Expression) -> str:
         """Source of an index, as a Python integer."""
-        if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):
+        if is_integer(expr):
             return repr(int(expr))
         if isinstance(expr, prim.Variable) and expr.name in self.names.inames:
             return str(expr.name)

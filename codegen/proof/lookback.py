@@ -26,7 +26,7 @@ from loopkit.codegen.c.atomics import PUBLISH, PUBLISH_WORD
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums, WrongError
 from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.tickets import tiles_in
+from loopkit.codegen.proof.tickets import parts_of, tiles_in
 
 Joins = Callable[[c.Assign, list[c.CExpression]], bool]
 Neutral = Callable[[c.CExpression], bool]
@@ -244,7 +244,9 @@ class _Window(Lockstep):
         if not isinstance(first, c.Let) or not self.is_place(first.value):
             raise self.wrong("lanes do not look at the tiles before, one each")
         self.spot = c.Name(first.name)
-        if not all(self.uses_place(expr) for n in c.statements(tuple(rest)) for expr in _all(n)):
+        if not all(
+            self.uses_place(expr) for n in c.statements(tuple(rest)) for expr in parts_of(n)
+        ):
             raise self.wrong("what is added depends on how many tiles there are")
         self.run(tuple(rest), self.active)
         if self.reads is None:
@@ -459,7 +461,3 @@ def _flags(expr: c.CExpression) -> str:
     """The array of the flag that is awaited; subscripts were looked at before."""
     cell = next(part for part in c.walk(expr) if isinstance(part, c.Element))
     return cell.array
-
-
-def _all(node: c.Node) -> tuple[c.CExpression, ...]:
-    return (node.target,) if isinstance(node, c.Combine) else c.expressions(node)

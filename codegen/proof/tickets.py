@@ -109,7 +109,7 @@ def _of_one_row(nodes: tuple[c.Node, ...], first: str, state: Set[str]) -> tuple
     """
     start = c.Name(first)
     for node in c.statements(nodes):
-        for cell in (p for expr in _expressions(node) for p in c.walk(expr)):
+        for cell in (p for expr in parts_of(node) for p in c.walk(expr)):
             if isinstance(cell, c.Element) and cell.array in state and not _is_from(cell, start):
                 raise ReadError(node.line, f"'{cell.array}' is used at the place of another row")
 
@@ -181,7 +181,7 @@ def _counted(program: Program, function: c.Function, counter: str, word: str) ->
 
 def _named(nodes: tuple[c.Node, ...]) -> frozenset[str]:
     """All names that are used."""
-    parts = (p for n in c.statements(nodes) for e in _expressions(n) for p in c.walk(e))
+    parts = (p for n in c.statements(nodes) for e in parts_of(n) for p in c.walk(e))
     return frozenset(
         part.name if isinstance(part, c.Name) else part.array
         for part in parts
@@ -189,5 +189,6 @@ def _named(nodes: tuple[c.Node, ...]) -> frozenset[str]:
     )
 
 
-def _expressions(node: c.Node) -> tuple[c.CExpression, ...]:
+def parts_of(node: c.Node) -> tuple[c.CExpression, ...]:
+    """The expressions of a statement; of lines that combine, what they combine."""
     return (node.target,) if isinstance(node, c.Combine) else c.expressions(node)

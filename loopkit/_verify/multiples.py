@@ -23,6 +23,7 @@ from loopkit._expression import (
     access_of,
     index_tuple,
     is_constant,
+    is_no_access,
     nesting,
     nodes_of,
     variable_names,
@@ -188,7 +189,7 @@ class Multiples(ExpressionMapper):
     def names(self, *parts: Expression) -> list[str]:
         """The arrays that expressions read, from left to right."""
         data = self.types.model.data
-        reads = (access_of(node, data) for part in parts for node in nodes_of(part, _is_no_read))
+        reads = (access_of(node, data) for part in parts for node in nodes_of(part, is_no_access))
         return [read[0] for read in reads if read is not None]
 
     def in_order(self, terms: Sequence[_Term]) -> list[_Term]:
@@ -249,10 +250,6 @@ class Multiples(ExpressionMapper):
     def all_of(self, parts: Sequence[Expression], dtype: Any) -> bool:
         """Whether all parts are of one type."""
         return all(self.types.of(part) == dtype for part in parts)
-
-
-def _is_no_read(node: Expression) -> bool:
-    return not isinstance(node, prim.Subscript)
 
 
 def _plus(one: Expression, two: Expression) -> Expression:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import loopkit
 from loopkit._arguments import is_integer, names_in
 from loopkit._arrays import ArrayArg
+from loopkit._compat import names
 from loopkit._compat.gone import GONE
 from loopkit._errors import (
     IllegalTransformError,
@@ -161,17 +162,10 @@ def set_options(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> Translati
     return with_options(_unit_of(kernel), given)
 
 
-class GeneratedCode:
+class GeneratedCode(names.GeneratedCode):
     """What :func:`generate_code_v2` returns."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-
-    def device_code(self) -> str:
-        """The CUDA C source."""
-        return self._kernel.cuda()
-
-    all_code = device_code
+    all_code = names.GeneratedCode.device_code
 
     @property
     def device_programs(self) -> list[SimpleNamespace]:

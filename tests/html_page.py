@@ -44,3 +44,15 @@ class Page(HTMLParser):
     def values(self, attribute: str) -> list[str | None]:
         """All values of an attribute, in order."""
         return [value for name, value in self.attributes if name == attribute]
+
+
+def contrast(one: str, other: str) -> float:
+    """How much lighter one colour is than another, from 1 to 21 (WCAG 2.2, "contrast ratio")."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [c / 255 for c in bytes.fromhex(colour[1:])]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from html_page import contrast
 
 import loopkit as lk
-from loopkit._display.style import GROUND, ROLES, contrast
+from loopkit._display.style import GROUND, ROLES
 from loopkit._pictures.grid import Cell, boundary, runs, ticks
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.scene import Box, Label, Scene, Stroke

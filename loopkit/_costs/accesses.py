@@ -125,6 +125,13 @@ def space_of(kernel: Kernel, array: str) -> AddressSpace:
     return declared.address_space
 
 
+def itemsize_of(kernel: Kernel, array: str) -> int:
+    """The bytes of an element of an array."""
+    dtype = kernel.array(array).dtype
+    assert dtype is not None  # all types are inferred by now
+    return dtype.itemsize
+
+
 def address_map(
     model: Model,
     access: Access,

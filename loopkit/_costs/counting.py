@@ -9,7 +9,15 @@ from itertools import pairwise
 
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._cached import once
-from loopkit._costs.accesses import Access, AddressMap, address_map, in_calls, space_of, text_of
+from loopkit._costs.accesses import (
+    Access,
+    AddressMap,
+    address_map,
+    in_calls,
+    itemsize_of,
+    space_of,
+    text_of,
+)
 from loopkit._costs.by_data import ByData, cells_touched
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.data_values import NO_DATA, Data
@@ -81,9 +89,7 @@ class Counting:
 
     def itemsize(self, access: Access) -> int:
         """The bytes of an element."""
-        dtype = self.model.array(access.array).dtype
-        assert dtype is not None  # all types are inferred by now
-        return dtype.itemsize
+        return itemsize_of(self.model.kernel, access.array)
 
     def address(
         self, access: Access, array: ArrayArg | TemporaryVariable | None = None

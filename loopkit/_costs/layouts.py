@@ -24,7 +24,7 @@ from loopkit._arrays import (
     strides_of,
     swizzles_of,
 )
-from loopkit._costs.accesses import accesses_of
+from loopkit._costs.accesses import accesses_of, itemsize_of
 from loopkit._costs.counting import UNCOUNTED, CellRequests, Counting
 from loopkit._costs.values import AccessCosts
 from loopkit._costs.warps import BANKS, WORD
@@ -170,8 +170,7 @@ class _Trial:
         self.room = self._values(storage_shape(array))
         self.strides = self._values(strides_of(array))
         self.tags = array.dim_tags or last_fastest(len(array.shape))
-        assert array.dtype is not None  # all types are inferred by now
-        self.itemsize = array.dtype.itemsize
+        self.itemsize = itemsize_of(model.kernel, name)
         counting = Counting(model, self.sizes, costs.block, costs.calls)
         mine = (a for a in accesses_of(model.kernel) if a.array == name)
         requests = [counting.cells(access, array, self.shape) for access in mine]

@@ -13,6 +13,7 @@ from loopkit._arrays import storage_shape
 from loopkit._costs.accesses import (
     Access,
     AddressMap,
+    itemsize_of,
     space_of,
     text_of,
 )
@@ -146,9 +147,7 @@ def request_in(
         return None
     when = {name: point[name] for name in where.requests}
     names = (*where.lane_names, *where.others)
-    array = model.array(access.array)
-    assert array.dtype is not None  # all types are inferred by now
-    size = array.dtype.itemsize
+    size = itemsize_of(model.kernel, access.array)
     touches = []
     for system in systems(_sets.at_values(domain, when), names, {}):
         for row in enumerated(system).tolist():
@@ -166,7 +165,9 @@ def request_in(
         text=text_of(access),
         array=access.array,
         space=SPACES.get(space_of(model.kernel, access.array), "private"),
-        shape=tuple(_sets.value_at(extent, sizes) for extent in storage_shape(array)),
+        shape=tuple(
+            _sets.value_at(extent, sizes) for extent in storage_shape(model.array(access.array))
+        ),
         itemsize=size,
         is_write=access.is_write,
         sizes=tuple(sorted(sizes.items())),

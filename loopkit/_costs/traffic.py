@@ -11,7 +11,14 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import once
-from loopkit._costs.accesses import AddressMap, accesses_of, address_map, in_calls, space_of
+from loopkit._costs.accesses import (
+    AddressMap,
+    accesses_of,
+    address_map,
+    in_calls,
+    itemsize_of,
+    space_of,
+)
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.reuse import WARP, cells_of, with_warp
 from loopkit._costs.warps import LINE
@@ -94,7 +101,9 @@ def from_before(model: Model, array: str, sizes: Mapping[str, int], calls: Calls
         known = sizes.keys() | {*calls.loops, *names}
         others = sorted(_sets.involved_names(where) - known)
         found += systems(where, (*others, *calls.loops, *names), sizes)
-    return distinct(found, (*calls.loops, *names)) * _itemsize(model, array) if found else 0
+    return (
+        distinct(found, (*calls.loops, *names)) * itemsize_of(model.kernel, array) if found else 0
+    )
 
 
 def wavefronts_at_least(costs: Costs) -> int | None:
@@ -125,7 +134,7 @@ def wavefronts_at_least(costs: Costs) -> int | None:
             # Cells that lie elsewhere by a constant are as many.
             alike = where.key, form, frozenset(kept)
             elements = once(counted, alike, _elements, where, sizes, costs.block, kept)
-            needed = -(-elements * _itemsize(model, access.array) // LINE)
+            needed = -(-elements * itemsize_of(model.kernel, access.array) // LINE)
             # Reads of one cell in several places may be one.
             same = access.array, form, tuple(f.constant for f in where.cell)
             place = number if access.is_write else same
@@ -145,9 +154,3 @@ def _elements(
     cells, points = cells_of(where, systems(where.domain, where.names, sizes))
     by_warp = [with_warp(system, where, block, CUDA.warp) for system in points]
     return distinct(by_warp, (*kept, WARP, *cells))
-
-
-def _itemsize(model: Model, array: str) -> int:
-    dtype = model.array(array).dtype
-    assert dtype is not None  # all types are inferred by now
-    return dtype.itemsize

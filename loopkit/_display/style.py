@@ -105,18 +105,6 @@ def mixed(one: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
 
 
-def contrast(one: str, other: str) -> float:
-    """How much lighter one colour is than another, from 1 to 21 (WCAG 2.2, "contrast ratio")."""
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [c / 255 for c in _channels(colour)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 def _channels(colour: str) -> tuple[int, int, int]:
     number = int(colour[1:], 16)
     return number >> 16, number >> 8 & 255, number & 255

@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._check.instance_maps import lineage_of
-from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls
+from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, itemsize_of
 from loopkit._costs.launched import Launched, launched
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, check_known, counted
@@ -205,13 +205,11 @@ def footprint_picture(
             instead="of a block: block=(0, 0); of iterations: at={'k': 0}; or smaller sizes",
         )
     shared = _among(elsewhere, cells)
-    dtype = mine[0][0].model.array(array).dtype
-    assert dtype is not None  # all types are inferred by now
     return FootprintPicture(
         kernel=kernel,
         array=array,
         part=_part(block, at),
-        itemsize=dtype.itemsize,
+        itemsize=itemsize_of(mine[0][0].model.kernel, array),
         sizes=tuple(sorted(sizes.items())),
         cells=tuple(TouchedCell(c, reads[c], writes[c], c in shared) for c in cells),
     )

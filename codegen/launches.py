@@ -39,7 +39,7 @@ from loopkit._relations import reachable
 from loopkit._rules import expand_rules
 from loopkit._same import key_of
 from loopkit._sets import UnboundedError
-from loopkit._tree import statements_in
+from loopkit._tree import nodes_in, statements_in
 from loopkit.codegen.bounds import Bounds, loop_bounds
 from loopkit.codegen.widths import EVERYTHING, INT32, INT64, largest_size
 
@@ -79,11 +79,7 @@ Parts = tuple[Part | PartLoop | PartIf, ...]
 
 def parts_in(parts: Parts) -> Iterator[Part]:
     """All launches, each once, in the order of the text."""
-    for part in parts:
-        if isinstance(part, Part):
-            yield part
-        else:
-            yield from parts_in(part.body)
+    return (node for node in nodes_in(parts, Part) if isinstance(node, Part))
 
 
 @memoised

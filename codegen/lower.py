@@ -41,7 +41,7 @@ from loopkit._program import (
     cleared_in,
 )
 from loopkit._slabs import settled
-from loopkit._tree import build, flatten
+from loopkit._tree import build, flatten, nodes_in
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import check
@@ -196,7 +196,9 @@ def _tile_states(launches: Launches, taken: Set[str]) -> Mapping[str, ArrayParam
     Each finds it cleared, or reads nothing that it has not written; ``taken`` are other names.
     """
     found: dict[str, ArrayParam] = {}
-    for param in _states_in(launches):
+    programs = (one for one in nodes_in(launches, Program) if isinstance(one, Program))
+    arrays = (p for one in programs for p in one.params if isinstance(p, ArrayParam))
+    for param in (array for array in arrays if array.is_state):
         if param.name in taken:
             raise IllegalTransformError(
                 f"'{param.name}' is what blocks leave for each other, and something else elsewhere",
@@ -206,14 +208,6 @@ def _tile_states(launches: Launches, taken: Set[str]) -> Mapping[str, ArrayParam
         most = (prim.Max(tuple(count for (count,) in shapes)),)
         found[param.name] = replace(param, shape=most if len(shapes) > 1 else param.shape)
     return found
-
-
-def _states_in(launches: Launches) -> Iterator[ArrayParam]:
-    for one in launches:
-        if isinstance(one, Program):
-            yield from (p for p in one.params if isinstance(p, ArrayParam) and p.is_state)
-        else:
-            yield from _states_in(one.body)
 
 
 def _completed(

@@ -15,7 +15,7 @@ from loopkit._cached import memoised
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._tags import Unroll
-from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
+from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, nodes_in, statements_in
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,7 @@ def _holds_barrier(loop: Loop) -> bool:
 
 def launches_in(launches: Launches) -> Iterator[Launch]:
     """All launches, each once, in the order of the text."""
-    for node in launches:
-        if isinstance(node, Launch):
-            yield node
-        else:
-            yield from launches_in(node.body)
+    return (node for node in nodes_in(launches, Launch) if isinstance(node, Launch))
 
 
 @memoised

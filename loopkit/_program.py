@@ -18,6 +18,7 @@ from loopkit._cached import cached_property
 from loopkit._errors import ResourceError
 from loopkit._frozen import dataclass
 from loopkit._target import Target
+from loopkit._tree import nodes_in
 
 if TYPE_CHECKING:
     from loopkit.codegen.c.tree import Function
@@ -152,7 +153,8 @@ class Program:
     @cached_property
     def parts(self) -> tuple[Program, ...]:
         """The programs of all launches, each once: this one, if it is a single launch."""
-        return tuple(_programs_in(self.launches)) or (self,)
+        nodes = nodes_in(self.launches, Program)
+        return tuple(node for node in nodes if isinstance(node, Program)) or (self,)
 
     @cached_property
     def extents(self) -> tuple[Expression, ...]:
@@ -164,23 +166,13 @@ class Program:
 Launches = tuple[Program | ProgramLoop | ProgramIf, ...]
 
 
-def _programs_in(launches: Launches) -> Iterator[Program]:
-    for one in launches:
-        if isinstance(one, Program):
-            yield one
-        else:
-            yield from _programs_in(one.body)
-
-
 def _around(launches: Launches) -> Iterator[Expression]:
     """What decides which launches run: bounds of loops, and conditions."""
-    for one in launches:
+    for one in nodes_in(launches, Program):
         if isinstance(one, ProgramLoop):
             yield from (one.lower, one.upper)
         elif isinstance(one, ProgramIf):
             yield one.condition
-        if not isinstance(one, Program):
-            yield from _around(one.body)
 
 
 def check_resources(program: Program, target: Target, where: str) -> None:

@@ -9,7 +9,8 @@ with the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from loopkit import _spelling
 from loopkit._frozen import dataclass
@@ -106,6 +107,14 @@ def rewrite_paths(tree: Tree, rewrite: Callable[[str, Path], Path]) -> Tree:
 
 def _rewritten(leaf: LaunchBarrier | str, path: Path, rewrite: Callable[[str, Path], Path]) -> Path:
     return rewrite(leaf, path) if isinstance(leaf, str) else path
+
+
+def nodes_in(nodes: Iterable[Any], leaf: type) -> Iterator[Any]:
+    """All nodes, those around others before these; what is inside of a ``leaf`` is none."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, leaf):
+            yield from nodes_in(node.body, leaf)
 
 
 def statements_in(nodes: Node | Tree) -> Iterator[str]:

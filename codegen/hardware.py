@@ -18,7 +18,7 @@ from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._open_lengths import thread_range
+from loopkit._open_lengths import first_index, thread_range
 from loopkit._relations import grouped
 from loopkit._same import Exact, remembered
 from loopkit._sets import UnboundedError
@@ -198,15 +198,10 @@ def _coordinate(
     if isinstance(tag, LocalAxis):
         first, last = thread_range(kernel, iname, tag)
         return Coordinate(iname, "l", tag.axis, first, last - first + 1)
-    lower, _ = kernel.range_around(iname)
-    reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
-    if lower is None and reach.is_empty():
-        return Coordinate(iname, "g", tag.axis, 0, 0)
+    lower = first_index(kernel, iname, tag)
     if lower is None:
-        raise IllegalTransformError(
-            f"iname '{iname}' is tagged {tag}, but has no constant lower bound",
-            instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
-        )
+        return Coordinate(iname, "g", tag.axis, 0, 0)
+    reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
     # A grid follows the sizes, also where assumptions bound them.
     end = _end(reach, iname, context)
     if end is None:

@@ -18,13 +18,28 @@ from loopkit._kernel import Kernel
 from loopkit._own_axes import drop_own_axes
 from loopkit._places import decide_address_spaces
 from loopkit._rules import expand_rules
-from loopkit._tags import LocalAxis
+from loopkit._tags import GroupAxis, LocalAxis, Tag
 
 
 def thread_inames(kernel: Kernel) -> list[tuple[str, LocalAxis]]:
     """The inames on thread axes, where anything is inside of them."""
     used = frozenset().union(*(s.inames for s in kernel.statements))
     return [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
+
+
+def first_index(kernel: Kernel, iname: str, tag: Tag) -> int | None:
+    """The smallest value of an iname on an axis; None where none runs.
+
+    Raises :class:`IllegalTransformError` where this is no number.
+    """
+    lower, _ = kernel.range_around(iname)
+    domain = kernel.domain_around([iname]) & kernel.assumptions.set
+    if lower is None and not domain.is_empty():
+        raise IllegalTransformError(
+            f"iname '{iname}' is tagged {tag}, but has no constant lower bound",
+            instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
+        )
+    return lower
 
 
 def thread_range(kernel: Kernel, iname: str, tag: LocalAxis) -> tuple[int, int]:
@@ -36,21 +51,16 @@ def thread_range(kernel: Kernel, iname: str, tag: LocalAxis) -> tuple[int, int]:
     if lower is not None and upper is not None:
         return lower, upper
     domain = kernel.domain_around([iname])
-    if (domain & kernel.assumptions.set).is_empty():
+    if first_index(kernel, iname, tag) is None or (domain & kernel.assumptions.set).is_empty():
         return 0, 0
-    why = f"iname '{iname}' is tagged {tag}, but has no constant "
-    if lower is None:
-        raise IllegalTransformError(
-            why + "lower bound",
-            instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
-        )
     computed = {n: variable_names(value) for n, value in kernel.computed_sizes.items()}
     asked = {*_sets.involved_names(domain)}
     asked = (asked - computed.keys()).union(*(computed[n] for n in asked & computed.keys()))
     by = ", ".join(f"{n}=..." for n in kernel.sizes if n in asked)
     split = f"split_iname('{iname}', 128, inner_tag='{tag}') in its place gives 128 threads"
     sizes = f"; fix_parameters({by}), or assume, may settle it" if by else ""
-    raise IllegalTransformError(why + "length", instead=split + sizes)
+    why = f"iname '{iname}' is tagged {tag}, but has no constant length"
+    raise IllegalTransformError(why, instead=split + sizes)
 
 
 def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
@@ -74,9 +84,13 @@ def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
 
 def open_lengths(kernel: Kernel) -> Iterator[LoopkitError]:
     """Why lowering refuses a kernel until some step settles it."""
-    for iname, tag in thread_inames(kernel):
+    used = frozenset().union(*(s.inames for s in kernel.statements))
+    for iname, tag in kernel.tags:
         try:
-            thread_range(kernel, iname, tag)
+            if iname in used and isinstance(tag, LocalAxis):
+                thread_range(kernel, iname, tag)
+            elif iname in used and isinstance(tag, GroupAxis):
+                first_index(kernel, iname, tag)
         except LoopkitError as error:
             yield error
     for temporary in drop_own_axes(decide_address_spaces(expand_rules(kernel))).temporaries:

@@ -93,3 +93,9 @@ def test_axes_that_each_thread_has_for_itself_are_not_owed() -> None:
     (why,) = owed(turned)
     assert why.startswith("temporary 'acc' in private memory has (n + 15) // 16 x 16 elements")
     assert owed(turned.tag_inames("i_outer: g.0, i_inner: l.0")) == []
+
+
+def test_blocks_that_begin_at_a_size_are_owed() -> None:
+    knl = scaled().map_domain("{ [i] -> [k]: k = -i }").tag_inames("k: g.0")
+    assert owed(knl) == ["iname 'k' is tagged g.0, but has no constant lower bound"]
+    assert owed(knl.fix_parameters(n=5)) == []

@@ -268,7 +268,7 @@ class PartialSums:
             return
         self._checked.add(flush.id)
         read = self.flushed(flush)
-        if read is None or self.new.depends_on_data(flush) or self.new.cells_by_data(flush):
+        if read is None or self.new.cells_by_data(flush):
             raise Undecided(f"'{flush.id}' adds to '{flush.written}', and stands for no statement")
         at = Instance(flush.id, READER)
         sources, side = self.sources(flush), Side(at, None)
@@ -305,8 +305,7 @@ class PartialSums:
         left = self.model.domain(at) & self.check.lineage.sizes
         pieces = [(flush, self.added(update.id, flush, ONE, TWO)) for flush in flushes]
         for flush, added in pieces:
-            bounds = self.new.bounds_from_data(flush.id)
-            if not added <= equal_inames(bounds, ONE, TWO):
+            if not self.is_alike(update, flush, added):
                 raise Undecided(f"data decide whether '{flush.id}' adds what '{update.id}' leaves")
             left = left - without(added, TWO)
         side = self.check.side_of(at)
@@ -325,6 +324,17 @@ class PartialSums:
                 for bad in apart:
                     if not bad.is_empty():
                         self.check.report(Violation("repeated", bad, side, detail="partial"))
+
+    def is_alike(self, update: Statement, flush: Statement, added: isl.Set) -> bool:
+        """Whether the data that decide if a flush runs are those by which its updates do."""
+        inames = frozenset(self.new.bounds_from_data(flush.id))
+        for predicate in flush.predicates:
+            if self.new.condition(predicate) is None:
+                found = dataflow_of(self.new.kernel).decided_by(predicate, update, flush)
+                if predicate not in update.predicates or found is None:
+                    return False
+                inames |= found
+        return bool(added <= equal_inames(inames, ONE, TWO))
 
     def check_order(self, statement: Statement, array: str) -> None:
         """Report writes of ``array`` that nothing orders with what a statement does there.

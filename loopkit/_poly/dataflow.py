@@ -346,7 +346,7 @@ class Dataflow:
             and writer.inames == other.inames
             and same(writer.predicates, other.predicates)
             and model.order.place(writer.id)[1] == model.order.place(other.id)[1]
-            and all(self._decided_by(p, writer, other) is not None for p in writer.predicates)
+            and all(self.decided_by(p, writer, other) is not None for p in writer.predicates)
         )
 
     def _is_written_again(self, statement: Statement) -> bool:
@@ -505,7 +505,7 @@ class Dataflow:
             and all(inames is not None and inames <= loops for inames in loads)
             and all(
                 self.model.condition(p) is not None
-                or (p in reader.predicates and self._decided_by(p, writer, reader) is not None)
+                or (p in reader.predicates and self.decided_by(p, writer, reader) is not None)
                 for p in writer.predicates
             )
         )
@@ -538,7 +538,7 @@ class Dataflow:
         for predicate in writer.predicates:
             if model.condition(predicate) is not None:
                 continue
-            decided_by = self._decided_by(predicate, writer, reader)
+            decided_by = self.decided_by(predicate, writer, reader)
             if decided_by is None:
                 return None
             inames |= decided_by
@@ -548,9 +548,9 @@ class Dataflow:
     def _is_decided(self, predicate: Expression, reader: Statement) -> bool:
         """Whether data decide a condition, the same data wherever it is asked."""
         is_by_data = self.model.condition(predicate) is None
-        return is_by_data and self._decided_by(predicate, reader, reader) is not None
+        return is_by_data and self.decided_by(predicate, reader, reader) is not None
 
-    def _decided_by(
+    def decided_by(
         self, predicate: Expression, writer: Statement, reader: Statement
     ) -> frozenset[str] | None:
         """The inames in which two statements that agree see one value of a condition.

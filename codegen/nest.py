@@ -24,6 +24,7 @@ from loopkit._poly.in_bounds import between
 from loopkit._sets import UnboundedError
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit._target import CUDA
+from loopkit._uniform import varying
 from loopkit.codegen.barriers import GuardedLoop, PlacedNode, place_barriers
 from loopkit.codegen.bounds import (
     Bounds,
@@ -266,7 +267,16 @@ class _Walker:
         """A condition in an order in which no data is read where it may not have been written."""
         if not isinstance(condition, prim.LogicalAnd):
             return condition
-        return prim.LogicalAnd(tuple(sorted(condition.children, key=self.reads_data)))
+        return prim.LogicalAnd(tuple(sorted(condition.children, key=self.data_read)))
+
+    def data_read(self, expr: Expression) -> int:
+        """0 where a condition reads no data, 2 where it is about loaded bounds, 1 for others.
+
+        The others may say where bounds have been loaded.
+        """
+        inames = variable_names(expr) & self.kernel.home_domain.keys()
+        by_bounds = self.kernel.bounding & variable_names(expr) or self.kernel.loaded_bounds(inames)
+        return 2 if by_bounds else int(self.reads_data(expr))
 
     def reads_data(self, expr: Expression) -> bool:
         return any(map(self.kernel.is_array, variable_names(expr)))
@@ -324,7 +334,7 @@ class _Walker:
         condition, enforced, bounds = self.entry(node, reach, where, context, runs, alone)
         if condition is False:
             return False, ()
-        by_data = self.shared_conditions(statements, known) if data and not uniform else ()
+        by_data = self.shared_conditions(statements, visible, uniform) if data else ()
         self.loops.append(node)
         self.held += by_data
         inside = told & enforced & bounds.enforced
@@ -338,20 +348,26 @@ class _Walker:
         return conjunction(of_whole_numbers(condition), *by_data), (loop,)
 
     def shared_conditions(
-        self, statements: Sequence[str], known: frozenset[str]
+        self, statements: Sequence[str], known: frozenset[str], uniform: bool
     ) -> tuple[Expression, ...]:
         """The conditions under which all of some statements run, and that none of them changes.
 
         They say which thread comes to a loop, and where the data have been loaded that bound it.
+        With ``uniform``, those alone that hold for all threads of a block or for none.
         """
         inside = [self.kernel.statement_by_id[s] for s in statements]
-        tested = [[*self.chosen_thread(s), *split_predicates(self.kernel, s)[1]] for s in inside]
+        chosen = [() if uniform else self.chosen_thread(s) for s in inside]
+        tested = [
+            [*mine, *split_predicates(self.kernel, s)[1]]
+            for mine, s in zip(chosen, inside, strict=True)
+        ]
         changed = {s.written for s in inside} | ({*self.kernel.all_inames} - known)
         return tuple(
             p
             for p in tested[0]
             if all(p in its for its in tested)
             and variable_names(p).isdisjoint(changed)
+            and not (uniform and varying(self.kernel, variable_names(p)))
             and p not in (*self.exits.conditions, *self.held)
         )
 

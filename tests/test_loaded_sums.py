@@ -236,3 +236,68 @@ def test_rows_of_levels(way):
         x = np.zeros(size, np.int64)
         made.executor("host", order=order, seed=3)(x=x, **given)
         np.testing.assert_array_equal(x, due)
+
+
+CONDITIONS = {
+    "data": "if flag[i] > 0\n{}\n{}\nend",
+    "bounds": "{}\nif b > a + 2\n{}\nend",
+}
+UNDER = {
+    "inward": lambda k: k.split_iname("k", 8).split_reduction_inward("k_inner"),
+    "outward": lambda k: k.split_iname("k", 8).split_reduction_outward("k_inner"),
+    "warp": lambda k: k.split_iname("k", 32),
+}
+
+
+@pytest.mark.parametrize("way", UNDER)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_rows_under_conditions(condition, way):
+    """Who does not come to a row has no bounds of it, and reads none."""
+    loads = "<int32> a = rowptr[i]\n<int32> b = rowptr[i + 1]"
+    text = CONDITIONS[condition].format(loads, "y[i] = sum(k, x[k])")
+    shapes = {"rowptr": ("int32", "n + 1"), "flag": ("int32", "n"), "x": ("int64", "nnz")}
+    args = [lk.GlobalArg(n, t, shape=s) for n, (t, s) in shapes.items() if n in text]
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: a <= k < b }"],
+        f"for i\n{text}\nend",
+        [*args, lk.GlobalArg("y", "int64", shape="n"), ...],
+        assumptions="n >= 1 and nnz >= 0",
+        name="chosen",
+    )
+    knl = knl.assume_increasing("rowptr").assume_within("rowptr", 0, "nnz + 1")
+    made = UNDER[way](knl).tag_inames("i: g.0, k_inner: l.0")
+    proof = made.prove()
+    assert proof.ok, str(proof)
+    given = numbers(LENGTHS[3])
+    if condition == "data":
+        given["flag"] = np.arange(len(LENGTHS[3]), dtype=np.int32) % 2
+    y = np.full(len(LENGTHS[3]), 5)
+    due = knl.executor("reference")(y=y, **given)
+    for order in ORDERS:
+        found = made.executor("host", order=order, seed=3)(y=y.copy(), **given)
+        np.testing.assert_array_equal(found, due)
+
+
+def test_loops_of_loaded_length_under_a_condition_of_a_block():
+    """Threads that sum together inside of the loop come to it where its bounds are loaded."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: a <= k < b }", "{ [q]: 0 <= q < 16 }"],
+        """
+        for i
+            if flag[i] > 0
+                <> a = rowptr[i]
+                <> b = rowptr[i + 1]
+                y[k] = sum(q, x[k, q])
+            end
+        end
+        """,
+        [
+            lk.GlobalArg("flag", "int32", shape="n"),
+            lk.GlobalArg("rowptr", "int32", shape="n + 1"),
+            lk.GlobalArg("x", "float32", shape="nnz, 16"),
+            lk.GlobalArg("y", "float32", shape="nnz"),
+            ...,
+        ],
+        assumptions="n >= 1 and nnz >= 0",
+    ).assume_within("rowptr", 0, "nnz + 1")
+    assert knl.assume_increasing("rowptr").tag_inames("i: g.0, q: l.0").prove().ok

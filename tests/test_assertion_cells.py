@@ -318,7 +318,11 @@ def test_data_of_a_kernel() -> None:
     ).assume_injective("perm")
     integers = frozenset({"n", "m", "i", "perm", "col"})
     assert replace(data_of(knl), limits=Limits()) == Data(
-        (("perm", (n,)),), frozenset({"t", "y"}), integers, frozenset({"n", "m"})
+        (("perm", (n,)),),
+        frozenset({"t", "y"}),
+        integers,
+        frozenset({"n", "m"}),
+        ranges=(("i", (0, None)), ("n", (None, None)), ("m", (None, None))),
     )
     at = parse_expression("perm[i]"), parse_expression("perm[k]")
     found = equal_cells(knl.assertions, *at, data_of(knl))

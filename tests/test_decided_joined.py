@@ -271,3 +271,51 @@ def test_copies_of_joined_tiles(tiles, late):
     a, b = (rng.integers(-4, 5, shape).astype("float32") for shape in ((48, 12), (20, 12)))
     for order in ("descending", "random"):
         np.testing.assert_array_equal(knl.executor("host", order=order, seed=1)(a=a, b=b), a @ b.T)
+
+
+TILES = {
+    "two": ("i_outer", "j_outer"),
+    "swapped": ("j_outer", "i_outer"),
+    "three": ("i_outer", "j_outer", "e"),
+    "inner first": ("e", "j_outer", "i_outer"),
+}
+
+
+def tiled(assumptions):
+    text = lk.make_kernel(
+        "{ [e, i, j, k]: 0 <= e < p and 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+        "c[e, i, j] = sum(k, a[e, i, k] * b[k, j])",
+        dtypes={"a, b, c": "float32"},
+        assumptions=assumptions,
+    )
+    return text.split_iname("i", 8).split_iname("j", 4).split_iname("k", 4)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "sizes", ["n, m, l, p >= 1", "n % 8 = 0 and m % 4 = 0 and n, m, l, p >= 1"]
+)
+@pytest.mark.parametrize("tiles", TILES)
+@pytest.mark.parametrize(
+    "blocks",
+    [{"inner_tag": "g.0"}, {"outer_tag": "g.0", "inner_tag": "unr"}, None],
+    ids=["strided", "runs", "one each"],
+)
+def test_split_loops_are_tiles(sizes, tiles, blocks):
+    """Tiles of split loops are counted by one loop, at ragged edges too."""
+    names = TILES[tiles]
+    around = [*({"e"} - {*names}), *names]
+    knl = tiled(sizes).prioritize_loops([*around, "i_inner", "j_inner", "k_outer", "k_inner"])
+    knl = knl.join_inames(names, "tile")
+    assert {"i_inner", "j_inner"} <= {*knl.all_inames}
+    is_ragged = "%" not in sizes
+    assert is_ragged == any(s.predicates for s in knl.statements)
+    knl = knl.split_iname("tile", 3, **blocks) if blocks else knl.tag_inames("tile: g.0")
+    knl = knl.tag_inames("i_inner: l.1, j_inner: l.0")
+    proof = knl.prove()
+    assert proof.ok and "if the data" not in str(proof)
+    rng = np.random.default_rng(1)
+    for n, m in ((8, 4), (24, 20), *(((1, 1), (19, 9)) if is_ragged else ())):
+        a = rng.integers(-4, 5, (2, n, 7)).astype("float32")
+        b = rng.integers(-4, 5, (7, m)).astype("float32")
+        np.testing.assert_array_equal(knl.executor("host", order="random", seed=1)(a=a, b=b), a @ b)

@@ -20,7 +20,7 @@ from loopkit._expression import evaluate
 from loopkit._syntax.expression_parser import parse_expression
 
 NAMES = ("i", "j", "k", "m")
-SIZED = Data(sizes=frozenset({"m"}), positive=frozenset({"m"}))
+SIZED = Data(sizes=frozenset({"m"}), ranges=(("m", (0, None)),))
 
 
 def indices() -> st.SearchStrategy[str]:

@@ -15,7 +15,8 @@ from loopkit._arrays import ValueArg
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute, variable_names
-from loopkit._kernel import Domain, Kernel
+from loopkit._guarded import conjuncts
+from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._polynomials import are_one_polynomial
 from loopkit._renumbered import Joined, Renumbered, known_of_sizes
@@ -50,13 +51,43 @@ def joined(
     return renumbered(kernel, claim, argument)
 
 
+def apart(kernel: Kernel, inames: Collection[str]) -> Change:
+    """Loops whose values hang on those of ``inames`` run as far as they ever do.
+
+    Before: for i_outer: for i_inner in [0, min(16, n - 16*i_outer)): S
+    After: for i_outer: for i_inner in [0, 16): S if 16*i_outer + i_inner < n
+    """
+    gone, domains = frozenset(inames), list[Domain]()
+    for domain in kernel.domains:
+        mine = tuple(i for i in domain.inames if i in gone)
+        others = tuple(i for i in domain.inames if i not in gone)
+        links = gone & {*mine, *domain.parameters}
+        if not (others and links):
+            domains.append(domain)
+            continue
+        if mine:
+            domains.append(Domain(mine, domain.without(frozenset(others))))
+        values = _sets.project_out(kernel.domain_of({*others, *links}), sorted(links)).coalesce()
+        constant = _sets.project_out(values & kernel.assumptions.set, kernel.sizes).coalesce()
+        ends = [end for i in others for end in _sets.value_range(constant, prim.Variable(i))]
+        domains.append(Domain(others, values if None in ends else constant))
+    new = kernel.with_(domains=ordered_domains(domains))
+    changed: dict[str, Statement] = {}
+    for statement in kernel.statements:
+        known = new.statement_domain(statement) & new.assumptions.set
+        lost = _sets.conditions(kernel.statement_domain(statement).gist(known))
+        if lost is not True:
+            guards = (*conjuncts(lost), *statement.predicates)
+            changed[statement.id] = replace(statement, predicates=guards)
+    return Change(with_statements(new, changed))
+
+
 def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) -> Change:
     """The kernel with loops renumbered, and a size more that is computed."""
     old = frozenset(claim.old)
     ids = statements_with(kernel, claim.old)
     homes = {kernel.home_domain[iname] for iname in claim.old}
     domains = [d for number, d in enumerate(kernel.domains) if number not in homes]
-    _check_alone(kernel, claim, homes)
     whole = reduce(isl.Set.intersect, (kernel.domains[number].set for number in homes))
     some, known = _sets.project_out(whole, claim.old), known_of_sizes(kernel)
     if not (whole & known).is_equal(claim.before & some & known):
@@ -93,21 +124,6 @@ def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) 
         for id_ in ids
     }
     return Change(with_statements(new, statements), claim=claim, is_text=True)
-
-
-def _check_alone(kernel: Kernel, claim: Renumbered, homes: Collection[int]) -> None:
-    """An error where the values of other loops hang on those of these, or the other way round."""
-    old = frozenset(claim.old)
-    for number, domain in enumerate(kernel.domains):
-        mine = domain.inames if number in homes else tuple(domain.parameters)
-        others = set(domain.inames) - old if number in homes else set(domain.inames)
-        if others and old & set(mine):
-            one, other = min(old & set(mine)), min(others)
-            raise IllegalTransformError(
-                f"'{one}' cannot be counted in another way while its values and those of "
-                f"'{other}' hang on each other, and sizes are among their bounds",
-                instead="fix_parameters makes bounds numbers; split_iname takes any loop",
-            )
 
 
 def with_short_subscripts(kernel: Kernel, inames: Iterable[str]) -> Change:

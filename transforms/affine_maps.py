@@ -220,8 +220,11 @@ def join_inames(
     Before: for i in [0, n): for j in [0, m): S(i, j)
     After: for j_and_i in [0, n_m): S(j_and_i // m, j_and_i % m), with n_m = n*m
 
+    Loops that these bound, such as the inner ones of tiles at a ragged edge, then run as far as
+    they ever do, and what is in them under conditions.
+
     :arg inames: the last one varies fastest.  Where lengths are sizes, their values may not
-        hang on other inames.
+        hang on other inames, nor on each other.
     :arg new_iname: by default their names, the fastest first, joined by ``_and_``.
     :arg tag: see :func:`tag_inames`.
     :arg within: a match string: only around these statements, which gives them
@@ -274,10 +277,11 @@ def _all_joined(
             )
     nested = in_order(first.kernel, _adjacent(first.kernel, inames))
     lows, lengths = zip(*extents, strict=True)
-    counted = renumbering.joined(nested.kernel, inames, lows, lengths, joined)
+    apart = renumbering.apart(nested.kernel, inames)
+    counted = renumbering.joined(apart.kernel, inames, lows, lengths, joined)
     short = renumbering.with_short_subscripts(counted.kernel, [joined])
     last = replace(short, kernel=with_tags(short.kernel, tags)) if tags else short
-    return Change(last.kernel, parts=(first, nested, counted, last))
+    return Change(last.kernel, parts=(first, nested, apart, counted, last))
 
 
 def _adjacent(kernel: Kernel, inames: tuple[str, ...]) -> list[str]:

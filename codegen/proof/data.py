@@ -39,7 +39,10 @@ class DataFacts:
         index = self.followed(touch.leaf, touch.origin[axis])
         where = touch.scope.set & self.ranges(touch.leaf)
         known = self.kernel.assertions, index, shape[axis], data_of(self.kernel)
-        return bool(maybe_outside(where, *known).is_empty())
+        statement = self.subject.statement_of(touch.leaf)
+        given = () if statement is None else statement.predicates
+        given = [self.followed(touch.leaf, condition) for condition in given]
+        return bool(maybe_outside(where, *known, given).is_empty())
 
     def ranges(self, leaf: Leaf) -> isl.Set:
         """What is known of the private integers that a line depends on."""

@@ -13,7 +13,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._cached import memoised
-from loopkit._hidden import hidden
+from loopkit._hidden import hidden, instance
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Compare, Condition, Joined
 from loopkit.codegen.proof.forms import (
@@ -37,7 +37,7 @@ PARAM = _sets.PARAM
 
 def copy_of(name: str, copy: int) -> str:
     """The name of another instance's variable: the first has the names themselves."""
-    return hidden(name, "copy", copy) if copy else name
+    return instance(name, f"copy{copy}") if copy else name
 
 
 class Space:

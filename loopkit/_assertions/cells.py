@@ -12,7 +12,7 @@ count as integers of any size, and arrays whose shape is not told may be of any.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -57,26 +57,18 @@ def data_of(kernel: Kernel) -> Data:
         # What subscripts and bounds read is whole, though its type may still be open.
         if d.dtype is None or d.dtype.kind in "iu"
     ]
-    known = kernel.assumptions.set
+    ends = {iname: kernel.range_of(iname) for iname in kernel.all_inames}
+    for size in kernel.sizes:
+        ends[size] = _sets.value_range(kernel.assumptions.set, prim.Variable(size))
     return Data(
         tuple(shapes),
         frozenset(n for n in kernel.changing if not (n in about and is_written_once(kernel, n))),
         kernel.integers | frozenset(whole),
         frozenset(kernel.sizes),
-        frozenset(n for n in kernel.sizes if _is_positive(known, n)),
         tuple(kernel.computed_sizes.items()),
-        tuple(
-            (iname, (low, high))
-            for iname, (low, high) in ((i, kernel.range_of(i)) for i in kernel.all_inames)
-            if low is not None and high is not None
-        ),
+        tuple(ends.items()),
         limits_of(kernel),
     )
-
-
-def _is_positive(known: isl.Set, name: str) -> bool:
-    least = _sets.minimum_value(known, prim.Variable(name))
-    return least is not None and least >= 0
 
 
 class _Values(Reads):
@@ -88,6 +80,11 @@ class _Values(Reads):
         self.assertions = assertions
         self.data = data
 
+    def where(self, given: Iterable[Expression]) -> isl.Set:
+        """``{ names, names of values : conditions hold }``, as far as they compare such."""
+        known = (self.condition(condition) for condition in given)
+        return _sets.condition_set(prim.LogicalAnd(tuple(c for c in known if c is not None)))
+
     def possible(self, start: isl.Set) -> isl.Set:
         """The part of ``start`` that data can bring about, the values projected out."""
         arrays = {plain(read.array) for read in self.reads if read.array is not None}
@@ -98,6 +95,12 @@ class _Values(Reads):
             else a
             for a in self.assertions
         )
+        names = [n for read in self.reads for a in read.arguments for n in variable_names(a)]
+        for name in dict.fromkeys((*_sets.names_of(start), *names)):
+            low, high = dict(self.data.ranges).get(plain(name), (None, None))
+            ends = [(low, "<=", prim.Variable(name))] * (low is not None)
+            ends += [(prim.Variable(name), "<=", high)] * (high is not None)
+            start = start & _sets.comparisons(ends)
         if self.from_zero and any(r.function in (PRODUCT, QUOTIENT) for r in self.reads):
             for name, value in self.data.computed:
                 start = start & _sets.comparisons([(prim.Variable(name), "==", self.affine(value))])
@@ -223,14 +226,17 @@ def maybe_outside(
     index: Expression,
     extent: Expression,
     data: Data = UNKNOWN,
+    given: Iterable[Expression] = (),
 ) -> isl.Set:
     """The part of ``where`` in which ``0 <= index < extent`` may not hold (a superset of it).
 
-    Unlike :func:`index_range` it sees that ``n*m``, which is not affine, is ``n*m``.
+    Conditions that are ``given`` hold, affine or not.  Unlike :func:`index_range` it sees that
+    ``n*m``, which is not affine, is ``n*m``.
     """
     values = _Values(assertions, data)
     values.expect((index, extent), from_zero=True)
     at, end = values.side(0, index), values.side(0, extent)
+    where = where & values.where(given)
     below, behind = _sets.comparisons([(at, "<", 0)]), _sets.comparisons([(at, ">=", end)])
     return values.possible(where & below) | values.possible(where & behind)
 

@@ -28,19 +28,24 @@ class Data(Exact):
     names, temporaries and arrays that the kernel writes, may differ between two
     instances; None stands for all arrays that no assertion is about.  ``integers`` are the names
     of inames, sizes and data whose values are whole numbers; None stands for all.  Of
-    the ``sizes`` the ``positive`` ones are not below zero, ``computed`` ones are what is said.
-    ``ranges`` are the smallest and the largest values of inames that have both, ``limits`` those
-    of what is computed.
+    the ``sizes`` ``computed`` ones are what is said.  ``ranges`` are the smallest and the largest
+    values of inames and sizes, None where there is none, ``limits`` those of what is computed.
     """
 
     shapes: tuple[tuple[str, tuple[Expression, ...]], ...] = ()
     varying: frozenset[str] | None = None
     integers: frozenset[str] | None = None
     sizes: frozenset[str] = frozenset()
-    positive: frozenset[str] = frozenset()
     computed: tuple[tuple[str, Expression], ...] = ()
-    ranges: tuple[tuple[str, tuple[int, int]], ...] = ()
+    ranges: tuple[tuple[str, tuple[int | None, int | None]], ...] = ()
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def positive(self) -> frozenset[str]:
+        """Sizes that are not below zero."""
+        return frozenset(
+            n for n, (low, _) in self.ranges if n in self.sizes and low is not None and low >= 0
+        )
 
     def extents(self, array: str) -> tuple[Expression, ...] | None:
         """The shape of ``array`` where it is known, and affine."""

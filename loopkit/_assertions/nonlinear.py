@@ -11,6 +11,7 @@ All sets here are supersets of what there is: nothing that can happen is left ou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product as pairs
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -39,6 +40,11 @@ def facts_of_products(values: Reads, data: Data) -> Iterator[isl.Set]:
     for number, one in enumerate(products):
         for other in products[:number]:
             yield from _of_two(one, other, positive)
+        for other, scale in pairs(products, values.scales[prim.Variable(one.name)]):
+            if one is not other and one.arguments[1] == other.arguments[1] and scale > 1:
+                x, v = (_times(scale, e) for e in (one.arguments[0], prim.Variable(one.name)))
+                y, by = other.arguments
+                yield _ordered((x, v), (y, prim.Variable(other.name)), by, positive)
     for read in reads:
         if read.function == QUOTIENT:
             yield _quotient(read, products, positive)
@@ -49,7 +55,8 @@ def facts_of_products(values: Reads, data: Data) -> Iterator[isl.Set]:
             yield from _square(value, factor)
         known = set(values.multiples.get(by, ()))
         if isinstance(factor, prim.Variable) and not _is_in(by, data.sizes):
-            known.update(ranges.get(plain(factor.name), ()))
+            low, high = ranges.get(plain(factor.name), (None, None))
+            known.update((low, high) if low is not None and high is not None else ())
         for number in sorted(known):
             yield _ordered((factor, value), (number, _times(number, by)), by, positive)
         if _is_in(factor, data.sizes) and _is_in(by, data.sizes):

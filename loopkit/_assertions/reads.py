@@ -96,6 +96,7 @@ class Reads:
         self._common: Counter[Expression] = Counter()
         self.from_zero = False
         self._divisors: dict[Expression, None] = {}
+        self.scales: dict[Expression, set[int]] = defaultdict(set)
         self._multiples: dict[Expression, set[int]] = defaultdict(set)
 
     def expect(self, *sides: Iterable[Expression], from_zero: bool = False) -> None:
@@ -164,7 +165,7 @@ class Reads:
         if isinstance(expr, (prim.Min, prim.Max)):
             return type(expr)(tuple(self.affine(c) for c in expr.children))
         if isinstance(expr, prim.If):
-            condition = self._condition(expr.condition)
+            condition = self.condition(expr.condition)
             then, otherwise = self.affine(expr.then), self.affine(expr.else_)
             if condition is None:
                 return self._unknown(expr)
@@ -202,7 +203,10 @@ class Reads:
             if (common,) in alone and alone[common,] % most == 0:
                 inside[common,] = alone.pop((common,))
             other = self._linear({_without(f, common): n // most for f, n in inside.items()})
-            found.append(_term(most, self._times(other, common)))
+            product = self._times(other, common)
+            if {other, common} <= self._sizes:
+                self.scales[product].add(abs(most))
+            found.append(_term(most, product))
         for factors, number in alone.items():
             if factors:
                 self._multiples[factors[0]].add(number)
@@ -263,15 +267,15 @@ class Reads:
             return quotient
         return prim.Sum((numerator, prim.Product((-1, back))))
 
-    def _condition(self, expr: Expression) -> Expression | None:
+    def condition(self, expr: Expression) -> Expression | None:
         """An affine condition over names and values, or None."""
         if isinstance(expr, prim.Comparison):
             return prim.Comparison(self.affine(expr.left), expr.operator, self.affine(expr.right))
         if isinstance(expr, _CONNECTIVES):
-            parts = [self._condition(c) for c in expr.children]
+            parts = [self.condition(c) for c in expr.children]
             return None if None in parts else type(expr)(tuple(parts))
         if isinstance(expr, prim.LogicalNot):
-            part = self._condition(expr.child)
+            part = self.condition(expr.child)
             return None if part is None else prim.LogicalNot(part)
         return None
 

@@ -82,19 +82,18 @@ def _perhaps_outside(
 ) -> isl.Set:
     """The part of ``where`` in which an access may leave its array (a superset of it).
 
-    Conditions on data count where they say that in so many words.
+    Conditions count that are not affine, but those on data that the kernel writes.
     """
     shape = new.array(name).shape
     if shape is None:
         return where
     assertions = (*new.kernel.assertions, *more)
-    known = {part for g in new.indices(at, guards) for part in conjuncts(g)}
+    parts = [part for g in new.indices(at, guards) for part in conjuncts(g)]
+    data = data_of(new.kernel)
+    given = [part for part in parts if not variable_names(part) & new.written]
     result = where - where
     for index, extent in zip(new.indices(at, indices), shape, strict=True):
-        limits = (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<", extent))
-        if known.issuperset(limits) and not variable_names(index) & new.written:
-            continue
-        result = result | maybe_outside(where, assertions, index, extent, data_of(new.kernel))
+        result = result | maybe_outside(where, assertions, index, extent, data, given)
     return result
 
 

@@ -319,3 +319,30 @@ def test_split_loops_are_tiles(sizes, tiles, blocks):
         a = rng.integers(-4, 5, (2, n, 7)).astype("float32")
         b = rng.integers(-4, 5, (7, m)).astype("float32")
         np.testing.assert_array_equal(knl.executor("host", order="random", seed=1)(a=a, b=b), a @ b)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("threads", ["first", "last"])
+@pytest.mark.parametrize("tiles", TILES)
+def test_copies_of_ragged_tiles(tiles, threads):
+    """What a tile at the edge has not is not fetched; what is read there was."""
+    names = TILES[tiles]
+    around = [*({"e"} - {*names}), *names]
+    order = [*around, "k_outer", "i_inner", "j_inner", "k_inner"]
+    knl = tiled("n, m, l, p >= 1").prioritize_loops(order).join_inames(names, "tile")
+    steps = [
+        lambda k: k.split_iname("tile", 3, inner_tag="g.0"),
+        lambda k: k.tag_inames("i_inner: l.1, j_inner: l.0"),
+        lambda k: k.add_prefetch("a", "i_inner, k_inner"),
+        lambda k: k.add_prefetch("b", "j_inner, k_inner"),
+    ]
+    for step in steps if threads == "first" else steps[2:] + steps[:2]:
+        knl = step(knl)
+    proof = knl.prove()
+    assert proof.ok and "if the data" not in str(proof)
+    rng = np.random.default_rng(1)
+    for n, m in ((8, 4), (1, 1), (19, 9), (24, 6)):
+        a = rng.integers(-4, 5, (2, n, 7)).astype("float32")
+        b = rng.integers(-4, 5, (7, m)).astype("float32")
+        run = knl.executor("host", order="random", seed=1, sanitize=True)
+        np.testing.assert_array_equal(run(a=a, b=b), a @ b)

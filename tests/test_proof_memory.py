@@ -711,3 +711,43 @@ def test_a_scalar_in_memory_has_one_cell(place: str) -> None:
     source = knl.cuda()
     assert not prove_source(knl, source).findings
     assert "bounds" in kinds(prove_source(knl, source.replace("r < end[0]", f"r < end[{place}]")))
+
+
+@pytest.mark.parametrize("space", ["local", "private"])
+@pytest.mark.parametrize(
+    ("guard", "is_enough"),
+    [
+        ("16*(t // m) + x < n", True),
+        ("n > x + 16*(t // m)", True),
+        ("16*(t // m) + x < n - 1", False),
+        ("15*(t // m) + x < n", False),
+        ("16*(t // (m + 1)) + x < n", False),
+        ("16*(t // m) + x < n and x < 15", False),
+        ("16*(t // m) + 15 - x < n", False),
+        ("16*(t // m) + 2*x < n", False),
+    ],
+)
+def test_a_copy_under_a_guard_of_its_own_names(space: str, guard: str, is_enough: bool) -> None:
+    """What is not affine in two guards must be alike, and the rest of both the same number."""
+    knl = lk.make_kernel(
+        "{ [t, i, x]: 0 <= t < l and 0 <= i < 16 and 0 <= x < 16 }",
+        f"""
+        for t
+            for x
+                s[x] = a[16*(t // m) + x] {{if={guard}}}
+            end
+            for i
+                b[t, i] = s[i] {{if=i + 16*(t // m) < n}}
+            end
+        end
+        """,
+        [
+            lk.GlobalArg("a", "float32", "n"),
+            lk.TemporaryVariable("s", "float32", shape=(16,), address_space=space),
+            ...,
+        ],
+        dtypes={"b": "float32"},
+        assumptions="n, m, l >= 1",
+    )
+    tags = "t: g.0, i: l.0, x: l.0" if space == "local" else "t: g.0"
+    assert knl.tag_inames(tags, unchecked=True).prove().ok is is_enough

@@ -20,7 +20,6 @@ from loopkit._expression import (
 )
 from loopkit._footprint import Axis, Use
 from loopkit._frozen import dataclass
-from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
 from loopkit._rules import expand_in, results_of
@@ -153,7 +152,6 @@ def computed_ahead(
         held = body if apart is None else apart.value(body)
         inferred = known_dtype(kernel, substitute(held, arguments))
         dtype = None if inferred is None else concrete(inferred)
-    any_value = {name: prim.Variable(hidden("argument", name)) for name in rule.arguments}
     staging = Staging(
         made_by=values.made_by,
         what=what,
@@ -173,7 +171,6 @@ def computed_ahead(
         axis_argument=values.names_argument,
         reused=reused,
         whole_box=values.whole_box,
-        only_used=_staging.may_leave(its.kernel, substitute(body, any_value)),
         may_move=values.space is None,
     )
 

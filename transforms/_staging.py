@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from types import MappingProxyType
 
 import islpy as isl
@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 from loopkit import _footprint, _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
-from loopkit._assertions.cells import data_of, maybe_outside
+from loopkit._assertions.cells import data_of, may_hold
 from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
@@ -187,8 +187,7 @@ class Staging:
     The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
     those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
     the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
-    cells should go.  With ``only_used`` no value is computed that is not used, where
-    that may read what is not there.  With ``may_move`` a private copy becomes a shared one where
+    cells should go.  With ``may_move`` a private copy becomes a shared one where
     later tags make it one for several threads.
     """
 
@@ -211,7 +210,6 @@ class Staging:
     base_in_rules: str = ""
     reused: Mapping[int, str] = field(default_factory=dict)
     whole_box: bool = False
-    only_used: bool = False
     may_move: bool = False
 
     @cached_property
@@ -286,6 +284,7 @@ class Staging:
         )
         positions = [names.get(axis) for axis in range(len(self.box))]
         used = partial(cells_in_use, kernel, uses, self.box, positions, place)
+        guards: Guards = ()
         if value is None:
             cells = used(exact=True)
         else:
@@ -296,9 +295,12 @@ class Staging:
             there = where_in_bounds(kernel, value(at), at)
             cells = used(whole_box=self.whole_box) & there
             around = cells & kernel.domain_around(place.inames) & kernel.assumptions.set
-            if self.only_used and not are_there(kernel, value(at), around, names.values()):
+            left = partial(limits_left, kernel, value(at), positions=names.values())
+            if left(around) != ():
                 cells = used(exact=True, whole_box=self.whole_box) & there
-        return make_nest(
+                if are_beyond_sets(kernel, uses):
+                    guards = left(around & cells) or ()
+        nest = make_nest(
             kernel,
             self.box,
             place,
@@ -310,6 +312,7 @@ class Staging:
             together=self.space is not AddressSpace.PRIVATE,
             reused=reused,
         )
+        return replace(nest, predicates=(*nest.predicates, *guards))
 
     def transfer(
         self,
@@ -509,45 +512,37 @@ def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]
     return result
 
 
-def may_leave(kernel: Kernel, value: Expression) -> bool:
-    """Whether an expression may read outside of an array, where it does not stand in the text.
+def limits_left(
+    kernel: Kernel, value: Expression, where: isl.Set, positions: Iterable[str]
+) -> Guards | None:
+    """Conditions beyond ``where`` under which what an expression of ``positions`` reads is there.
 
-    Its subscripts that are affine can be told apart (:func:`where_in_bounds`), others not, unless
-    assertions say that they are inside.
+    Of affine subscripts sets know all (:func:`where_in_bounds`).  None where data decide.
     """
-    for index, extent in _subscripts(kernel, value):
-        if not any(map(kernel.is_array, variable_names(index))) and _sets.is_pw_affine(index):
+    data = replace(data_of(kernel), integers=kernel.integers.union(positions))
+    known = where, kernel.assertions
+    found: list[Expression] = []
+    accessed = [(n, i) for n, i, _ in guarded_accesses(value) if i and kernel.is_array(n)]
+    pairs = (zip(i, kernel.array(n).shape or repeat(None), strict=False) for n, i in accessed)
+    for index, extent in chain.from_iterable(pairs):
+        by_data = any(map(kernel.is_array, variable_names(index)))
+        if _sets.is_pw_affine(index) and not by_data:
             continue
         if extent is None:
-            return True
-        known = kernel.assumptions.set, kernel.assertions
-        if not maybe_outside(*known, index, extent, data_of(kernel)).is_empty():
-            return True
-    return False
+            return None
+        limits = prim.Comparison(index, ">=", 0), prim.Comparison(index, "<", extent)
+        against = [(limit, [prim.LogicalNot(limit)]) for limit in limits]
+        left = [limit for limit, no in against if not may_hold(*known, no, data).is_empty()]
+        if left and by_data:
+            return None
+        found += left
+    return tuple(found)
 
 
-def _subscripts(
-    kernel: Kernel, value: Expression
-) -> Iterator[tuple[Expression, Expression | None]]:
-    """Each index by which an expression accesses arrays, and the axis' length where it has one."""
-    for name, indices, _ in guarded_accesses(value):
-        if indices and kernel.is_array(name):
-            yield from zip(indices, kernel.array(name).shape or repeat(None), strict=False)
-
-
-def are_there(kernel: Kernel, value: Expression, where: isl.Set, positions: Iterable[str]) -> bool:
-    """Whether all that an expression of ``positions`` reads lies in its array, for all ``where``.
-
-    Of subscripts that data decide nothing is said.
-    """
-    data = data_of(kernel)
-    data = replace(data, integers=(data.integers or frozenset()).union(positions))
-    for index, extent in _subscripts(kernel, value):
-        if extent is None or any(map(kernel.is_array, variable_names(index))):
-            return False
-        if not maybe_outside(where, kernel.assertions, index, extent, data).is_empty():
-            return False
-    return True
+def are_beyond_sets(kernel: Kernel, uses: Iterable[Use]) -> bool:
+    """Whether statements run under conditions of inames and sizes that no set holds."""
+    guards = [p for use in uses for p in use.statement.predicates]
+    return any(variable_names(p) <= kernel.integers and not _sets.is_condition(p) for p in guards)
 
 
 def with_nest(

@@ -227,8 +227,8 @@ class ReachingDefinitions:
         asked = dict.fromkeys(read.scope.unknown)
         for condition in write.scope.unknown:
             several = [condition] if condition in asked else asked
-            found = (matching(condition, other) for other in several)
-            match = next((m for m in found if m is not None), None)
+            found = [m for other in several if (m := matching(condition, other)) is not None]
+            match = min(found, key=lambda m: len(m.pairs), default=None)
             if match is None:
                 left.append(condition)
                 match = Matching(words_in(condition) | conditions.names_in(condition))
@@ -253,7 +253,8 @@ class ReachingDefinitions:
                 words |= form.names & data
         tested |= flags
         alone, words = tested - words, words | tested
-        same = replace(same, open=conditions.joined("and", left))
+        pairs = tuple((mine, self._by_cell(due, read)) for mine, due in same.pairs)
+        same = replace(same, open=conditions.joined("and", left), pairs=pairs)
         if not words:
             return same
         places = self.subject.names.places
@@ -272,6 +273,15 @@ class ReachingDefinitions:
             if any(t.array not in alone or not self._is_true_before(t, write) for t in changed):
                 return None
         return replace(same, words=frozenset(words))
+
+    def _by_cell(self, form: Form, read: Touch) -> Form:
+        """A form of the read's names as one of its cell, where an index says what it is."""
+        for name, index in zip(self.cells, read.cell or (), strict=True):
+            for sign in (1, -1):
+                rest = form.minus(index.scaled(sign))
+                if rest.constant is not None:
+                    return variable(name).scaled(sign).plus(rest)
+        return form
 
     def make_piece(
         self, write: Touch, common: Scope, carried: For | None, same: Matching
@@ -396,9 +406,12 @@ def _in_turn(first: Iterable[Node], second: Iterable[Node]) -> Matching | None:
 
 
 def _forms(mine: Form, other: Form) -> Matching | None:
-    """Sums, product by product: any order in which all are the same will do."""
+    """Sums, product by product: any order in which all are the same will do.
+
+    What is left of both must be the same number, and affine.
+    """
     found, left = Matching(), dict(other.terms)
-    rest: dict[Monomial, int] = {}
+    rest, own = dict[Monomial, int](), dict[Monomial, int]()
     for monomial, factor in mine.terms.items():
         if left.get(monomial) == factor:
             del left[monomial]
@@ -411,7 +424,11 @@ def _forms(mine: Form, other: Form) -> Matching | None:
             if part is not None:
                 break
         else:
-            return None
+            own[monomial] = factor
+            continue
         del left[there]
         found = found.joined(part)
-    return None if left else found
+    one, two = Form(own), Form(left)
+    if not (own or left):
+        return found
+    return found.joined(Matching(pairs=((one, two),))) if one.is_affine and two.is_affine else None

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -27,7 +26,7 @@ from loopkit._assertions.limits import limits_of
 from loopkit._assertions.reads import PRODUCT, QUOTIENT, Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._cached import memoised
-from loopkit._expression import variable_names
+from loopkit._expression import nodes_of, variable_names
 from loopkit._hidden import plain
 from loopkit._nodes import Expression
 from loopkit._same import remembered
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 Index = Expression | Sequence[Expression]
 Assertions = tuple[Assertion, ...]
-Cells = tuple[Expression, ...]
 
 UNKNOWN = Data()
 
@@ -127,53 +125,9 @@ def _equal(
     data: Data,
 ) -> isl.Set:
     values = _Values(assertions, data)
-    first, second = _counted_through(first, second, data)
     values.expect(first, second)
     pairs = [(values.side(0, a), values.side(1, b)) for a, b in zip(first, second, strict=True)]
     return values.possible(_sets.comparisons((a, "==", b) for a, b in pairs))
-
-
-def _counted_through(first: Cells, second: Cells, data: Data) -> tuple[Cells, Cells]:
-    """Two cells with one index for two that count through their values in the same way.
-
-    ``(x // m, x % m)`` and ``(y // m, y % m)`` are one cell where ``x`` is ``y``, and only there.
-    """
-    for row, column in permutations(range(len(first)), 2):
-        one, other = (_one_count(cell[row], cell[column], data) for cell in (first, second))
-        if one is None or other is None or one[1] != other[1]:
-            continue
-        rest = [n for n in range(len(first)) if n not in (row, column)]
-        a, b = ((*(cell[n] for n in rest), x) for cell, (x, _) in ((first, one), (second, other)))
-        return _counted_through(a, b, data)
-    return first, second
-
-
-def _one_count(
-    row: Expression, column: Expression, data: Data
-) -> tuple[Expression, Expression] | None:
-    """``x`` and ``m`` of ``x // m`` and ``x % m``, where ``m`` is a number or a size."""
-    if not (isinstance(row, prim.FloorDiv) and isinstance(column, prim.Remainder)):
-        return None
-    length = row.denominator
-    if length != column.denominator or row.numerator != column.numerator:
-        return None
-    is_known = variable_names(length) <= (data.sizes or frozenset())
-    return (row.numerator, length) if is_known else None
-
-
-def surely_equal(
-    where: isl.Set,
-    assertions: Assertions,
-    first: Expression,
-    second: Expression,
-    data: Data = UNKNOWN,
-) -> bool:
-    """Whether two indices of one instance are the same number wherever ``where`` holds."""
-    values = _Values(assertions, data)
-    values.expect((first,), (second,))
-    a, b = values.side(0, first), values.side(0, second)
-    unequal = _sets.comparisons([(a, "<", b)]) | _sets.comparisons([(a, ">", b)])
-    return bool(values.possible(where & unequal).is_empty())
 
 
 def settling(
@@ -233,12 +187,25 @@ def maybe_outside(
     Conditions that are ``given`` hold, affine or not.  Unlike :func:`index_range` it sees that
     ``n*m``, which is not affine, is ``n*m``.
     """
+    limits = prim.Comparison(index, "<", 0), prim.Comparison(index, ">=", extent)
+    below, behind = (may_hold(where, assertions, (limit, *given), data) for limit in limits)
+    return below | behind
+
+
+def may_hold(
+    where: isl.Set,
+    assertions: Assertions,
+    conditions: Sequence[Expression],
+    data: Data = UNKNOWN,
+) -> isl.Set:
+    """The part of ``where`` in which conditions, affine or not, may all hold (a superset of it).
+
+    They are of one instance, or no data varies.
+    """
     values = _Values(assertions, data)
-    values.expect((index, extent), from_zero=True)
-    at, end = values.side(0, index), values.side(0, extent)
-    where = where & values.where(given)
-    below, behind = _sets.comparisons([(at, "<", 0)]), _sets.comparisons([(at, ">=", end)])
-    return values.possible(where & below) | values.possible(where & behind)
+    compared = [n for c in conditions for n in nodes_of(c) if isinstance(n, prim.Comparison)]
+    values.expect((side for c in compared for side in (c.left, c.right)), from_zero=True)
+    return values.possible(where & values.where(conditions))
 
 
 def _tuple(index: Index) -> tuple[Expression, ...]:

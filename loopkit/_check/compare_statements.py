@@ -11,7 +11,6 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, surely_equal
 from loopkit._cached import cached_property
 from loopkit._check.value_types import ValueTypes
 from loopkit._expression import (
@@ -234,9 +233,8 @@ class StatementComparison:
         """Whether two indices are equal for all that data may hold, as far as sets can say so."""
         if not (_is_whole(old, self.new) and _is_whole(new, self.new)):
             return False
-        kernel = self.new.kernel
-        domain = self.new.domain(self.at)
-        return surely_equal(domain, kernel.assertions, old, new, data_of(kernel))
+        equal = prim.Comparison(old, "==", new)
+        return self.new.holds(equal, self.new.domain(self.at))
 
     def same_sums(self, old: Expression, new: Expression) -> bool:
         """Whether two sums have the same terms beyond sets and, besides, the same value.

@@ -42,7 +42,7 @@ class CopyChains:
             at = Instance(statement.id, SOURCE)
             both = event.where & self.new.writing(at, cell)
             for part in parts_in(both, self.new.order.before(at, event.time)):
-                self.check_plain(statement, event)
+                self.check_plain(statement, event, at, part)
                 if any(self.is_of_copy(part, w, cell) for w in open_):
                     raise Undecided(
                         f"data decide whether '{cell.array}' is written, or what was copied to it "
@@ -101,16 +101,25 @@ class CopyChains:
                 where = where - self.check.onto(dead, where)
         return where
 
-    def check_plain(self, copy: Statement, event: ReadEvent) -> None:
+    def check_plain(self, copy: Statement, event: ReadEvent, at: Instance, where: isl.Set) -> None:
         """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
 
-        Where the reader runs under the same condition, the copy is not left out.
+        It is not left out where the reader runs under the same condition, or under others from
+        which that of the copy ``at`` follows: ``{ inames of both : the reader sees the copy }``.
         """
         reader = self.new.statement.get(event.time.statement or "")
-        known = set(reader.predicates) if reader is not None else set()
+        known = () if reader is None else reader.predicates
+        given = [self.new.named(p, event.time.label) for p in known]
         if copy.operation is not None:
             raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
-        if {*self.conditions_of(copy)} - known or self.new.cells_by_data(copy):
+        for condition in self.conditions_of(copy):
+            if not (
+                condition in known
+                if self.reads_data(condition)
+                else self.new.holds(self.new.named(condition, at.label), where, given)
+            ):
+                raise self.left_out(copy)
+        if self.new.cells_by_data(copy):
             raise self.left_out(copy)
         if set(self.new.bounds_from_data(copy.id)) - set(
             self.new.bounds_from_data(reader.id) if reader is not None else ()
@@ -120,6 +129,10 @@ class CopyChains:
     def conditions_of(self, copy: Statement) -> list[Expression]:
         """The predicates of a statement that data decide."""
         return [p for p in copy.predicates if self.new.condition(p) is None]
+
+    def reads_data(self, condition: Expression) -> bool:
+        """Whether a condition is of more than inames and sizes."""
+        return not variable_names(condition) <= self.new.integers
 
     def left_out(self, copy: Statement) -> Undecided:
         """Data say whether there is a copy."""
@@ -132,7 +145,7 @@ class CopyChains:
 
         ``later`` is the copy behind an access of ``event``, which runs under the same conditions.
         """
-        data = self.conditions_of(copy)
+        data = [*filter(self.reads_data, self.conditions_of(copy))]
         where = self.latest(later, access, event) if data else later.where
         if not all(self.is_unchanged(p, later.time, event.time, where) for p in data):
             raise self.left_out(copy)
@@ -183,7 +196,7 @@ class CopyChains:
                 both = both & self.new.domain(at)
                 if both.is_empty():
                     continue
-                self.check_plain(statement, event)
+                self.check_plain(statement, event, at, both)
                 # Copies in global memory must come from the block that reads them.
                 for how, bad in nonempty(both, self.new.unordered(at, event.time, cell.array)):
                     source = self.check.side_of(at)

@@ -13,7 +13,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
-from loopkit._assertions.cells import data_of, equal_cells
+from loopkit._assertions.cells import data_of, equal_cells, may_hold
 from loopkit._assertions.follow import asserted, followed
 from loopkit._cached import cached_property, memoised, once
 from loopkit._collectives import scanned_blocks, scans_of
@@ -94,6 +94,14 @@ class Model(ParallelAxes):
     def condition(self, predicate: Expression) -> isl.Set | None:
         """``{ inames, sizes : a predicate holds }``, exactly; None where data decide."""
         return decided(predicate, self.integers)
+
+    def holds(
+        self, condition: Expression, where: isl.Set, given: Sequence[Expression] = ()
+    ) -> bool:
+        """Whether a condition surely holds ``where`` others that are ``given`` do; all labelled."""
+        against = (*given, prim.LogicalNot(condition))
+        known = self.kernel.assertions, against, data_of(self.kernel)
+        return bool(may_hold(where, *known).is_empty())
 
     @memoised
     def range_under(self, statement: str, iname: str) -> tuple[int | None, int | None]:

@@ -176,6 +176,9 @@ def _affine(expr: Expression) -> Linear | isl.Aff:
         numerator, below = _affine(expr.numerator), _affine(expr.denominator)
         if not isinstance(below, Linear) or not below.is_constant or not below.constant:
             raise NotAffineError(expr)
+        if isinstance(numerator, Linear) and numerator.is_constant:
+            whole, rest = divmod(numerator.constant, below.constant)
+            return Linear({}, whole if isinstance(expr, prim.FloorDiv) else rest)
         # isl divides by positive numbers alone: a // -b is -a // b.
         dividend = numerator if below.constant > 0 else _times(numerator, -1)
         quotient = _as_aff(dividend).scale_down_val(val(abs(below.constant))).floor()

@@ -346,3 +346,37 @@ def test_copies_of_ragged_tiles(tiles, threads):
         b = rng.integers(-4, 5, (7, m)).astype("float32")
         run = knl.executor("host", order="random", seed=1, sanitize=True)
         np.testing.assert_array_equal(run(a=a, b=b), a @ b)
+
+
+STENCIL = [
+    lambda k: k.add_prefetch("a", "i_inner, j_inner", default_tag=None),
+    lambda k: k.join_inames("i_outer, j_outer", "tile"),
+    lambda k: k.split_iname("tile", 3, inner_tag="g.0"),
+]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("order", [(1, 0, 2), (1, 2, 0), (0, 1, 2)], ids=str)
+def test_halos_of_ragged_tiles(order):
+    """A halo is fetched as far as the array goes, which is more than what is read of it needs."""
+    text = lk.make_kernel(
+        "{ [i, j]: 1 <= i < n - 1 and 1 <= j < m - 1 }",
+        "b[i, j] = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1] - 4*a[i, j]",
+        [lk.GlobalArg(name, "float32", "n, m") for name in "ab"] + [...],
+        assumptions="n, m >= 3",
+    )
+    knl = text.split_iname("i", 4).split_iname("j", 4)
+    knl = knl.prioritize_loops("i_outer, j_outer, i_inner, j_inner")
+    for step in order:
+        knl = STENCIL[step](knl)
+    proof = knl.prove()
+    assert proof.ok and "if the data" not in str(proof)
+    rng = np.random.default_rng(1)
+    for n, m in ((3, 3), (6, 10), (9, 13)):
+        data = {name: rng.integers(-4, 5, (n, m)).astype("float32") for name in "ab"}
+        want = text.executor("reference")(**{k: v.copy() for k, v in data.items()})
+        got = knl.executor("host", order="random", seed=1)(**data)
+        np.testing.assert_array_equal(got, want)
+    # Quotients of numbers are numbers, of which sets know all.
+    fixed = knl.fix_parameters(n=9, m=13)
+    assert "//" not in str(fixed) and fixed.prove().ok

@@ -151,6 +151,17 @@ def negated(condition: Condition) -> Condition:
     return Compare(_NEGATED[condition.operator], condition.form)
 
 
+def least(condition: Condition) -> Form | None:
+    """What is not negative where a comparison of whole numbers holds; None for other conditions."""
+    if not isinstance(condition, Unknown) or condition.operator in _NEGATED:
+        return None
+    left, right = condition.left, condition.right
+    if condition.is_negated:
+        left, right = right, left
+    is_less = (condition.operator == "<") != condition.is_negated
+    return right.minus(left).minus(ONE if is_less else ZERO)
+
+
 def atom_in(condition: Condition) -> Condition:
     """A part of a condition that is not made of others."""
     return atom_in(condition.parts[0]) if isinstance(condition, Joined) else condition

@@ -25,7 +25,7 @@ from loopkit.codegen.proof.forms import (
 )
 from loopkit.codegen.proof.pointwise import cells_at
 from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.spaces import equal, less
+from loopkit.codegen.proof.spaces import less
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
@@ -227,7 +227,7 @@ class ReachingDefinitions:
         asked = dict.fromkeys(read.scope.unknown)
         for condition in write.scope.unknown:
             several = [condition] if condition in asked else asked
-            found = [m for other in several if (m := matching(condition, other)) is not None]
+            found = [m for one in several if (m := self._following(condition, one)) is not None]
             match = min(found, key=lambda m: len(m.pairs), default=None)
             if match is None:
                 left.append(condition)
@@ -248,12 +248,12 @@ class ReachingDefinitions:
         if data:
             for known in write.scope.all_conditions:
                 tested |= conditions.names_in(known) & data
-            used = (*(write.cell or ()), *(form for pair in same.pairs for form in pair))
+            used = (*(write.cell or ()), *(form for a, _, b in same.pairs for form in (a, b)))
             for form in used:
                 words |= form.names & data
         tested |= flags
         alone, words = tested - words, words | tested
-        pairs = tuple((mine, self._by_cell(due, read)) for mine, due in same.pairs)
+        pairs = tuple((self._by_cell(due, read), sign, mine) for due, sign, mine in same.pairs)
         same = replace(same, open=conditions.joined("and", left), pairs=pairs)
         if not words:
             return same
@@ -273,6 +273,16 @@ class ReachingDefinitions:
             if any(t.array not in alone or not self._is_true_before(t, write) for t in changed):
                 return None
         return replace(same, words=frozenset(words))
+
+    def _following(
+        self, mine: conditions.Condition, other: conditions.Condition
+    ) -> Matching | None:
+        """Where a condition holds because another one does: of whole numbers the larger may."""
+        own, due = conditions.least(mine), conditions.least(other)
+        are_whole = words_in(mine) | words_in(other) <= self.space.position.keys()
+        if own is None or due is None or not are_whole:
+            return matching(mine, other)
+        return _forms(own, due, "<=")
 
     def _by_cell(self, form: Form, read: Touch) -> Form:
         """A form of the read's names as one of its cell, where an index says what it is."""
@@ -301,7 +311,10 @@ class ReachingDefinitions:
         cells = zip(self.cells, write.cell or (), strict=True)
         told = ((cell, index) for cell, index in cells if index.is_affine)
         where = where & cells_at(space, self.aligned(write.scope), told, name)
-        where = where & space.all_of(equal(a.renamed(name), b) for a, b in same.pairs)
+        for due, sign, mine in same.pairs:
+            where = where & space.where(
+                conditions.comparison(sign, due, mine.renamed(name), is_integer=True)
+            )
         # What equations fix goes first: isl then finds the simplest form.
         lets: list[str] = []
         loops: list[str] = []
@@ -321,7 +334,7 @@ class ReachingDefinitions:
         if carried is not None:
             loops.append(_EARLIER)
         gone = [one for one in (*lets, *words, *loops) if one not in kept]
-        if any(b.names & set(gone) for _, b in same.pairs):
+        if any(due.names & set(gone) for due, _, _ in same.pairs):
             # A name stands for something else at the read.
             return None
         return space.without(where, gone)
@@ -349,14 +362,15 @@ def _flag(condition: conditions.Condition) -> str | None:
 
 @dataclass(frozen=True)
 class Matching:
-    """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` are equal.
+    """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` hold.
 
+    A pair has a form of the second node, ``==`` or ``<=``, and one of the first.
     Words are names of loops, constants and hardware indices, and of what lies in memory.
     What is ``open`` is a condition of the first alone.
     """
 
     words: frozenset[str] = frozenset()
-    pairs: tuple[tuple[Form, Form], ...] = ()
+    pairs: tuple[tuple[Form, str, Form], ...] = ()
     open: conditions.Condition = conditions.TRUE
 
     def joined(self, other: Matching) -> Matching:
@@ -383,7 +397,7 @@ def matching(mine: Node, other: Node) -> Matching | None:
             return None
         words = frozenset((mine.array,))
         if mine.offset.is_affine and other.offset.is_affine:
-            return Matching(words, ((mine.offset, other.offset),))
+            return Matching(words, ((other.offset, "==", mine.offset),))
         inner = matching(mine.offset, other.offset)
         return inner and Matching(words).joined(inner)
     if mine.besides != other.besides:
@@ -405,10 +419,11 @@ def _in_turn(first: Iterable[Node], second: Iterable[Node]) -> Matching | None:
     return found
 
 
-def _forms(mine: Form, other: Form) -> Matching | None:
+def _forms(mine: Form, other: Form, sign: str = "==") -> Matching | None:
     """Sums, product by product: any order in which all are the same will do.
 
-    What is left of both must be the same number, and affine.
+    What is left of both must be affine, and the same number; with ``<=`` that of ``mine`` may
+    be larger.
     """
     found, left = Matching(), dict(other.terms)
     rest, own = dict[Monomial, int](), dict[Monomial, int]()
@@ -431,4 +446,6 @@ def _forms(mine: Form, other: Form) -> Matching | None:
     one, two = Form(own), Form(left)
     if not (own or left):
         return found
-    return found.joined(Matching(pairs=((one, two),))) if one.is_affine and two.is_affine else None
+    if not (one.is_affine and two.is_affine):
+        return None
+    return found.joined(Matching(pairs=((two, sign, one),)))

@@ -285,7 +285,7 @@ class Dataflow:
         best: Path | None = None
         for writer in model.writers(access[0]):
             depth = len(model.order.shared_loops(writer.id, reader.id))
-            if not model.order.is_above(writer.id, reader.id) or not self._is_sure(writer):
+            if not model.order.is_above(writer.id, reader.id) or not self._is_by_sizes(writer):
                 continue
             if best is not None and depth <= len(best):
                 continue
@@ -305,7 +305,11 @@ class Dataflow:
         if cell.by_data:
             return False
         both = model.writing(source, cell) & equal_inames(inames, WRITER, READER)
-        return bool(model.domain(at).is_subset(without(both, WRITER)))
+        if not model.domain(at).is_subset(without(both, WRITER)):
+            return False
+        given = [model.named(p, READER) for p in reader.predicates]
+        left = [model.named(p, WRITER) for p in writer.predicates if model.condition(p) is None]
+        return not left or all(model.holds(p, both & model.domain(at), given) for p in left)
 
     def _is_same_cell(
         self, writer: Statement, reader: Statement, access: Access, inames: frozenset[str]
@@ -373,6 +377,14 @@ class Dataflow:
     def _is_sure(self, writer: Statement) -> bool:
         """Whether a statement sets its cells in all instances, whatever data hold."""
         return not is_update(writer) and self.model.is_exact(writer)
+
+    def _is_by_sizes(self, writer: Statement) -> bool:
+        """Whether inames and sizes decide when a statement sets its cells, which sets may not."""
+        model = self.model
+        left = (variable_names(p) for p in writer.predicates if model.condition(p) is None)
+        return not (
+            is_update(writer) or model.cells_by_data(writer) or model.bounds_from_data(writer.id)
+        ) and all(names <= model.integers for names in left)
 
     @memoised
     def _sure_writers(self, array: str) -> tuple[Statement, ...]:

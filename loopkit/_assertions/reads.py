@@ -254,7 +254,7 @@ class Reads:
             if isinstance(expr, prim.FloorDiv):
                 return part
             return prim.Sum((numerator, prim.Product((-int(denominator), part))))
-        if whole and denominator != 0 and _sets.is_affine(numerator):
+        if whole and denominator != 0 and _sets.is_pw_affine(numerator):
             return type(expr)(numerator, int(denominator))
         if whole or not self._are_whole((numerator, denominator)):
             return self._value((type(expr).__name__,), (numerator, denominator))

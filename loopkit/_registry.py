@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from loopkit._compat.gone import not_there
-from loopkit._errors import UnknownNameError
+from loopkit._errors import check_known
 from loopkit._kernel import Kernel
 from loopkit._spelling import check_identifier
 
@@ -55,6 +55,5 @@ transforms = _Transforms()
 
 def transform_named(name: str) -> Callable[..., Kernel]:
     """The transform called ``name``."""
-    if check_identifier(name, "the name of a transform") not in transforms:
-        raise UnknownNameError("transform", name, transforms)
+    check_known("transform", [check_identifier(name, "the name of a transform")], transforms)
     return transforms[name]

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, ConstantTable, Nested, ValueArg, if_distinct
 from loopkit._assertions.values import Within
 from loopkit._budget import in_turn
@@ -25,6 +24,7 @@ from loopkit._errors import (
 from loopkit._expression import replace_accesses
 from loopkit._kernel import Domain, Kernel
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import inside
 from loopkit._promotion import INT32
 from loopkit._spelling import check_name, shown
 from loopkit._tree import Loop
@@ -119,9 +119,6 @@ def _batched(kernel: Kernel, iname: str, count: Expression, varying: Collection[
     rules = tuple(
         replace(r, expression=in_batch(r.expression, r.arguments)) for r in kernel.substitutions
     )
-    box = _sets.condition_set(
-        prim.LogicalAnd((prim.Comparison(0, "<=", here), prim.Comparison(here, "<", count)))
-    )
     args = [_with_axis(kernel, a, count, iname) if a.name in varying else a for a in kernel.args]
     if isinstance(count, prim.Variable) and count.name not in kernel.arg_by_name:
         args.append(ValueArg(count.name, INT32))
@@ -134,7 +131,7 @@ def _batched(kernel: Kernel, iname: str, count: Expression, varying: Collection[
     return kernel.with_(
         statements=statements,
         tree=(Loop(iname, kernel.tree),),
-        domains=ordered_domains([Domain((iname,), box), *kernel.domains]),
+        domains=ordered_domains([Domain((iname,), inside(here, count)), *kernel.domains]),
         args=tuple(args),
         substitutions=rules,
     )

@@ -15,43 +15,24 @@ _STATEMENTS = "tag_instructions, add_dependency, replace_instruction_ids and the
 _ATOMIC = "the option {atomic} makes an instruction an atomic update"
 _LAUNCHES = "kernel.launches() gives them, one for each part between global barriers"
 
+_SEVERAL: Mapping[str, str] = {
+    _FUNCTION: "CInstruction CallMangleInfo InKernelCallable PreambleInfo ScalarCallable "
+    "register_function_manglers register_preamble_generators register_symbol_manglers",
+    _STATEMENTS: "map_instructions remove_predicates_from_insn",
+    _ATOMIC: "AtomicInit AtomicUpdate MemoryOrdering MemoryScope OrderedAtomic VarAtomicity",
+    _LAUNCHES: "find_most_recent_global_barrier get_global_barrier_order get_subkernels "
+    "get_subkernel_to_insn_id_map",
+    "there are no textures: add_prefetch stages what threads share, and the argument stays "
+    "an array": "ImageArg change_arg_to_image",
+    "make_kernel takes domains and instructions": "c_preprocess parse_fortran "
+    "parse_transformed_fortran",
+    "costs(n=...) of a kernel counts what a launch touches": "gather_access_footprint_bytes "
+    "gather_access_footprints",
+}
+"""What to write in the place of each of several names."""
+
 GONE: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            *("CInstruction", "CallMangleInfo", "InKernelCallable", "PreambleInfo"),
-            *("ScalarCallable", "register_function_manglers", "register_preamble_generators"),
-            "register_symbol_manglers",
-        ),
-        _FUNCTION,
-    ),
-    **dict.fromkeys(("map_instructions", "remove_predicates_from_insn"), _STATEMENTS),
-    **dict.fromkeys(
-        (
-            *("AtomicInit", "AtomicUpdate", "MemoryOrdering", "MemoryScope", "OrderedAtomic"),
-            "VarAtomicity",
-        ),
-        _ATOMIC,
-    ),
-    **dict.fromkeys(
-        (
-            *("find_most_recent_global_barrier", "get_global_barrier_order", "get_subkernels"),
-            "get_subkernel_to_insn_id_map",
-        ),
-        _LAUNCHES,
-    ),
-    **dict.fromkeys(
-        ("ImageArg", "change_arg_to_image"),
-        "there are no textures: add_prefetch stages what threads share, and the argument stays "
-        "an array",
-    ),
-    **dict.fromkeys(
-        ("c_preprocess", "parse_fortran", "parse_transformed_fortran"),
-        "make_kernel takes domains and instructions",
-    ),
-    **dict.fromkeys(
-        ("gather_access_footprint_bytes", "gather_access_footprints"),
-        "costs(n=...) of a kernel counts what a launch touches",
-    ),
+    **{name: instead for instead, names in _SEVERAL.items() for name in names.split()},
     "LinearSubscript": "a[[e]] in the text of an instruction",
     "TaggedVariable": "x$tag[i] in the text of an instruction",
     "VectorizeTag": "split_iname(..., inner_tag='unr') leaves wide accesses to the compiler",

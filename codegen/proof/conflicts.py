@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import combinations, combinations_with_replacement, product
+from collections.abc import Iterable, Iterator
+from itertools import combinations_with_replacement, product
 from operator import itemgetter
 
 import islpy as isl
 
-from loopkit._cached import cached_property, memoised
+from loopkit._budget import PROGRAM_QUESTION_LATER, SpentError, at_most
+from loopkit._cached import cached_property, memoised, once
 from loopkit._places import shared_storage
 from loopkit._points import listed
 from loopkit._relations import grouped
@@ -20,7 +21,8 @@ from loopkit.codegen.proof.barrier_order import Order, orders, route
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
-from loopkit.codegen.proof.forms import Form, constant, floor, opaque, values_of, variable
+from loopkit.codegen.proof.families import Family, Kind, families_of, matched, one_cell
+from loopkit.codegen.proof.forms import Form, Variable, constant, floor, opaque, values_of, variable
 from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -30,6 +32,7 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch, split
 
 _MANY = 4
+"""So many pairs are asked about one by one."""
 _MANY_TERMS = 6
 """With how many terms, quotients mostly, sets slow down."""
 _LISTED = 1 << 16
@@ -37,88 +40,122 @@ _LISTED = 1 << 16
 Way = tuple[Order, Touch, Touch]
 
 
-def _passed(touches: tuple[Touch, ...]) -> tuple[int, int]:
-    """How many barriers for a block stand above all of some accesses, and above their last end.
+def _passed(touch: Touch) -> tuple[int, int]:
+    """How many barriers for a block stand above an access, and above the end of its braces.
 
     Those of the function's body count, which all threads execute once.
     """
-    places = [route(touch.leaf)[0] for touch in touches]
-    return (
-        min(body.barriers[index][0] for body, index in places),
-        max(body.barriers[index + 1][0] for body, index in places),
-    )
+    body, index = route(touch.leaf)[0]
+    return body.barriers[index][0], body.barriers[index + 1][0]
+
+
+def _is_hard(form: Form) -> bool:
+    return form.has_digits or len(form.terms) > _MANY_TERMS
 
 
 class ConflictCheck(Check):
-    """Looks at all pairs of accesses of memory that threads share."""
+    """Looks at all pairs of accesses of memory that threads share.
+
+    One question tells whether any access of a family meets any of another one.  If so, their
+    halves are asked about, down to pairs.
+    """
 
     def __init__(self, subject: Subject, recorder: Recorder, data: DataFacts) -> None:
         super().__init__(subject, recorder)
         self.data = data
         self.equal_stores = EqualStores(subject)
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
-        self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
+        self._kinds: dict[tuple[object, ...], Kind] = {}
+        self._sets: dict[isl.Set, isl.Set] = {}
+        self._bases: dict[tuple[str, Kind, Kind], list[isl.Set]] = {}
 
     def run(self) -> None:
-        """Check every array that is written."""
-        subject = self.subject
-        if not subject.words:
-            return
-        for array, touches in grouped((t.array, t) for t in subject.touches).items():
-            if subject.place_of(array) != "private" and any(t.is_write for t in touches):
-                is_shared = subject.place_of(array) == "shared"
-                ordered = sorted(((*_passed(t), t) for t in self.alike(touches)), key=itemgetter(0))
-                for number, (_, end, first) in enumerate(ordered):
-                    for begin, _, second in ordered[number:]:
-                        if is_shared and begin > end:
-                            break  # all behind a barrier for all threads, here and further on
-                        self.groups(array, first, second)
-        for names in dict.fromkeys(shared_storage(subject.kernel).values()):
-            for one, two in combinations(names, 2):
-                self.storage(one, two)
+        """Check all memory that is written, arrays of one storage together."""
+        subject, storage = self.subject, shared_storage(self.subject.kernel)
+        places = ((storage.get(t.array, (t.array,)), t) for t in subject.touches)
+        for (array, *_), touches in grouped(places).items():
+            place = subject.place_of(array)
+            if subject.block_words and place == "global":
+                what, value = f"whether blocks meet in a cell of '{array}'", self.equal_stores.kind
+                keys = (((self.kind(t), t.is_write, t.atomic, value(t)), t) for t in touches)
+                unlike = (some[0] for some in grouped(keys).values())
+                for one, two in self.pairs("block", unlike):
+                    with self.recorder.question("cross-block", what, one.leaf, two.leaf):
+                        self.blocks(array, one, two)
+            if subject.thread_words and place != "private":
+                what = f"whether threads meet in a cell of '{array}'"
+                for some in self.between_barriers(touches):
+                    for one, two in self.pairs("thread", some):
+                        if ways := self.ways(one, two):
+                            with self.recorder.question("barrier", what, one.leaf, two.leaf):
+                                self.threads(one.array, one, two, ways)
 
-    def storage(self, one: str, two: str) -> None:
-        """Check two arrays of one storage, where cells of one lie in the place of the other's."""
-        touches = [[t for t in self.subject.touches if t.array == name] for name in (one, two)]
-        for first, second in product(*map(self.alike, touches)):
-            self.groups(one, first, second)
+    def between_barriers(self, touches: Iterable[Touch]) -> Iterator[list[Touch]]:
+        """Accesses, apart from those that a barrier for all threads stands between."""
+        some: list[Touch] = []
+        last = 0
+        for (begin, end), touch in sorted(((_passed(t), t) for t in touches), key=itemgetter(0)):
+            if begin > last:
+                yield some
+                some = []
+            some.append(touch)
+            last = max(last, end)
+        yield some
 
-    def alike(self, touches: Iterable[Touch]) -> Iterable[tuple[Touch, ...]]:
-        """Accesses by what is asked of them: those of one group agree in cells and guards."""
-        kind = self.equal_stores.kind
-        keys = (((self._key(t), t.is_write, t.atomic, kind(t)), t) for t in touches)
-        return grouped(keys).values()
+    def pairs(self, how: str, touches: Iterable[Touch]) -> Iterator[tuple[Touch, Touch]]:
+        """Pairs of accesses of which one writes, except those that are known never to meet."""
+        families = families_of((self.kind(touch), touch) for touch in touches)
+        for one, two in combinations_with_replacement(families, 2):
+            (_, first), (_, second) = one.members[0], two.members[0]
+            # Atomic updates of one kind need no order.
+            if (first.is_write or second.is_write) and not first.atomic == second.atomic != "":
+                for mine, its in matched(one, two):
+                    for a, b in self.close(how, mine, its):
+                        yield (a, b) if a.leaf.position <= b.leaf.position else (b, a)
 
-    def groups(self, array: str, first: tuple[Touch, ...], second: tuple[Touch, ...]) -> None:
-        """Check accesses of one array; those of one list agree in cells, guards and values."""
-        subject, one, two = self.subject, first[0], second[0]
-        if not (one.is_write or two.is_write):
+    def close(self, how: str, one: Family, two: Family) -> Iterator[tuple[Touch, Touch]]:
+        """Pairs of accesses of two families, except those that are known never to meet."""
+        count, other = len(one.members), len(two.members)
+        if count * other > _MANY and not self.may_meet(how, one, two):
             return
-        if one.atomic and one.atomic == two.atomic:
-            return  # updates of one kind, in any order
-        leaves = (one.leaf, two.leaf)
-        if subject.block_words and subject.place_of(array) == "global":
-            what = f"whether blocks meet in a cell of '{array}'"
-            with self.recorder.question("cross-block", what, *leaves):
-                self.blocks(array, one, two)
-        if not subject.thread_words:
+        if count * other <= _MANY or len(one.kinds) == len(two.kinds) == 1:
+            members = one.members, two.members
+            found = (
+                combinations_with_replacement(members[0], 2) if one is two else product(*members)
+            )
+            yield from ((a, b) for (_, a), (_, b) in found)
             return
-        what = f"whether threads meet in a cell of '{array}'"
-        if len(first) * len(second) > _MANY:
-            # Order matters only where cells are shared at all.
-            with self.recorder.question("barrier", what, *leaves):
-                if not self.base(self.near, one, two, same_block=True):
-                    return
-        same = combinations_with_replacement(first, 2)
-        for a, b in same if first is second else product(first, second):
-            if ways := self.ways(a, b):
-                with self.recorder.question("barrier", what, a.leaf, b.leaf):
-                    self.threads(array, a, b, ways)
+        if one is two:
+            low, high = one.halves
+            parts = [(low, low), (low, high), (high, high)]
+        elif len(two.kinds) == 1 or (len(one.kinds) > 1 and count > other):
+            parts = [(half, two) for half in one.halves]
+        else:
+            parts = [(one, half) for half in two.halves]
+        for half, its in parts:
+            yield from self.close(how, half, its)
+
+    def may_meet(self, how: str, one: Family, two: Family) -> bool:
+        """Whether an access of one family may meet one of another one."""
+        first, second, space = one.kinds[0], two.kinds[0], self.spaces[how]
+        if len(one.kinds) == len(two.kinds) == 1:
+            return bool(self.base(how, first, second))
+        if not one.is_like(two):
+            return True
+        try:
+            with at_most(PROGRAM_QUESTION_LATER):
+                both = space.all_of(one_cell(one, two, space.renaming(1)))
+                both = both & self.side(space, one.where, 0) & self.side(space, two.where, 1)
+                ways = self.apart(how, is_mirrored=one is two)
+                return any(not (both & space.where(apart)).is_empty() for apart in ways)
+        except SpentError:
+            return True
 
     @cached_property
-    def near(self) -> Space:
-        """Names of two threads of one block."""
-        return self.subject.pair_space(self.subject.block_words)
+    def spaces(self) -> dict[str, Space]:
+        """Names of two threads of one block, or of two warps of it, and of two blocks."""
+        near, far = map(self.subject.pair_space, (self.subject.block_words, ()))
+        return {"thread": near, "warp": near, "block": far}
 
     def ways(self, first: Touch, second: Touch) -> list[Way]:
         """The orders of two accesses that no barrier for all threads cuts."""
@@ -132,81 +169,90 @@ class ConflictCheck(Check):
     def threads(self, array: str, first: Touch, second: Touch, ways: list[Way]) -> None:
         """Whether two threads of a block meet in one of these orders."""
         for order, one, two in ways:
-            for base in self.base(self.near, one, two, same_block=True, far=order.cut == "warp"):
-                meeting = base & self.near.all_of(order.conditions(0, 1))
+            how = "thread" if order.cut is None else order.cut
+            for meeting in self.base(how, self.kind(one), self.kind(two)):
+                if known := order.conditions(0, 1):
+                    meeting = meeting & self.spaces[how].all_of(known)
                 if meeting.is_empty():
                     continue
                 meeting = self.without_conditional_cuts(meeting, order)
-                meeting = self.equal_stores.without(self.near, one, two, meeting)
+                meeting = self.unequal(how, one, two, meeting)
                 if not meeting.is_empty():
                     self.report("barrier", array, one, two, meeting)
                     return
 
-    def one_warp(self, first: int, second: int) -> Condition:
-        """Both threads are in one warp."""
-        number = self.subject.thread_number
+    def unequal(self, how: str, one: Touch, two: Touch, meeting: isl.Set) -> isl.Set:
+        """The pairs in all names, of executions that are not known to store one value."""
+        space = self.spaces[how]
+        for copy, touch in enumerate((one, two)):
+            meeting = meeting & self.side(space, touch.scope.set, copy)
+        return self.equal_stores.without(space, one, two, meeting)
 
-        def warp(copy: int) -> Form:
-            return floor(number.renamed(lambda name: copy_of(name, copy)), CUDA.warp)
+    def base(self, how: str, first: Kind, second: Kind) -> list[isl.Set]:
+        """Pairs of executions, by different threads (or blocks), that touch one cell (memoised)."""
+        return once(self._bases, (how, first, second), self._find_base, how, first, second)
 
-        return equal(warp(first), warp(second))
+    def _find_base(self, how: str, first: Kind, second: Kind) -> list[isl.Set]:
+        space = self.spaces[how]
+        both = self.side(space, first.where, 0) & self.side(space, second.where, 1)
+        both = both & self.one_cell(space, first, second)
+        if both.is_empty():
+            return []
+        both = both & self.data.loaded(space, first.touch, second.touch)
+        # Loops order the two otherwise: only without any are they exchangeable.
+        is_mirrored = first is second and (how == "block" or not first.touch.scope.loops)
+        parts = (both & space.where(apart) for apart in self.apart(how, is_mirrored=is_mirrored))
+        return [part for part in parts if not part.is_empty()]
 
-    def base(
-        self, space: Space, first: Touch, second: Touch, *, same_block: bool, far: bool = False
-    ) -> list[isl.Set]:
-        """Pairs of executions, by different threads (or blocks), that touch one cell.
+    @memoised
+    def kind(self, touch: Touch) -> Kind:
+        """What decides whether an access meets others (memoised)."""
+        cell, place, where = touch.cell, touch.offset, touch.scope.set
+        own = touch.leaf.statement  # what data decides may have changed from one to the next
+        is_open = self.data.decides(cell)
+        if cell is not None and not is_open and not self.data.names_of(touch.leaf):
+            names, where = self.reached(touch.scope)
+            place, *cells = (f.renamed(lambda n: names.get(n, n)) for f in (place, *cell))
+            cell, own = tuple(cells), None
+        is_simple = cell is not None and not is_open and not any(map(_is_hard, cell))
+        found = Kind(touch, where, cell, place, is_simple)
+        named = cell if cell is not None else touch.origin and key_of(touch.origin)
+        loops = tuple(map(id, touch.scope.loops))
+        key = (touch.array, where, loops, named, place, own)
+        return self._kinds.setdefault(key, found)
 
-        Those of different warps, if they are to be ``far`` from each other.
+    @memoised
+    def reached(self, scope: Scope) -> tuple[dict[str, str], isl.Set]:
+        """Constants that are hardware indices, and where a scope is reached (memoised).
+
+        That is without the constants.
         """
-        key = (same_block, far, self._key(first), self._key(second))
-        if far and key not in self._bases:
-            apart = self.near.where(conditions.negated(self.one_warp(0, 1)))
-            parts = (part & apart for part in self.base(space, first, second, same_block=True))
-            self._bases[key] = [part for part in parts if not part.is_empty()]
-        if key not in self._bases:
-            both = self.sides(space, first.scope, second.scope)
-            both = both & self.one_cell(space, first, second)
-            if not both.is_empty():
-                both = both & self.data.loaded(space, first, second)
-            found = []
-            if not both.is_empty():
-                for apart in self.apart(same_block, first, second):
-                    part = both & space.where(apart)
-                    if not part.is_empty():
-                        found.append(part)
-            self._bases[key] = found
-        return self._bases[key]
-
-    def _key(self, touch: Touch) -> tuple[object, ...]:
-        cell = touch.cell if touch.cell is not None else touch.origin and key_of(touch.origin)
-        # What data decides may have changed from one statement to the next.
-        is_open = self.data.decides(touch.cell) or self.data.names_of(touch.leaf)
-        own = touch.leaf.statement if is_open else None
-        return (touch.array, id(touch.scope), cell, touch.offset, own)
+        text, names = self.subject.text, {}
+        for let in scope.lets:
+            atom = text.form(let.value, scope).only
+            if isinstance(atom, Variable) and atom.name in self.subject.words:
+                names[let.name] = atom.name
+        where = self.subject.space.without(scope.set, names)
+        return names, self._sets.setdefault(where, where)
 
     @memoised
-    def sides(self, space: Space, first: Scope, second: Scope) -> isl.Set:
-        """Where two scopes are reached, each in the names of its copy (memoised)."""
-        return self.side(space, first, 0) & self.side(space, second, 1)
+    def side(self, space: Space, where: isl.Set, copy: int) -> isl.Set:
+        """A set in the names of that copy (memoised)."""
+        return space.renamed(where, space.renaming(copy))
 
-    @memoised
-    def side(self, space: Space, scope: Scope, copy: int) -> isl.Set:
-        """Where a scope is reached, in the names of that copy (memoised)."""
-        return space.renamed(scope.set, space.renaming(copy))
-
-    def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
+    def one_cell(self, space: Space, first: Kind, second: Kind) -> isl.Set:
         """Where two accesses touch one cell, or may: what data decides is not excluded."""
         known = space.everything
-        if first.array != second.array:
+        if first.touch.array != second.touch.array:
             begin, end = self.bytes_of(first)
             start, stop = (form.renamed(space.renaming(1)) for form in self.bytes_of(second))
             return known & space.all_of(split(less(begin, stop), less(start, end))[0])
         if self.data.decides(first.cell) or self.data.decides(second.cell):
-            known = self.data.one_cell(space, first, second)
+            known = self.data.one_cell(space, first.touch, second.touch)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
             return known
         if first.cell == second.cell:
-            told, left = self.told(first.cell, first.scope, second.scope)
+            told, left = self.told(first.cell, first.where | second.where)
             sides = [*zip(left, left, strict=True), *((variable(n), variable(n)) for n in told)]
         else:
             sides = [*zip(first.cell, second.cell, strict=True)]
@@ -214,37 +260,36 @@ class ConflictCheck(Check):
         for a, b in sides:
             if not (a.is_affine and b.is_affine):
                 continue
-            found = equal_pairs(space, (first.scope.set, a), (second.scope.set, b), renaming)
+            found = equal_pairs(space, (first.where, a), (second.where, b), renaming)
             if found is None:
                 pairs.append(equal(a, b.renamed(renaming)))
             else:
                 known = known & found
         return known & space.all_of(pairs)
 
-    def bytes_of(self, touch: Touch) -> tuple[Form, Form]:
+    def bytes_of(self, kind: Kind) -> tuple[Form, Form]:
         """Where an element of a shared array begins, and where it ends; no number if not known."""
-        declared = self.subject.names.declarations.get(touch.array)
+        array = kind.touch.array
+        declared = self.subject.names.declarations.get(array)
         if declared is None or declared.offset is None:
-            return opaque(touch.array), opaque(touch.array)
+            return opaque(array), opaque(array)
         size = TYPES[declared.ctype].itemsize
-        begin = touch.offset.scaled(size).plus(constant(declared.offset))
+        begin = kind.place.scaled(size).plus(constant(declared.offset))
         return begin, begin.plus(constant(size))
 
-    def told(
-        self, cell: tuple[Form, ...], first: Scope, second: Scope
-    ) -> tuple[list[str], tuple[Form, ...]]:
+    def told(self, cell: tuple[Form, ...], where: isl.Set) -> tuple[list[str], tuple[Form, ...]]:
         """Names that indices with digits, or many quotients, tell; and the other indices.
 
-        Where no two points of two scopes have the same values there, to say that the names are
-        equal says the same: sets are slow with digits.
+        Where no two points have the same values there, to say that the names are equal says the
+        same: sets are slow with digits.
         """
-        hard = [f for f in cell if f.has_digits or len(f.terms) > _MANY_TERMS]
+        hard = [*filter(_is_hard, cell)]
         names = frozenset[str]().union(*(form.names for form in hard))
         mine = tuple(form for form in cell if form.names and form.names <= names)
         is_known = all(form.is_affine for form in mine) and not names & self.subject.data_names
         points = None
         if names and is_known:
-            points = listed(first.set | second.set, sorted(names), _LISTED)
+            points = listed(where, sorted(names), _LISTED)
         if points is None:
             return [], cell
         columns = dict(zip(sorted(names), points.T.astype(object), strict=True))
@@ -256,20 +301,17 @@ class ConflictCheck(Check):
             return [], cell
         return sorted(names), tuple(form for form in cell if form not in mine)
 
-    def apart(self, same_block: bool, first: Touch, second: Touch) -> list[Condition]:
-        """The ways in which two threads, or blocks, differ; one of each two that mirror."""
-        subject = self.subject
-        mirrored = first.leaf is second.leaf and self._key(first) == self._key(second)
-        if same_block:
-            forms = [self.subject.thread_number]
-        else:
-            forms = [variable(w) for w in subject.block_words]
+    def apart(self, how: str, *, is_mirrored: bool) -> list[Condition]:
+        """The ways in which two threads, warps or blocks differ; one of each two that mirror."""
+        number = self.subject.thread_number
+        if how == "warp":
+            number = floor(number, CUDA.warp)
+        forms = map(variable, self.subject.block_words) if how == "block" else [number]
         found = []
         for form in forms:
             other = form.renamed(lambda n: copy_of(n, 1))
             found.append(less(form, other))
-            # Loops order the two otherwise: only without any are they exchangeable.
-            if not mirrored or (same_block and first.leaf.scope.loops):
+            if not is_mirrored:
                 found.append(less(other, form))
         return found
 
@@ -298,19 +340,17 @@ class ConflictCheck(Check):
                 loose = Order(after.first, after.second, after.same, after.carried, None)
                 between = between | (early & space.all_of(loose.conditions(2, 1)))
         if barrier.barrier == "warp":
-            between = between & space.where(self.one_warp(0, 1))
-        copies = [n for n in space.names if n not in self.near.position]
-        return self.near.aligned(space.without(between, copies))
-
-    @cached_property
-    def far(self) -> Space:
-        """Names of two threads of any blocks."""
-        return self.subject.pair_space(())
+            number = floor(self.subject.thread_number, CUDA.warp)
+            between = between & space.where(equal(number, number.renamed(space.renaming(1))))
+        near = self.spaces["thread"]
+        return near.aligned(
+            space.without(between, (n for n in space.names if n not in near.position))
+        )
 
     def blocks(self, array: str, first: Touch, second: Touch) -> None:
         """Whether two blocks meet."""
-        for meeting in self.base(self.far, first, second, same_block=False):
-            meeting = self.equal_stores.without(self.far, first, second, meeting)
+        for meeting in self.base("block", self.kind(first), self.kind(second)):
+            meeting = self.unequal("block", first, second, meeting)
             if meeting.is_empty():
                 continue
             self.report("cross-block", array, first, second, meeting)

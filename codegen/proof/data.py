@@ -101,11 +101,11 @@ class DataFacts:
 
     def loaded(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """What is asserted of the private integers that two accesses depend on."""
-        copies = self._copies(space)
+        if not self.kernel.assertions:
+            return space.everything
         names: dict[str, str] = {}  # what data changes has no value of its own: those here have
         values: dict[str, Expression] = {}
-        sides: list[tuple[Touch, dict[str, prim.Variable]]] = [(first, {}), (second, copies)]
-        for touch, renamed in sides if self.kernel.assertions else ():
+        for touch, renamed in ((first, {}), (second, self._copies(space))):
             for name in sorted(self.names_of(touch.leaf)):
                 source = self.followed(touch.leaf, prim.Variable(name))
                 if not isinstance(source, prim.Variable):

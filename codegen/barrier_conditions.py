@@ -14,7 +14,8 @@ from loopkit import _budget, _sets
 from loopkit._hidden import BETWEEN, ONE, TWO, instances
 from loopkit._poly.pairs import steps, within_any
 from loopkit._poly.program_order import all_equal, before
-from loopkit.codegen.conflicts import Access, Conflicts, Order, Reach
+from loopkit.codegen.accesses import Access
+from loopkit.codegen.conflicts import Conflicts, Order, Reach
 from loopkit.codegen.loop_bodies import Bodies, Body
 
 # A body, whether its gaps stand behind the first side, and before the second, in the body that

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pymbolic.primitives as prim
@@ -31,9 +31,10 @@ def with_branches(groups: Sequence[Group], guarded: Guarded) -> list[Group]:
     """
     found: list[Group] = []
     facts = [_facts(*group) for group in groups]
+    last = {part: number for number, fact in enumerate(facts) for part in fact.parts}
     start = 0
     while start < len(groups):
-        branches = _branches(facts, start)
+        branches = _branches(facts, start, last)
         if branches is None:
             (condition, code), start = groups[start], start + 1
         else:
@@ -73,10 +74,12 @@ def _facts(condition: Expression, code: Iterable[Code]) -> _Facts:
     return _Facts(conjuncts(condition), variable_names(condition), _written(code))
 
 
-def _branches(facts: Sequence[_Facts], start: int) -> _Branches | None:
-    """The branches that begin with a group."""
+def _branches(
+    facts: Sequence[_Facts], start: int, last: Mapping[Expression, int]
+) -> _Branches | None:
+    """The branches that begin with a group; ``last`` is where a part is asked last."""
     for asked, opposite in _alternatives(facts, start):
-        if not any(_asks(other, opposite) for other in facts[start + 1 :]):
+        if not all(last.get(part, 0) > start for part in opposite):
             continue
         other = _end(facts, start, start, asked)
         end = _end(facts, start, other, opposite)

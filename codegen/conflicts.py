@@ -7,11 +7,13 @@ both, which keeps the sets small.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache
-from math import prod
+from itertools import combinations_with_replacement, product
+from operator import itemgetter
+from types import MappingProxyType
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -25,42 +27,21 @@ from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, all_guarded_reads, decided, where_all_hold
-from loopkit._hidden import ONE, TWO, hidden, instance, labelled, plain
+from loopkit._hidden import ONE, TWO, hidden, instance
 from loopkit._kernel import Kernel, Statement
+from loopkit._linear import linear_in_parts
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along, shared_storage
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
-from loopkit._poly.touched import Touched, farthest, touched_by
 from loopkit._relations import grouped
-from loopkit._same import key_of, remembered
+from loopkit._same import remembered
 from loopkit._target import CUDA
+from loopkit.codegen.accesses import Access, Cell, Family, matched, one_cell
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances, split_predicates
-from loopkit.codegen.meeting_points import apart, common, equal, holds_somewhere
-
-Cell = tuple[Expression, ...]
-
-
-@dataclass(frozen=True)
-class Access:
-    """What a statement reads of an array, or writes to it: index tuples, one per access.
-
-    All of them happen under ``guards`` alone, conditions within the statement's expressions.
-    ``atomic`` is the operation of an atomic update, which reads and writes at once.
-    """
-
-    statement: str
-    array: str
-    cells: tuple[Cell, ...]
-    is_write: bool
-    guards: Guards = ()
-    atomic: str | None = None
-
-    def commutes(self, other: Access) -> bool:
-        """Whether both are atomic updates by one operation: they need no order."""
-        return self.atomic is not None and self.atomic == other.atomic
+from loopkit.codegen.meeting_points import apart, common, equal, holds_somewhere, hull
 
 
 class Reach(IntEnum):
@@ -85,6 +66,10 @@ class Order:
 
 
 ANY_ORDER = Order()
+Groups = Mapping[int, list[int]]
+"""For the number of each kind of access those of a group that it is in."""
+_MANY = 4
+"""So many pairs are asked about one by one."""
 _LABELS = (ONE, TWO)
 
 
@@ -172,17 +157,15 @@ class Conflicts:
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
-        self._tables: dict[int, Touched | None] = {}
-        self._alike: dict[Hashable, list[tuple[isl.Set, Touched | None]]] = {}
         self._conditions: dict[str, tuple[Expression, ...]] = {}
-        self._far: dict[tuple[int, int], int] = {}
-        self._happens: dict[tuple[object, ...], bool] = {}
-        self._arounds: dict[str, isl.Set] = {}
+        self._groups: dict[str, dict[int, list[int]]] = {}
         self._across_blocks: dict[tuple[int, int], bool] = {}
         self._kinds: dict[int, tuple[int, tuple[object, ...], Access]] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
-        self.by_array = grouped((a.array, a) for found in self.accesses.values() for a in found)
+        every = [access for found in self.accesses.values() for access in found]
+        self.by_array = grouped((access.array, access) for access in every)
+        self.by_storage = grouped((self.storage_of(access), access) for access in every)
 
     def is_global(self, array: str) -> bool:
         """Whether all blocks share ``array``."""
@@ -359,9 +342,6 @@ class Conflicts:
         return once(self._reaches, key, self._find_reach, first, second, order)
 
     def _find_reach(self, first: Access, second: Access, order: Order) -> Reach:
-        listed = self._listed_reach(first, second, order)
-        if listed is not None:
-            return listed
         found = Reach.NOWHERE
         alone = first.statement == second.statement
         # One kind beside itself is symmetric: one of two mirror images suffices.
@@ -376,72 +356,12 @@ class Conflicts:
                 found = Reach.WARP
         return found
 
-    def _listed_reach(self, first: Access, second: Access, order: Order) -> Reach | None:
-        """The same, by listing what each thread touches; None where that does not tell."""
-        if first.array != second.array:
-            return None
-        one = self._touched(first)
-        two = None if one is None else self._touched(second)
-        if one is None or two is None:
-            return None
-        fixed = order.shared if order.carried is None else order.shared | {order.carried}
-        if any(plain(name) in fixed for name in one.names | two.names):
-            return None
-        reach = Reach(once(self._far, (id(one), id(two)), farthest, one, two, CUDA.warp))
-        if reach is Reach.NOWHERE or self._happen(one.whole, two.whole, order):
-            return reach
-        return None if self._happen(one.around, two.around, order) else Reach.NOWHERE
-
-    def _happen(self, one: isl.Set, two: isl.Set, order: Order) -> bool:
-        """Whether two accesses happen, at places around them, in some order (memoised)."""
-        return once(self._happens, (id(one), id(two), order), self._find_happen, one, two, order)
-
-    def _find_happen(self, one: isl.Set, two: isl.Set, order: Order) -> bool:
-        def named(where: isl.Set, label: str) -> isl.Set:
-            mine = {name: plain(name) for name in labelled(_sets.names_of(where), ONE)}
-            its = {old: n if n in order.shared else instance(n, label) for old, n in mine.items()}
-            return _sets.rename(where, its)
-
-        both = named(one, ONE) & named(two, TWO)
-        if order.carried is not None:
-            both = both & self._ordered(order.carried, order.adjacent)
-        return not (both & self.kernel.assumptions.set).is_empty()
-
     @memoised
     def _ordered(self, loop: str, adjacent: bool) -> isl.Set:
         """Where the first side is in an earlier iteration of a loop, by one if ``adjacent``."""
         times = steps([loop], ONE, TWO)
         [(earlier, later)], [ordered] = times, before(times)
         return _sets.affine_equality(later, prim.Sum((earlier, 1))) if adjacent else ordered
-
-    def _touched(self, access: Access) -> Touched | None:
-        """What each thread touches by an access, as a list (memoised)."""
-        return once(self._tables, self._kind_of(access)[0], self._find_touched, access)
-
-    def _find_touched(self, access: Access) -> Touched | None:
-        declared = self.kernel.temporary_by_name.get(access.array)
-        if declared is None or not all(isinstance(e, int) for e in declared.shape):
-            return None
-        if not self.is_plain_access(access):
-            return None
-        side = self.side(access, ONE, frozenset(), blocks=False)
-        cells = tuple(map(side.called, access.cells))
-        words = {
-            thread_word("l", axis, ONE, False): prod(self.hardware.block[:axis])
-            for axis in self.hardware.used_axes("l")
-        }
-        own = tuple(labelled(_sets.names_of(side.domain), ONE))
-        # Statements that threads run alike touch the same: by threads, inames have one name.
-        alike = self._alike.setdefault((key_of(cells), own, declared.shape), [])
-        for domain, known in alike:
-            if domain.plain_is_equal(side.domain):
-                return known
-        found = touched_by(side.domain, own, cells, words, declared.shape)
-        if found is not None:
-            both = (self._arounds.setdefault(str(s), s) for s in (found.around, found.whole))
-            found = replace(found, **dict(zip(("around", "whole"), both, strict=True)))
-        alike.append((side.domain, found))
-        return found
 
     def meet_across_blocks(self, first: Access, second: Access) -> bool:
         """Whether two accesses touch one cell in different blocks, whenever they run (memoised)."""
@@ -461,48 +381,117 @@ class Conflicts:
             for _, _, pairs in self.pairs(first, second, ANY_ORDER, blocks=True)
         )
 
-    @memoised
-    def keeps_apart(self, array: str) -> bool:
-        """Whether no cell of ``array`` is ever touched by two threads.
+    def group(self, access: Access) -> tuple[str, int] | None:
+        """What is the same for accesses that threads of a block meet in, directly or not.
 
-        Only the indices that all accesses share are looked at, which is quick
-        also where there are many accesses; in doubt, the answer is False.
+        None for an access that meets no other one.
         """
-        if array in shared_storage(self.kernel):
-            return False
-        found = self.by_array[array]
-        statements = [self.kernel.statement_by_id[a.statement] for a in found]
-        parallel = self.hardware.local_inames | self.hardware.group_inames
-        columns = list(zip(*(cell for a in found for cell in a.cells), strict=True))
-        same = [axis for axis, column in enumerate(columns) if len(set(column)) == 1]
-        if len({s.inames & parallel for s in statements}) > 1 or not same:
-            return False
-        kept = tuple(found[0].cells[0][axis] for axis in same)
-        if not all(map(self.is_plain, kept)):
-            return False
-        blocks = self.is_global(array)
-        if self._tells_threads(statements[0], kept, blocks):
-            return True
-        alike = {self.kind(a)[3:]: a.statement for a in found}
-        kinds = [Access(statement, array, (kept,), True) for statement in alike.values()]
-        if len(kinds) > 4:
-            return False
-        differ = (*self.other_block, *self.other_thread) if blocks else self.other_thread
-        for position, a in enumerate(kinds):
-            for b in kinds[position:]:
-                for _, _, pairs in self.pairs(a, b, ANY_ORDER, blocks):
-                    # One access beside itself is symmetric: every other condition suffices.
-                    if holds_somewhere(pairs, differ[::2] if a is b else differ):
-                        return False
-        return True
+        storage = self.storage_of(access)
+        if storage not in self._groups:
+            groups = self._groups[storage] = {}
+            unlike = {(self._kind_of(a)[0], a.is_write): a for a in self.by_storage[storage]}
+            for pair in self.meeting(unlike.values(), "l", groups):
+                one, two = (groups.setdefault(n, [n]) for n in self._two(*pair, ordered=False))
+                if one is not two:
+                    one += two
+                    groups.update(dict.fromkeys(two, one))
+        found = self._groups[storage].get(self._kind_of(access)[0])
+        return None if found is None else (storage, found[0])
 
-    def _tells_threads(self, statement: Statement, cell: Cell, blocks: bool) -> bool:
-        """Whether a cell tells on which thread a statement touches it, and in which block."""
-        told = frozenset().union(*(told_by(self.kernel, index) for index in cell))
-        mine = [c for c in self.hardware.coordinates if c.iname in statement.inames & told]
-        axes = {(c.kind, c.axis) for c in mine}
-        kinds = "gl" if blocks else "l"
-        return all((k, axis) in axes for k in kinds for axis in self.hardware.used_axes(k))
+    def meeting(
+        self, accesses: Iterable[Access], how: str, groups: Groups = MappingProxyType({})
+    ) -> Iterator[tuple[Access, Access]]:
+        """Pairs, one of them a write, that meet on two threads (``l``), or in two blocks (``g``).
+
+        One question is about all of two families.  If some meet, others are about halves of them.
+        Those that are all in one of the ``groups`` are not asked about.
+        """
+        found = grouped(
+            (
+                (access.array, access.is_write, access.atomic, *kind[4:6], terms),
+                (constants, access, cell),
+            )
+            for access in accesses
+            for kind in (self.kind(access),)
+            for cell in access.cells
+            for terms, constants in (self._parted(cell, kind),)
+        )
+        families = [Family(tuple(sorted(own, key=itemgetter(0)))) for own in found.values()]
+        for one, two in combinations_with_replacement(families, 2):
+            (_, first, _), (_, second, _) = one.members[0], two.members[0]
+            if (first.is_write or second.is_write) and not first.commutes(second):
+                for mine, its in matched(one, two):
+                    yield from self._meeting_of(mine, its, how, groups)
+
+    def _parted(self, cell: Cell, kind: object) -> tuple[object, tuple[int, ...]]:
+        """What the cells of a family have in common, and the constants that tell them apart."""
+        if not all(map(self.is_plain, cell)):
+            return (kind, cell), (0,) * len(cell)
+        forms = [*map(linear_in_parts, cell)]
+        return tuple(frozenset(f.terms.items()) for f in forms), tuple(f.constant for f in forms)
+
+    def _meeting_of(
+        self, one: Family, two: Family, how: str, groups: Groups
+    ) -> Iterator[tuple[Access, Access]]:
+        size, mine, others = len(one.members) * len(two.members), one.accesses, two.accesses
+        known = [groups.get(self._kind_of(access)[0]) for access in (*mine, *others)]
+        if known[0] is not None and all(group is known[0] for group in known):
+            return
+        if self._told_apart(one, two, how) or (size > _MANY and not self._may_meet(one, two, how)):
+            return
+        if size <= _MANY or len(mine) == len(others) == 1:
+            pairs = combinations_with_replacement(mine, 2) if one is two else product(mine, others)
+            for a, b in pairs:
+                if self.meet_across_blocks(a, b) if how == "g" else self.reach(a, b, ANY_ORDER):
+                    yield a, b
+        elif one is two:
+            low, high = one.halves
+            for half, its in ((low, low), (low, high), (high, high)):
+                yield from self._meeting_of(half, its, how, groups)
+        else:
+            is_first = len(others) == 1 or (len(mine) > 1 and len(one.members) > len(two.members))
+            for half in (one if is_first else two).halves:
+                pair = (half, two) if is_first else (one, half)
+                yield from self._meeting_of(*pair, how, groups)
+
+    def _told_apart(self, one: Family, two: Family, how: str) -> bool:
+        """Whether subscripts that are the same for all tell on which thread, or in which block."""
+        (_, first, cell), (_, second, other) = one.members[0], two.members[0]
+        statement, its = (self.kernel.statement_by_id[a.statement] for a in (first, second))
+        parallel = self.hardware.local_inames | self.hardware.group_inames
+        if first.array != second.array or (statement.inames ^ its.inames) & parallel:
+            return False
+        told = frozenset[str]().union(
+            *(
+                told_by(self.kernel, index)
+                for axis, index in enumerate(cell)
+                if index == other[axis]
+                and self.is_plain(index)
+                and not any(one.constants(axis))
+                and not any(two.constants(axis))
+            )
+        )
+        axes = {
+            c.axis
+            for c in self.hardware.coordinates
+            if c.kind == how and c.iname in statement.inames & told
+        }
+        return axes.issuperset(self.hardware.used_axes(how))
+
+    def _may_meet(self, one: Family, two: Family, how: str) -> bool:
+        """Whether accesses of two families may meet, in one question."""
+        (_, first, cell), (_, second, other) = one.members[0], two.members[0]
+        if first.array != second.array or not all(map(self.is_plain, (*cell, *other))):
+            return True
+        sides = []
+        for family, label in ((one, ONE), (two, TWO)):
+            found = [self.side(a, label, frozenset(), how == "g") for a in family.accesses]
+            sides.append(
+                replace(found[0], domain=hull(tuple(dict.fromkeys(side.domain for side in found))))
+            )
+        both = _beside(*sides) & one_cell(one, sides[0].called(cell), two, sides[1].called(other))
+        differ = self.other_block if how == "g" else self.other_thread
+        return holds_somewhere(both, differ[::2] if one is two else differ)
 
     @cached_property
     def other_thread(self) -> tuple[isl.Set, ...]:

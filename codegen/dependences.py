@@ -16,8 +16,9 @@ from loopkit._cached import memoised
 from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit._tree import statements_in
+from loopkit.codegen.accesses import Access
 from loopkit.codegen.barrier_conditions import BarrierConditions
-from loopkit.codegen.conflicts import Access, Conflicts, Order, Reach
+from loopkit.codegen.conflicts import Conflicts, Order, Reach
 from loopkit.codegen.loop_bodies import Bodies, Body
 
 # Which of two accesses write: a read after a write, a write after a read, two writes.
@@ -70,35 +71,35 @@ class Dependences:
         own = self._own[body] = []
         self._body = body
         uses = self._uses(body)
-        for found in uses.values():
+        for found in uses:
             self._within(body, found)
         if body.parent is None:
             self.found += own
             return
-        for found in uses.values():
+        for found in uses:
             self._around(body, found)
         # A later iteration is reached through every gap, unless the loop runs backwards in it.
         elsewhere = ~body.own_gaps
         if not any(n.reach is self._farthest and n.gaps & elsewhere == 0 for n in own):
-            for found in uses.values():
+            for found in uses:
                 self._onwards(body, found)
         self.found += own
 
-    def _uses(self, body: Body) -> dict[str, tuple[_Use, ...]]:
-        """The accesses below a body by array, or storage, where threads may meet at all."""
+    def _uses(self, body: Body) -> list[tuple[_Use, ...]]:
+        """The accesses below a body that threads may meet in at all, in groups."""
         found = grouped(
-            (self.conflicts.storage_of(access), _Use(position, access))
+            (group, _Use(position, access))
             for position, node in enumerate(body.nodes)
             for statement in statements_in(node)
             for access in self.conflicts.accesses[statement]
+            if (group := self.conflicts.group(access)) is not None
         )
-        return {
-            array: uses
-            for array, uses in found.items()
+        return [
+            uses
+            for uses in found.values()
             if any(use.access.is_write for use in uses)
             and (len(uses) > 1 or body.parent is not None)
-            and not self.conflicts.keeps_apart(array)
-        }
+        ]
 
     def _is_active(self, body: Body) -> bool:
         """Whether there may be a barrier below: needs are served where they arise, or deeper."""
@@ -247,7 +248,7 @@ class Dependences:
     def _is_served(self, gaps: int, reach: Reach = Reach.BLOCK) -> bool:
         """Whether something else needs a barrier in one of ``gaps`` anyway."""
         reach = min(reach, self._farthest)
-        return any(mine & ~gaps == 0 and its >= reach for mine, its in self._tightest)
+        return any(mine & ~gaps == 0 and its >= reach for mine, its in self._tightest[::-1])
 
     def _record(self, own: list[Dependence], need: Dependence) -> None:
         """Note a dependence; of those that are cut wherever others are, the others tell."""

@@ -5,6 +5,8 @@ Launches of one kernel often ask the same, of the words that coordinates are her
 
 from __future__ import annotations
 
+from functools import reduce
+
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -40,3 +42,9 @@ def apart(one: Expression, two: Expression) -> tuple[isl.Set, isl.Set]:
     """``{ one < two }``, and its mirror image."""
     less, more = (_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
     return less, more
+
+
+@remembered(1 << 12)
+def hull(sets: tuple[isl.Set, ...]) -> isl.Set:
+    """A set around several ones, of constraints that hold in all of them."""
+    return reduce(lambda one, two: (one | two).plain_unshifted_simple_hull().to_set(), sets)

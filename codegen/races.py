@@ -8,7 +8,7 @@ two blocks, of whatever statements: blocks run in no order within a launch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 import pymbolic.primitives as prim
 
@@ -18,7 +18,9 @@ from loopkit._hidden import ONE, TWO
 from loopkit._points import smallest_point
 from loopkit._poly.equal_values import Computed, equal_values_of, value_key
 from loopkit._poly.model import model_of
-from loopkit.codegen.conflicts import ANY_ORDER, Access, Conflicts, Order, Reach, thread_word
+from loopkit._relations import grouped
+from loopkit.codegen.accesses import Access
+from loopkit.codegen.conflicts import ANY_ORDER, Conflicts, Order, Reach, thread_word
 
 
 def check_races(conflicts: Conflicts) -> None:
@@ -30,28 +32,25 @@ def check_races(conflicts: Conflicts) -> None:
     asked when loops became parallel, of assertions about the data.
     """
     for array, accesses in conflicts.by_array.items():
-        if not any(access.is_write for access in accesses) or conflicts.keeps_apart(array):
+        if not any(access.is_write for access in accesses):
             continue
-        for write in accesses:
-            if write.is_write and not conflicts.single_thread:
+        for write in () if conflicts.single_thread else accesses:
+            if write.is_write and conflicts.group(write) is not None:
                 loops = frozenset(iname for iname, _ in conflicts.kernel.paths[write.statement])
                 for other in conflicts.accesses[write.statement]:
                     _check_pair(conflicts, write, other, Order(loops), "l")
-        if not conflicts.is_global(array) or not conflicts.other_block:
-            continue
-        seen: set[tuple[object, ...]] = set()
-        kinds = [(_kind(conflicts, access), access) for access in accesses]
-        for (kind, one), (other_kind, other) in combinations_with_replacement(kinds, 2):
-            if (one.is_write or other.is_write) and (kind, other_kind) not in seen:
-                seen.add((kind, other_kind))
-                _check_pair(conflicts, one, other, ANY_ORDER, "g")
+        if conflicts.is_global(array) and conflicts.other_block:
+            plain = filter(conflicts.is_plain_access, accesses)
+            unlike = grouped((_kind(conflicts, access), access) for access in plain).values()
+            for one, two in conflicts.meeting((some[0] for some in unlike), "g"):
+                _check_pair(conflicts, one, two, ANY_ORDER, "g")
 
 
 def _kind(conflicts: Conflicts, access: Access) -> tuple[object, ...]:
     """What accesses have in common that meet others alike, and store the same if they write."""
     statement = conflicts.kernel.statement_by_id[access.statement]
     value = value_key(model_of(conflicts.kernel), statement) if access.is_write else None
-    return conflicts.kind(access), value
+    return conflicts.kind(access), access.is_write, value
 
 
 def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, kind: str) -> None:

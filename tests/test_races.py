@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +18,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit._tree import Loop
 from loopkit.codegen.nest import make_nest
+from loopkit.codegen.proof.prove import prove_program
 
 G, I, T = V("g"), V("i"), V("t")
 WHOLE = plus(prim.Product((16, G)), T)
@@ -180,3 +183,62 @@ def test_a_schedule_that_nobody_checked():
         RaceError, match=r"i_outer=1, i_inner=0\] and .*i_outer=0, i_inner=63\] touch b\[64\]"
     ):
         knl.cuda()
+
+
+def copies_of_statements(r: random.Random) -> Kernel:
+    """Statements written out that touch cells of one array, on threads and mostly on blocks."""
+    count, threads = r.randint(2, 6), r.choice([8, 64])
+    cells = []
+    for number in range(4):
+        rows = r.choice([0, 1, 2, 8, 16, threads])
+        index = f"{r.choice([1, 1, 1, -1, 2])}*t + {rows}*i + {r.randint(70, 74)}"
+        if number % 2 and r.random() < 0.3:
+            index = f"({index}) // {r.randint(2, 3)}"
+        block = r.choice([0, 3, threads, *[rows * count + threads] * 3])
+        cells.append(f"{index} + {block}*b")
+    rows = r.choice(["", "", "i, ", "2*i, "])
+    guards = ["", "", f"if=t + {threads // 8}*i < {threads - 2}", f"if=t < {threads // 2}"]
+    text = "\n".join(
+        f"<> v{n} = z[{rows}{cells[n + 1]}] {{{guard}}}\nz[{rows}{cells[n]}] = v{n} + 1 {{{guard}}}"
+        for n, guard in ((0, r.choice(guards)), (2, r.choice(guards)))
+    )
+    knl = lk.make_kernel(
+        f"{{ [b, t, i]: 0 <= b < m and 0 <= t < {threads} and 0 <= i < {count} }}",
+        text.replace(" {}", ""),
+        dtypes={"z": "float32"},
+        assumptions="m >= 1",
+    )
+    tags = {"t": "l.0", **({"b": "g.0"} if r.random() < 0.3 else {})}
+    return (
+        knl.prioritize_loops("b,i,t", unchecked=True).unroll("i").tag_inames(tags, unchecked=True)
+    )
+
+
+@pytest.mark.parametrize("first", range(0, 24, 8))
+def test_one_question_tells_what_many_do(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of pairs one by one, and of families of them, in lowering and in the proof of its code.
+
+    Barriers are taken out of the code: then threads meet in many cells.
+    """
+    outcomes = []
+    for seed in range(first, first + 8):
+        found = []
+        for many in (0, 10**9):
+            for module in ("codegen.conflicts", "codegen.proof.conflicts"):
+                monkeypatch.setattr(f"loopkit.{module}._MANY", many)
+            knl = copies_of_statements(random.Random(seed))
+            try:
+                nest = str(make_nest(knl))
+            except RaceError as error:
+                found.append(str(error))
+                continue
+            program = knl.program()
+            bare = replace(program, source=re.sub(r"__sync\w+\(\);", "", program.source), lines=())
+            proofs = [prove_program(knl, each) for each in (program, bare)]
+            assert proofs[0].ok
+            places = [(f.kind, f.lines, f.array) for f in proofs[1].findings]
+            found.append((nest, places, proofs[1].undecided))
+        assert found[0] == found[1], seed
+        outcomes.append(found[0])
+    assert any(isinstance(found, str) for found in outcomes)
+    assert any(not isinstance(found, str) and found[1] for found in outcomes)

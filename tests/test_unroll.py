@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import Golden
-from pace import seconds
+from pace import seconds, timed
 
 import loopkit as lk
 from loopkit._tree import Loop
@@ -236,3 +236,45 @@ def test_many_copies_take_little_time() -> None:
 
     assert copies(800) < 4
     assert copies(800) < 4 * copies(200) * 2.5
+
+
+COPIES = {
+    "on blocks": ("2*y[i, j] + j", "x[i, j]", "0 <= i < m and 0 <= j < {count}"),
+    "in rows": ("2*y[{count}*i + j] + j", "x[{count}*i + j]", "0 <= i < m and 0 <= j < {count}"),
+    "in place": ("2*x[i + 128*j]", "x[i + 128*j]", "0 <= i < 128 and 0 <= j < {count}"),
+    "a stencil": ("y[i, j] + y[i + 1, j]", "x[i, j]", "0 <= i < m and 0 <= j < {count}"),
+    "steps": ("x[j, i] + x[j, i + 2]", "x[j + 1, i + 1]", "0 <= i < 128 and 0 <= j < {count}"),
+}
+"""What is written out, a value and where it is stored: no two copies touch one cell, or few do."""
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_are_asked_about_at_once(name: str) -> None:
+    """Code, and its proof, take time in proportion to the copies."""
+
+    def taken(count: int) -> tuple[float, float]:
+        value, target, domain = (text.format(count=count) for text in COPIES[name])
+        types = {name: "float32" for name in "xy" if name in target + value}
+        knl = lk.make_kernel(f"{{ [j, i]: {domain} }}", f"{target} = {value}", dtypes=types)
+        threads = "l.0" if "128" in domain else "g.0"
+        knl = knl.tag_inames({"i": threads}).unroll("j")
+        code = timed(knl.cuda)[1]
+        proof, proving = timed(knl.prove)
+        assert proof.ok
+        return code, proving
+
+    taken(10)
+    assert all(each < 2 for each in taken(800))
+
+
+def test_a_tile_of_many_copies() -> None:
+    """Copies that meet others, behind a barrier, in one tile of shared memory."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 25600*m }", "x[i] = y[i] + y[i + 1]", dtypes={"x, y": "float32"}
+    )
+    knl = knl.split_iname("i", 25600, outer_tag="g.0").split_iname("i_inner", 32, inner_tag="l.0")
+    inner = ["i_inner_outer", "i_inner_inner"]
+    knl = knl.add_prefetch("y", inner, default_tag="l.auto").unroll("i_inner_outer")
+    assert timed(knl.cuda)[1] < 2
+    proof, proving = timed(knl.prove)
+    assert proof.ok and proving < 3

@@ -103,7 +103,7 @@ class CommonFault:
 
 @contextmanager
 def planted_everywhere(function: str, make: Callable[[Any], Any]) -> Iterator[None]:
-    """``function``, as in ``_poly.touched.farthest``, is another one wherever it is imported."""
+    """``function``, as in ``_simplify.simplify``, is another one wherever it is imported."""
     _load_all()
     module, _, name = function.rpartition(".")
     original = getattr(sys.modules[f"loopkit.{module}"], name)
@@ -429,13 +429,6 @@ COMMON: dict[str, CommonFault] = {
         by_hand=lambda given: np.exp(given["a"] + 100),
     ),
     "_hidden.hidden": CommonFault(RUN, lambda f: lambda word, *which: word, *PRODUCT),
-    "_hidden.plain": CommonFault(
-        REFUSED,
-        lambda f: lambda name: name,
-        thread_scans.prefix,
-        _steps(*lookback.CHAIN),
-        {"n": 200},
-    ),
     "_intervals.contains": CommonFault(PROOF, _always, programs.wide, _steps(), {"n": 3, "m": 3}),
     "_launches.is_one_launch": CommonFault(REFUSED, _always, *TWO),
     "_launches.launch_of": CommonFault(

@@ -44,6 +44,7 @@ fault(
     partial(product, INDEX),
     None,
     SPELLED,
+    Patch("codegen.conflicts:_side_of", lambda f: f.__wrapped__),  # which remembers names
     sizes={INDEX: 5, "m": 5, "l": 5},
     chain=(
         do("split_iname", "i", 4, outer_tag="g.1", inner_tag="l.1"),

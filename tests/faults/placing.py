@@ -83,11 +83,11 @@ fault(
 
 
 fault(
-    "placing: threads that are listed are taken never to meet",
+    "placing: families of accesses are taken never to meet",
     kernels.product,
     None,
-    Patch("_poly.touched:farthest", lambda f: lambda *a: 0),
-    Patch("codegen.conflicts:farthest", lambda f: lambda *a: 0),
+    Patch("codegen.conflicts:_MANY", lambda f: 0),
+    Patch("codegen.conflicts:Conflicts._may_meet", lambda f: lambda *a: False),
     chain=TILED,
     sizes=ODD,
 )
@@ -95,7 +95,6 @@ fault(
 
 def _of_one_warp(conflicts: Any) -> Any:
     conflicts.other_warp = ()
-    conflicts._listed_reach = lambda *_: None  # what is listed knows warps, too
     return conflicts
 
 
@@ -104,8 +103,8 @@ fault(
     programs.crosswise,
     None,
     Patch(
-        "codegen.conflicts:Conflicts.keeps_apart",
-        lambda f: lambda self, array: array == "r" or f(self, array),
+        "codegen.conflicts:Conflicts.group",
+        lambda f: lambda self, access: None if access.array == "r" else f(self, access),
     ),
     chain=CROSSWISE,
 )

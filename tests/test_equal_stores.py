@@ -30,6 +30,9 @@ EQUAL = {
     "what is changed between": "for k\n for i\n  y[0] = x[0]\n end\n x[0] = x[0] + k\nend",
     "a mark where something is found": "if x[i] > 0\n    y[0] = 1\nend",
     "marks where data say": "y[place[i]] = 1",
+    "under guards": "for i, k\n if i + k < n\n  <> t = x[k]\n end\n"
+    " if i + k < n\n  y[k] = t\n end\nend",
+    "a sum under a guard": "for i, j\n if i + j < n\n  y[j] = sum(k, x[k]*j)\n end\nend",
 }
 DIFFERENT = {
     "an iname": "for i\n    y[0] = i\nend",
@@ -42,6 +45,14 @@ DIFFERENT = {
     "what is changed between": "for k, i\n    y[0] = x[0]\n    x[0] = x[0] + k\nend",
     "the place where something is found": "if x[i] > 0\n    y[0] = i\nend",
     "numbers where data say": "y[place[i]] = i",
+    "a quotient": "for i\n    y[0] = n // (i + 1)\nend",
+    "a choice": "for i\n    y[0] = 1 if i < 3 else 2\nend",
+    "what fewer threads change": "for i\n <> t = 1\n for k\n  if i + k < n\n   t = t + x[k]\n"
+    "   y[0] = t\n  end\n end\nend",
+    "what was stored before": "for i\n <> t = x[0]\n <> u = t\n t = i\n <> v = t + u\n"
+    " y[0] = v\nend",
+    "what loops make of threads": "for i\n <> t = 0\n for k\n  t = t + x[i*(5 - k) % 3]\n end\n"
+    " y[0] = t\nend",
 }
 
 
@@ -85,6 +96,12 @@ def test_equal_values_may_meet(name: str, tag: str) -> None:
         one, two = (r if isinstance(r, tuple) else (r,) for r in (expected, found))
         for a, b in zip(one, two, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_values_of_ragged_tiles(name: str) -> None:
+    """Whether a thread stores at all depends on the iteration of a loop around it."""
+    assert made(EQUAL[name]).split_iname("i", 8, inner_tag="l.0").prove().ok
 
 
 @pytest.mark.parametrize("tag", AXES)
@@ -155,12 +172,15 @@ def test_loops_order_what_threads_store_alike():
     assert not knl.prove().findings
 
 
-@pytest.mark.parametrize(("name", "tag"), [*itertools.product(DIFFERENT, AXES)])
+@pytest.mark.parametrize(("name", "tag"), [*itertools.product(DIFFERENT, (*AXES, "tiles"))])
 def test_the_proof_takes_nobodys_word(monkeypatch, name: str, tag: str) -> None:
     """Where checker and lowering take all stores for equal, the proof of the program does not."""
     monkeypatch.setattr(EqualValues, "stored", lambda self, one, two, where: where)
     try:
-        knl = made(DIFFERENT[name]).tag_inames(f"i: {tag}", unchecked=True)
+        if tag == "tiles":
+            knl = made(DIFFERENT[name]).split_iname("i", 8, inner_tag="l.0", unchecked=True)
+        else:
+            knl = made(DIFFERENT[name]).tag_inames(f"i: {tag}", unchecked=True)
         proof = knl.prove()
     except lk.LoopkitError as error:
         assert name == "what is changed between", error

@@ -22,10 +22,12 @@ from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, variable
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Group, Leaf, Touch
+from loopkit.codegen.proof.tree import Group, Leaf, Touch, and_parts
 
 _UNKNOWN = "?"
 _NOTHING: frozenset[str] = frozenset()
+Question = tuple[c.CExpression, "Pair", frozenset[c.CExpression], frozenset[str]]
+Made = tuple[list[tuple[c.CExpression, "Pair"]], frozenset[str], frozenset[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,58 +96,111 @@ class EqualStores:
             form is None for form in self.due(value, Pair(first.leaf, second.leaf))
         )
 
-    def due(
-        self, expr: c.CExpression, both: Pair, held: frozenset[c.CExpression] = frozenset()
-    ) -> Iterator[Form | None]:
+    def due(self, expr: c.CExpression, both: Pair) -> Iterator[Form | None]:
         """What must be equal for an expression to have one value; None for what is not known.
 
-        Conditions that are ``held`` are true wherever it matters.
+        Conditions that are ``held`` are true wherever it matters.  Both go through ``inner`` loops
+        in step: what is asked about again there was equal until then (induction over the steps).
         """
-        waiting = [expr]
+        lets, _ = self.values
+        waiting: list[Question] = [(expr, both, frozenset(), _NOTHING)]
+        seen = set()
         while waiting:  # sums may be long
-            expr = waiting.pop()
+            expr, both, held, inner = waiting.pop()
+            question = (id(expr), both.first.position, both.second.position, held, inner)
+            if question in seen or expr in held:
+                continue
+            seen.add(question)
             reads = self.names.reads_memory(expr)
-            if not reads and self.names.is_integer(expr):
-                yield self.subject.text.form(expr, both.first.scope)
+            is_form = not reads and self.names.is_integer(expr)
+            form = self.subject.text.form(expr, both.first.scope) if is_form else None
+            if form is not None and not form.is_data:
+                if form.names.isdisjoint(inner):
+                    yield form
+                    continue
+                for name in form.names - inner:
+                    if name not in lets:
+                        yield variable(name)
+                    waiting += ((value, both, held, inner) for value in lets.get(name, ()))
                 continue
             read = self.read_by(expr)
-            held = held | frozenset(self.held(both.first)).intersection(self.held(both.second))
-            made = read and self.made_by(expr, both)
-            if made:
-                yield from self.due(*made, held)
+            held = held | (self.held(both.first) & self.held(both.second))
+            made = self.made_by(expr, both)
+            if made is not None:
+                parts, own, others = made
+                # A later iteration of a loop around the line may read what it has written.
+                yield from map(variable, own - inner)
+                waiting += ((part, pair, held, inner | own | others) for part, pair in parts)
                 continue
             if read is not None and reads:
                 words = self.depends(held)[read]
                 yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
                 if read in self.written:
                     yield from (variable(loop.name) for loop in both.around.scope.loops)
-            waiting += reversed([*c.children(expr)])
+            waiting += ((child, both, held, inner) for child in c.children(expr))
 
-    def made_by(self, expr: c.CExpression, both: Pair) -> tuple[c.CExpression, Pair] | None:
-        """What two lines last stored where each then reads ``expr``, in the same iterations.
+    def made_by(self, expr: c.CExpression, both: Pair) -> Made | None:
+        """What decides the value of a variable that two lines read; None where it is not known.
 
-        None where that is not known to be one expression.
+        With it the loops around the reading line that may change it, and those around others.
         """
-        first, second = (self.last_stored(expr, leaf) for leaf in (both.first, both.second))
-        if first is None or second is None or first[1] != second[1]:
+        (mine, around), (its, _) = (self.writers_behind(expr, x) for x in (both.first, both.second))
+        if len(mine) == len(its) == 1:
+            made, value = Pair(mine[0][0], its[0][0]), mine[0][1].value
+            is_one = value == its[0][1].value and not self.changes_between(value, made)
+            return ([(value, made)], _NOTHING, _NOTHING) if is_one else None
+        if not mine or both.first is not both.second:
             return None
-        made = Pair(first[0], second[0])
-        return None if self.changes_between(first[1], made) else (first[1], made)
+        parts: list[tuple[c.CExpression, Pair]] = []
+        others: set[str] = set()
+        for number, (line, node) in enumerate(mine):
+            used = [node.value] if node.operator == "=" else [node.value, node.target]
+            # The first is under no more conditions than those that hold.
+            for group in _around(line, around) if number else ():
+                if isinstance(group.node, c.For):
+                    others.add(group.node.name)
+                used += c.expressions(group.node) if group.node is not None else ()
+            parts += ((part, Pair(line, line)) for part in used)
+        loops = (g.node.name for g in _around(both.first, around) if isinstance(g.node, c.For))
+        return parts, frozenset(loops), frozenset(others)
 
-    def last_stored(self, expr: c.CExpression, leaf: Leaf) -> tuple[Leaf, c.CExpression] | None:
-        """The line that has written a variable whenever another one reads it, and its value."""
+    def writers_behind(
+        self, expr: c.CExpression, leaf: Leaf
+    ) -> tuple[list[tuple[Leaf, c.Assign]], Group | None]:
+        """The lines that may have written a variable that another line reads, and a group of all.
+
+        The first has surely done so: it stands under no guards but those of the other line, and in
+        no other loops of the group.
+        """
         if not isinstance(expr, c.Name) or self.subject.place_of(expr.name) != "private":
-            return None
-        at, writers = leaf.position, self.written.get(expr.name, ())
-        last = next((w for w in reversed(writers) if w.position < at), None)
-        children = () if last is None else last.parent.children
-        # It stands under no more guards, and in no other loops.
-        inside = next((x for x in children if x.span[0] <= at <= x.span[1]), None)
-        if last is None or inside is None or not isinstance(last.node, c.Assign):
-            return None
-        again = inside is not leaf and any(at <= w.position <= inside.span[1] for w in writers)
-        is_plain = last.node.operator == "=" and not last.node.atomic
-        return (last, last.node.value) if is_plain and not again else None
+            return [], None
+        at, lines = leaf.position, self.written.get(expr.name, ())
+        asked = {part for group in _around(leaf) for part in self.asked(group)}
+        for number, first in reversed([*enumerate(lines)]):
+            is_whole = isinstance(first.node, c.Assign) and first.node.operator == "="
+            if first.position >= at or not is_whole:
+                continue
+            group = first.parent
+            while group.parent and not group.span[0] <= at <= group.span[1]:
+                if not self.asked(group) or not asked.issuperset(self.asked(group)):
+                    break
+                group = group.parent
+            inside = next((x for x in group.children if x.span[0] <= at <= x.span[1]), None)
+            if inside is not None:
+                end = at if inside is leaf else inside.span[1] + 1
+                found = [x for x in lines[number:] if x.position < end]
+                nodes = [x.node for x in found if isinstance(x.node, c.Assign)]
+                is_known = len(nodes) == len(found) and not any(node.atomic for node in nodes)
+                return ([*zip(found, nodes, strict=True)], group) if is_known else ([], None)
+        return [], None
+
+    def asked(self, group: Group) -> list[c.CExpression]:
+        """The parts of a guard, if all have one value in one iteration of the loops around."""
+        if not isinstance(group.node, c.If) or self.names.reads_memory(group.node.condition):
+            return []
+        lets, _ = self.values
+        is_one = all(len(lets.get(n, ())) < 2 for n in self.names.used(group.node.condition))
+        return and_parts(group.node.condition) if is_one else []
 
     def read_by(self, expr: c.CExpression) -> str | None:
         """The variable or array that an expression is a use of."""
@@ -184,11 +239,13 @@ class EqualStores:
         )
         return {name: list(leaves) for name, leaves in grouped(found).items()}
 
-    def held(self, leaf: Leaf) -> Iterator[c.CExpression]:
+    @memoised
+    def held(self, leaf: Leaf) -> frozenset[c.CExpression]:
         """The conditions around a line that hold at all times where they hold once."""
-        for group in _around(leaf):
-            if isinstance(group.node, c.If) and self.is_lasting(group.node.condition):
-                yield group.node.condition
+        nodes = [group.node for group in _around(leaf)]
+        return frozenset(
+            n.condition for n in nodes if isinstance(n, c.If) and self.is_lasting(n.condition)
+        )
 
     def is_lasting(self, expr: c.CExpression) -> bool:
         """Whether an expression has one value at all times, on one thread."""
@@ -261,9 +318,9 @@ class EqualStores:
     # }}}
 
 
-def _around(leaf: Leaf) -> Iterator[Group]:
-    """The loops and guards around a line, innermost first."""
+def _around(leaf: Leaf, end: Group | None = None) -> Iterator[Group]:
+    """The loops and guards around a line, innermost first, within a group if one is given."""
     group: Group | None = leaf.parent
-    while group is not None:
+    while group is not end and group is not None:
         yield group
         group = group.parent

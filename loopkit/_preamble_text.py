@@ -20,6 +20,8 @@ _DIRECTIVE = re.compile(r"^ *# *(\w*) *(.*)$", re.ASCII)
 _HEADERS = frozenset(("<cuda_fp16.h>", "<cuda_bf16.h>"))
 _CONDITIONS = {"if": 1, "ifdef": 1, "ifndef": 1, "elif": 0, "else": 0, "endif": -1, "error": 0}
 _OPERATOR = re.compile(r"\boperator\b[^{;]*\blk_complex", re.ASCII)
+_OPERATORS = 10_000
+"""As many operators a definition may have: compilers take minutes for ten times as many."""
 _FOREIGN = {
     re.compile(r"(?!lk_complex(64|128)$)(?:lk|LK|LOOPKIT)_\w*"): (
         "names that begin so are loopkit's own"
@@ -52,6 +54,11 @@ def definition(given: str, what: str) -> str:
     code = _SKIPPED.sub(" ", text)
     if "/*" in code or "*/" in code or '"' in code:
         raise _refused(what, "a comment or a text in it has no end")
+    if (count := len(re.findall(r"[-+*/%&|^<>=?!]+", code))) > _OPERATORS:
+        raise InvalidArgumentError(
+            f"{what} has {count:,} operators, for which compilers take minutes",
+            instead=f"up to {_OPERATORS:,} are compiled: a loop over a table of numbers has fewer",
+        )
     _check_directives(code, what)
     _check_words(code, what)
     if _OPERATOR.search(code):

@@ -836,6 +836,7 @@ def test_what_does_not_compile(text: str) -> None:
         ("#endif\n#if 1\n", "an #endif in it ends nothing"),
         ("}\n", "it has {} without }|or the other way round"),
         ("/* \n", "has no end"),
+        (f"__device__ float g(float x) {{ return {'x + ' * 200_000}x; }}", "200,000 operators"),
         ("__device__ int lk_floordiv(int a, int b);\n", "loopkit's own"),
         ("__global__ void other() {}\n", "another kernel"),
         ("__device__ int who() { return threadIdx.x; }\n", "not on who calls it"),

@@ -164,7 +164,6 @@ class Conflicts:
         self._numbers: dict[tuple[object, ...], int] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
         every = [access for found in self.accesses.values() for access in found]
-        self.by_array = grouped((access.array, access) for access in every)
         self.by_storage = grouped((self.storage_of(access), access) for access in every)
 
     def is_global(self, array: str) -> bool:
@@ -471,11 +470,8 @@ class Conflicts:
                 and not any(two.constants(axis))
             )
         )
-        axes = {
-            c.axis
-            for c in self.hardware.coordinates
-            if c.kind == how and c.iname in statement.inames & told
-        }
+        told &= statement.inames
+        axes = {c.axis for c in self.hardware.coordinates if c.kind == how and c.iname in told}
         return axes.issuperset(self.hardware.used_axes(how))
 
     def _may_meet(self, one: Family, two: Family, how: str) -> bool:
@@ -486,9 +482,8 @@ class Conflicts:
         sides = []
         for family, label in ((one, ONE), (two, TWO)):
             found = [self.side(a, label, frozenset(), how == "g") for a in family.accesses]
-            sides.append(
-                replace(found[0], domain=hull(tuple(dict.fromkeys(side.domain for side in found))))
-            )
+            domain = hull(tuple(dict.fromkeys(side.domain for side in found)))
+            sides.append(replace(found[0], domain=domain))
         both = _beside(*sides) & one_cell(one, sides[0].called(cell), two, sides[1].called(other))
         differ = self.other_block if how == "g" else self.other_thread
         return holds_somewhere(both, differ[::2] if one is two else differ)

@@ -31,15 +31,13 @@ def check_races(conflicts: Conflicts) -> None:
     conditions or in bounds that are loaded, is trusted: whether those meet was
     asked when loops became parallel, of assertions about the data.
     """
-    for array, accesses in conflicts.by_array.items():
-        if not any(access.is_write for access in accesses):
-            continue
+    for accesses in conflicts.by_storage.values():
         for write in () if conflicts.single_thread else accesses:
             if write.is_write and conflicts.group(write) is not None:
                 loops = frozenset(iname for iname, _ in conflicts.kernel.paths[write.statement])
                 for other in conflicts.accesses[write.statement]:
                     _check_pair(conflicts, write, other, Order(loops), "l")
-        if conflicts.is_global(array) and conflicts.other_block:
+        if conflicts.is_global(accesses[0].array) and conflicts.other_block:
             plain = filter(conflicts.is_plain_access, accesses)
             unlike = grouped((_kind(conflicts, access), access) for access in plain).values()
             for one, two in conflicts.meeting((some[0] for some in unlike), "g"):

@@ -55,10 +55,8 @@ def definition(given: str, what: str) -> str:
     if "/*" in code or "*/" in code or '"' in code:
         raise _refused(what, "a comment or a text in it has no end")
     if (count := len(re.findall(r"[-+*/%&|^<>=?!]+", code))) > _OPERATORS:
-        raise InvalidArgumentError(
-            f"{what} has {count:,} operators, for which compilers take minutes",
-            instead=f"up to {_OPERATORS:,} are compiled: a loop over a table of numbers has fewer",
-        )
+        why = f"compilers take minutes for {count:,} operators, and a loop over a table has fewer"
+        raise _refused(what, f"{why}; {_OPERATORS:,} are possible")
     _check_directives(code, what)
     _check_words(code, what)
     if _OPERATOR.search(code):

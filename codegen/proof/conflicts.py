@@ -23,7 +23,6 @@ from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.families import Family, Kind, families_of, matched, one_cell
 from loopkit.codegen.proof.forms import Form, Variable, constant, floor, opaque, values_of, variable
-from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -146,8 +145,8 @@ class ConflictCheck(Check):
             with at_most(PROGRAM_QUESTION_LATER):
                 both = space.all_of(one_cell(one, two, space.renaming(1)))
                 both = both & self.side(space, one.where, 0) & self.side(space, two.where, 1)
-                ways = self.apart(how, is_mirrored=one is two)
-                return any(not (both & space.where(apart)).is_empty() for apart in ways)
+                parts = map(space.where, self.apart(how, is_mirrored=one is two))
+                return not all((both & part).is_empty() for part in parts)
         except SpentError:
             return True
 
@@ -256,16 +255,9 @@ class ConflictCheck(Check):
             sides = [*zip(left, left, strict=True), *((variable(n), variable(n)) for n in told)]
         else:
             sides = [*zip(first.cell, second.cell, strict=True)]
-        pairs, renaming = [], space.renaming(1)
-        for a, b in sides:
-            if not (a.is_affine and b.is_affine):
-                continue
-            found = equal_pairs(space, (first.where, a), (second.where, b), renaming)
-            if found is None:
-                pairs.append(equal(a, b.renamed(renaming)))
-            else:
-                known = known & found
-        return known & space.all_of(pairs)
+        affine = (side for side in sides if side[0].is_affine and side[1].is_affine)
+        renaming = space.renaming(1)
+        return known & space.all_of(equal(a, b.renamed(renaming)) for a, b in affine)
 
     def bytes_of(self, kind: Kind) -> tuple[Form, Form]:
         """Where an element of a shared array begins, and where it ends; no number if not known."""

@@ -174,11 +174,10 @@ class EqualStores:
         """
         if not isinstance(expr, c.Name) or self.subject.place_of(expr.name) != "private":
             return [], None
-        at, lines = leaf.position, self.written.get(expr.name, ())
+        at, lines = leaf.position, self.stores(expr.name)
         asked = {part for group in _around(leaf) for part in self.asked(group)}
-        for number, first in reversed([*enumerate(lines)]):
-            is_whole = isinstance(first.node, c.Assign) and first.node.operator == "="
-            if first.position >= at or not is_whole:
+        for number, (first, node) in reversed([*enumerate(lines)]):
+            if first.position >= at or node.operator != "=":
                 continue
             group = first.parent
             while group.parent and not group.span[0] <= at <= group.span[1]:
@@ -188,11 +187,14 @@ class EqualStores:
             inside = next((x for x in group.children if x.span[0] <= at <= x.span[1]), None)
             if inside is not None:
                 end = at if inside is leaf else inside.span[1] + 1
-                found = [x for x in lines[number:] if x.position < end]
-                nodes = [x.node for x in found if isinstance(x.node, c.Assign)]
-                is_known = len(nodes) == len(found) and not any(node.atomic for node in nodes)
-                return ([*zip(found, nodes, strict=True)], group) if is_known else ([], None)
+                return [line for line in lines[number:] if line[0].position < end], group
         return [], None
+
+    def stores(self, name: str) -> list[tuple[Leaf, c.Assign]]:
+        """The lines that write a variable; none where one of them does more than store."""
+        lines = self.written.get(name, ())
+        found = [(x, x.node) for x in lines if isinstance(x.node, c.Assign) and not x.node.atomic]
+        return found if len(found) == len(lines) else []
 
     def asked(self, group: Group) -> list[c.CExpression]:
         """The parts of a guard, if all have one value in one iteration of the loops around."""

@@ -79,8 +79,8 @@ class Family:
 def families_of(members: Iterable[tuple[Kind, Touch]]) -> list[Family]:
     """Accesses by family."""
     keys = (((kind.family, t.is_write, t.atomic), (kind, t)) for kind, t in members)
-    found = grouped(keys).values()
-    return [Family(tuple(sorted(own, key=lambda member: member[0].offset))) for own in found]
+    found = (sorted(own, key=lambda member: member[0].offset) for own in grouped(keys).values())
+    return [*map(Family, map(tuple, found))]
 
 
 def matched(one: Family, two: Family) -> Iterator[tuple[Family, Family]]:

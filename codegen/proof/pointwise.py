@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 import islpy as isl
@@ -11,7 +10,6 @@ import numpy as np
 
 from loopkit import _sets
 from loopkit._points import listed
-from loopkit._relations import grouped
 from loopkit.codegen.proof.forms import Form, variable
 from loopkit.codegen.proof.spaces import Space, equal
 
@@ -71,35 +69,6 @@ def cells_at(
         else:
             found = found & points
     return found & space.all_of(parts)
-
-
-def equal_pairs(
-    space: Space,
-    one: tuple[isl.Set, Form],
-    two: tuple[isl.Set, Form],
-    renaming: Callable[[str], str],
-) -> isl.Set | None:
-    """Pairs of points of two sets, where two forms are equal; None where others say it better.
-
-    The names of the second have others in the result.
-    """
-    if not (one[1].has_digits or two[1].has_digits):
-        return None
-    first, second = (values_at(where, form, _SAID) for where, form in (one, two))
-    if first is None or second is None:
-        return None
-    alike = grouped(
-        (value, {renaming(name): at for name, at in point.items()})
-        for point, value in _each(*second)
-    )
-    pairs = (
-        {**point, **other}
-        for point, value in _each(*first)
-        for other in alike.get(value, ())
-        if all(other.get(name, at) == at for name, at in point.items())  # what both share
-    )
-    found = [*islice(pairs, _SAID + 1)]
-    return None if len(found) > _SAID else _points(space, found)
 
 
 def _each(columns: Mapping[str, Any], values: Any) -> Iterator[tuple[dict[str, int], int]]:

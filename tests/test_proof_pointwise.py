@@ -9,7 +9,7 @@ import pytest
 import loopkit as lk
 from loopkit.codegen.proof import prove_source
 from loopkit.codegen.proof.forms import Form, exclusive_or, floor, variable
-from loopkit.codegen.proof.pointwise import equal_at
+from loopkit.codegen.proof.pointwise import equal_at, equal_pairs
 from loopkit.codegen.proof.spaces import Space, copy_of, equal
 
 SPACE = Space(["i", "b", "n", "cell", copy_of("i", 1)])
@@ -44,9 +44,23 @@ def test_one(form: str) -> None:
     assert renamed is not None and (there & renamed).is_equal(due)
 
 
+@pytest.mark.parametrize("second", FORMS)
+@pytest.mark.parametrize("first", FORMS)
+def test_two(first: str, second: str) -> None:
+    """``b`` is the same in both, as the index of a block is in two threads."""
+    a, b = FORMS[first], FORMS[second]
+    around = SPACE.aligned(WHERE)
+    both = around & SPACE.renamed(WHERE, other)
+    found = equal_pairs(SPACE, (around, a), (around, b), other)
+    if found is None:
+        return  # more pairs than a set is made of
+    assert (both & found).is_equal(both & SPACE.where(equal(a, b.renamed(other))))
+
+
 def test_sets_say_what_is_no_question_of_bits() -> None:
     around = SPACE.aligned(WHERE)
     assert equal_at(SPACE, around, "cell", variable("i")) is None
+    assert equal_pairs(SPACE, (around, variable("i")), (around, variable("b")), other) is None
     assert equal_at(SPACE, SPACE.everything, "cell", gray("i")) is None
 
 

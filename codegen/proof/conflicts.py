@@ -23,6 +23,7 @@ from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.families import Family, Kind, families_of, matched, one_cell
 from loopkit.codegen.proof.forms import Form, Variable, constant, floor, opaque, values_of, variable
+from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -255,9 +256,13 @@ class ConflictCheck(Check):
             sides = [*zip(left, left, strict=True), *((variable(n), variable(n)) for n in told)]
         else:
             sides = [*zip(first.cell, second.cell, strict=True)]
-        affine = (side for side in sides if side[0].is_affine and side[1].is_affine)
-        renaming = space.renaming(1)
-        return known & space.all_of(equal(a, b.renamed(renaming)) for a, b in affine)
+        pairs, renaming = [], space.renaming(1)
+        for a, b in sides:
+            if a.is_affine and b.is_affine:
+                found = equal_pairs(space, (first.where, a), (second.where, b), renaming)
+                known = known if found is None else known & found
+                pairs += [equal(a, b.renamed(renaming))] if found is None else []
+        return known & space.all_of(pairs)
 
     def bytes_of(self, kind: Kind) -> tuple[Form, Form]:
         """Where an element of a shared array begins, and where it ends; no number if not known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice, product
 from typing import Any
 
 import islpy as isl
@@ -69,6 +70,31 @@ def cells_at(
         else:
             found = found & points
     return found & space.all_of(parts)
+
+
+def equal_pairs(
+    space: Space,
+    one: tuple[isl.Set, Form],
+    two: tuple[isl.Set, Form],
+    renaming: Callable[[str], str],
+) -> isl.Set | None:
+    """Pairs of points of two sets, where two forms are equal; None where others say it better.
+
+    The names of the second have others in the result.
+    """
+    if not (one[1].has_digits or two[1].has_digits):
+        return None
+    first, second = (values_at(where, form, _SAID) for where, form in (one, two))
+    if first is None or second is None:
+        return None
+    others = [({renaming(n): at for n, at in p.items()}, value) for p, value in _each(*second)]
+    pairs = (
+        {**point, **other}
+        for (point, value), (other, its) in product(_each(*first), others)
+        if value == its and all(other.get(n, at) == at for n, at in point.items())  # in both
+    )
+    found = [*islice(pairs, _SAID + 1)]
+    return None if len(found) > _SAID else _points(space, found)
 
 
 def _each(columns: Mapping[str, Any], values: Any) -> Iterator[tuple[dict[str, int], int]]:

@@ -90,17 +90,11 @@ def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) 
     domains = [d for number, d in enumerate(kernel.domains) if number not in homes]
     whole = reduce(isl.Set.intersect, (kernel.domains[number].set for number in homes))
     some, known = _sets.project_out(whole, claim.old), known_of_sizes(kernel)
-    links = (d for d in kernel.domains if not old.isdisjoint({*d.inames, *d.parameters}))
-    others = sorted({iname for d in links for iname in d.inames} - old)
-    if others or not (whole & known).is_equal(claim.before & some & known):
-        why = (
-            f"and those of '{others[0]}' hang on each other"
-            if others
-            else ("hang on each other or leave some out")
-        )
+    if not (whole & known).is_equal(claim.before & some & known):
+        names = ", ".join(i for number in sorted(homes) for i in kernel.domains[number].inames)
         raise IllegalTransformError(
-            f"{' and '.join(map(repr, claim.old))} cannot be counted in another way: the values "
-            f"{why}, and sizes are among their bounds",
+            f"{' and '.join(map(repr, claim.old))} cannot be counted in another way: values of "
+            f"{names} hang on each other or leave some out, and sizes are among their bounds",
             instead="fix_parameters makes bounds numbers; split_iname takes any loop",
         )
     domains.insert(min(homes), Domain(claim.new, claim.after & some))

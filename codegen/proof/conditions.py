@@ -153,13 +153,10 @@ def negated(condition: Condition) -> Condition:
 
 def least(condition: Condition) -> Form | None:
     """What is not negative where a comparison of whole numbers holds; None for other conditions."""
-    if not isinstance(condition, Unknown) or condition.operator in _NEGATED:
+    if not isinstance(condition, Unknown) or condition.is_negated or condition.operator in _NEGATED:
         return None
-    left, right = condition.left, condition.right
-    if condition.is_negated:
-        left, right = right, left
-    is_less = (condition.operator == "<") != condition.is_negated
-    return right.minus(left).minus(ONE if is_less else ZERO)
+    rest = condition.right.minus(condition.left)
+    return rest.minus(ONE) if condition.operator == "<" else rest
 
 
 def atom_in(condition: Condition) -> Condition:

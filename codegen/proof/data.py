@@ -40,8 +40,7 @@ class DataFacts:
         where = touch.scope.set & self.ranges(touch.leaf)
         known = self.kernel.assertions, index, shape[axis], data_of(self.kernel)
         statement = self.subject.statement_of(touch.leaf)
-        conditions = () if statement is None else statement.predicates
-        given = [self.followed(touch.leaf, condition) for condition in conditions]
+        given = [self.followed(touch.leaf, p) for p in statement.predicates] if statement else []
         return bool(maybe_outside(where, *known, given).is_empty())
 
     def ranges(self, leaf: Leaf) -> isl.Set:

@@ -311,10 +311,8 @@ class ReachingDefinitions:
         cells = zip(self.cells, write.cell or (), strict=True)
         told = ((cell, index) for cell, index in cells if index.is_affine)
         where = where & cells_at(space, self.aligned(write.scope), told, name)
-        for due, sign, mine in same.pairs:
-            where = where & space.where(
-                conditions.comparison(sign, due, mine.renamed(name), is_integer=True)
-            )
+        pairs = ((sign, due, mine.renamed(name)) for due, sign, mine in same.pairs)
+        where = where & space.all_of(conditions.comparison(*p, is_integer=True) for p in pairs)
         # What equations fix goes first: isl then finds the simplest form.
         lets: list[str] = []
         loops: list[str] = []

@@ -55,16 +55,16 @@ def data_of(kernel: Kernel) -> Data:
         # What subscripts and bounds read is whole, though its type may still be open.
         if d.dtype is None or d.dtype.kind in "iu"
     ]
-    ends = {iname: kernel.range_of(iname) for iname in kernel.all_inames}
-    for size in kernel.sizes:
-        ends[size] = _sets.value_range(kernel.assumptions.set, prim.Variable(size))
+    known = kernel.assumptions.set
+    ends = [(iname, kernel.range_of(iname)) for iname in kernel.all_inames]
+    ends += [(n, _sets.value_range(known, prim.Variable(n))) for n in kernel.sizes]
     return Data(
         tuple(shapes),
         frozenset(n for n in kernel.changing if not (n in about and is_written_once(kernel, n))),
         kernel.integers | frozenset(whole),
         frozenset(kernel.sizes),
         tuple(kernel.computed_sizes.items()),
-        tuple(ends.items()),
+        tuple(ends),
         limits_of(kernel),
     )
 

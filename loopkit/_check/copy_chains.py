@@ -112,14 +112,12 @@ class CopyChains:
         given = [self.new.named(p, event.time.label) for p in known]
         if copy.operation is not None:
             raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
-        for condition in self.conditions_of(copy):
-            if not (
-                condition in known
-                if self.reads_data(condition)
-                else self.new.holds(self.new.named(condition, at.label), where, given)
-            ):
-                raise self.left_out(copy)
-        if self.new.cells_by_data(copy):
+        conditions = self.conditions_of(copy)
+        data = {*filter(self.reads_data, conditions)}
+        sizes = [self.new.named(c, at.label) for c in conditions if c not in data]
+        if self.new.cells_by_data(copy) or not (
+            data <= {*known} and all(self.new.holds(c, where, given) for c in sizes)
+        ):
             raise self.left_out(copy)
         if set(self.new.bounds_from_data(copy.id)) - set(
             self.new.bounds_from_data(reader.id) if reader is not None else ()

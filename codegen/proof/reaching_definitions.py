@@ -238,7 +238,7 @@ class ReachingDefinitions:
             same = same.joined(match)
         for own, due in zip(write.cell or (), read.cell or (), strict=True):
             if not own.is_affine:
-                match = matching(own, due)
+                match = self._matching(own, due)
                 if match is None:
                     return None
                 same = same.joined(match)
@@ -281,8 +281,14 @@ class ReachingDefinitions:
         own, due = conditions.least(mine), conditions.least(other)
         are_whole = words_in(mine) | words_in(other) <= self.space.position.keys()
         if own is None or due is None or not are_whole:
-            return matching(mine, other)
+            return self._matching(mine, other)
         return _forms(own, due, "<=")
+
+    def _matching(self, mine: Node, other: Node) -> Matching | None:
+        """Where two nodes are the same, if sets know all that is then to be equal."""
+        found = matching(mine, other)
+        forms = () if found is None else (f for due, _, its in found.pairs for f in (due, its))
+        return found if all(f.names <= self.space.position.keys() for f in forms) else None
 
     def _by_cell(self, form: Form, read: Touch) -> Form:
         """A form of the read's names as one of its cell, where an index says what it is."""

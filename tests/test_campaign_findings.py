@@ -1256,3 +1256,47 @@ def test_what_launches_hand_on_has_no_copy_for_each_value_of_an_ilp_iname() -> N
     knl = knl.add_barrier("id:stop", "id:insn").split_iname("i", 16, inner_tag="ilp")
     (flag,) = (p for p in knl.program().params if p.name == "i_goes_on")
     assert flag.shape == () and knl.prove().ok
+
+
+def test_a_bound_of_a_loop_becomes_no_rule() -> None:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: 0 <= r < hi }"],
+        "<> hi = ptr[i + 1]\nu[i] = sum(r, g[r])",
+        [lk.GlobalArg("g", "int32", shape="n + 2"), ...],
+        dtypes={"u": "int32", "ptr": "uint32"},
+    )
+    with pytest.raises(lk.IllegalTransformError, match="it bounds a loop"):
+        knl.assignment_to_subst("hi")
+
+
+def test_a_segmented_sum_under_a_condition_on_data_meets_or_is_refused() -> None:
+    knl = lk.make_kernel(
+        "{ [i, h, p]: 0 <= i < n and 0 <= h < 33 and 0 <= p <= h }",
+        "for i\nif b[i] > 3\nfor h\n"
+        "x[i, h] = reduce(segmented(max), p, c[i, p], b[p] > 2)\nend\nend\nend",
+        [
+            lk.GlobalArg("c", "int32", shape="n, 33"),
+            lk.GlobalArg("b", "int32", shape="n + 33"),
+            ...,
+        ],
+        dtypes={"x": "int32"},
+    )
+    knl = knl.realize_reduction(force_scan=True)
+    try:
+        fast = knl.split_iname("h", 4, inner_tag="l.0")
+    except lk.IllegalTransformError as error:
+        assert "combine their parts" in str(error)
+    else:
+        assert fast.prove().ok
+
+
+def test_ilp_copies_are_kept_beside_statements_outside() -> None:
+    """A piece that was set apart uses the same temporary without the iname of the copies."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < m }", "<> t = b[i]\nu[i] = t", dtypes={"b": "int32"}, assumptions="m >= 1"
+    )
+    knl = knl.split_iname("i", 3, inner_tag="l.1").peel_iname("i_outer", at="i_inner + 1")
+    knl = knl.split_iname("i_outer", 4, inner_tag="ilp")
+    b = np.arange(9, dtype="int32")
+    for executor in ("reference", "host"):
+        assert np.array_equal(knl.executor(executor)(b=b), b)

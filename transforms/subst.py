@@ -232,6 +232,8 @@ def assignment_to_subst(
     """
     array = kernel.array(lhs_name)
     definition = _definition(kernel, lhs_name)
+    if lhs_name in kernel.bounding:
+        raise _unfit(lhs_name, "it bounds a loop, and domains use no rules")
     extra = kind.names_in(extra_arguments)
     rule = _rule_from(kernel, array, definition, extra)
     readers = {s.id for s in kernel.statements if lhs_name in read_names(kernel, s)}

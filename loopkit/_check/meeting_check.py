@@ -19,7 +19,7 @@ def missed_meetings(lineage: Lineage, schedule: Kernel) -> list[Violation]:
     kernel, missed = check.new.kernel, []
     for found in partings(with_combinations(kernel)):
         array = found.combination.written
-        update = next(s for s in kernel.writers[array] if s.operation is not None)
+        update = next(s for s in kernel.writers[array] if s.kind == "update")
         threads = update.inames & thread_inames(kernel)
         one, two = Instance(update.id, SOURCE), Instance(update.id, OTHER)
         apart = threads & {*found.names} or threads

@@ -86,7 +86,9 @@ def copies_of(
         inside = [s for s in touching if axis.iname_of(s) is not None]
         if not inside or (kind == "l" and not axis.first.keys().isdisjoint(reduced)):
             continue
-        if kind == "ilp" and (len(inside) < len(touching) or not indexing.isdisjoint(axis.first)):
+        if kind == "ilp" and not (
+            indexing.isdisjoint(axis.first) and any(axis.iname_of(w) for w in writers)
+        ):
             continue
         found.append(axis)
     return tuple(found)

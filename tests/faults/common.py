@@ -428,6 +428,7 @@ COMMON: dict[str, CommonFault] = {
         sizes={"n": 2},
         by_hand=lambda given: np.exp(given["a"] + 100),
     ),
+    "_hidden.instance": CommonFault(RUN, lambda f: lambda name, label: name, *PRODUCT),
     "_hidden.hidden": CommonFault(RUN, lambda f: lambda word, *which: word, *PRODUCT),
     "_intervals.contains": CommonFault(PROOF, _always, programs.wide, _steps(), {"n": 3, "m": 3}),
     "_launches.is_one_launch": CommonFault(REFUSED, _always, *TWO),

@@ -242,6 +242,7 @@ def test_copies_behind_a_join_of_sizes():
 JOINED_TILES = [("g", "jb", "r"), ("g", "r", "jb"), ("jb", "g", "r")]
 
 
+@pytest.mark.share(2)
 @pytest.mark.host
 @pytest.mark.parametrize("late", [False, True], ids=["blocks first", "blocks last"])
 @pytest.mark.parametrize("tiles", JOINED_TILES, ids="-".join)
@@ -291,6 +292,7 @@ def tiled(assumptions):
     return text.split_iname("i", 8).split_iname("j", 4).split_iname("k", 4)
 
 
+@pytest.mark.share(2)
 @pytest.mark.host
 @pytest.mark.parametrize(
     "sizes", ["n, m, l, p >= 1", "n % 8 = 0 and m % 4 = 0 and n, m, l, p >= 1"]
@@ -321,6 +323,7 @@ def test_split_loops_are_tiles(sizes, tiles, blocks):
         np.testing.assert_array_equal(knl.executor("host", order="random", seed=1)(a=a, b=b), a @ b)
 
 
+@pytest.mark.share(2)
 @pytest.mark.host
 @pytest.mark.parametrize("threads", ["first", "last"])
 @pytest.mark.parametrize("tiles", TILES)

@@ -43,7 +43,7 @@ def _marked(name: str) -> object:
     return pytest.param(name, marks=[pytest.mark.host] if needs_host else [])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", [_marked(name) for name in FAULTS])
 def test_fault(name: str) -> None:
     verdict = judge(name)

@@ -168,7 +168,7 @@ def test_reference(example: str) -> None:
     assert_same(run(**copied(given)), module.expected(**given))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
 @every_schedule

@@ -214,6 +214,7 @@ def copies_of_statements(r: random.Random) -> Kernel:
     )
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("first", range(0, 24, 8))
 def test_one_question_tells_what_many_do(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of pairs one by one, and of families of them, in lowering and in the proof of its code.

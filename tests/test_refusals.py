@@ -136,7 +136,7 @@ def test_message(name: str, golden: Callable[[str, str], None]) -> None:
 SUGGESTED = re.compile(r": (\.\w+\(.*\))$", re.MULTILINE)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("case", [pytest.param(c, id=n) for n, c in CASES.items()])
 def test_suggestions(case: Case) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopkit as lk
+from loopkit.codegen.proof import prove_source
 
 LEAVES = ("p[i]", "q[j]", "q[p[i]]", "p[i + j]", "i", "j", "1", "3", "8")
 
@@ -87,6 +88,16 @@ def test_any_subscript(subscript: str) -> None:
     given = {name: value for name, value in given.items() if name in knl.arg_by_name}
     want = knl.executor("reference")(**given)
     np.testing.assert_array_equal(new.executor("host", order="random", seed=1)(**given), want)
+
+
+@pytest.mark.parametrize("subscript", ["((-min(i, i)) & 3)", "((-i) & 7)", "((5 - min(i, j)) & 3)"])
+def test_low_bits_of_what_is_negative(subscript: str) -> None:
+    new = tiled(gather(subscript))
+    assert new.prove().ok
+    source = new.cuda()
+    for old, changed in (("& 3)", "& -3)"), ("& 3)", "| 3)"), ("& 7", "& -7")):
+        if old in source:
+            assert not prove_source(new, source.replace(old, changed)).ok
 
 
 @pytest.mark.parametrize(

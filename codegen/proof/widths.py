@@ -174,11 +174,16 @@ class WidthCheck(Check):
             kind = common(*map(self.names.type_of, (expr.left, expr.right)))
         elif expr.operator in _COMPUTING:
             self.computed(expr, kind, site, keeps_bits)
-        bits = kind in _UNSIGNED and expr.operator in _WRAPPING
+        bits = kind in _UNSIGNED and (expr.operator in _WRAPPING or self.is_masked(expr, site))
         if expr.operator in ("<<", ">>"):
             self.shift(expr, kind, site)
             return [_Part(expr.left, kind, bits), self.part(expr.right)]
         return [_Part(side, kind, bits) for side in (expr.left, expr.right)]
+
+    def is_masked(self, expr: c.Binary, site: Site) -> bool:
+        """Whether all but some low bits are cleared: what is above them does not count."""
+        sides = (self.form(side, site.scope).constant for side in (expr.left, expr.right))
+        return expr.operator == "&" and any(side is not None and side >= 0 for side in sides)
 
     def part(self, expr: c.CExpression) -> _Part:
         """An operand that keeps its type and must have its value."""

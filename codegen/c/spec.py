@@ -191,8 +191,7 @@ class Checker:
                 elif isinstance(node, c.For):
                     # Its variable is in scope in its bounds, too, but the printer uses it in none.
                     for bound in (node.lower, node.upper):
-                        self.integer(bound)
-                        self.binary("<", TYPES[node.ctype], self.of(bound))
+                        self.binary("<", TYPES[node.ctype], self.integer(bound))
                 with self.scope():
                     if isinstance(node, c.For):
                         self.declare(node.name, node.ctype)
@@ -246,10 +245,12 @@ class Checker:
         for piece in found.needs:
             self.needs.setdefault(piece, self.line)
 
-    def integer(self, expr: c.CExpression) -> None:
-        """An expression that computes with whole numbers alone, apart from what it casts."""
-        if self.of(expr) not in WHOLE:
+    def integer(self, expr: c.CExpression) -> DType:
+        """The type of an expression of whole numbers alone, apart from what it casts."""
+        dtype = self.of(expr)
+        if dtype not in WHOLE:
             raise ReadError(self.line, "a whole number is expected")
+        return dtype
 
     def of(self, root: c.CExpression) -> DType:
         """The type of an expression; raises :class:`UnreadableError` where C++ has none for it."""

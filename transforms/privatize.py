@@ -19,7 +19,7 @@ from loopkit._linear import plain_terms
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in, temporaries_in, temporary_of
+from loopkit.transforms._common import inames_in, temporaries_in
 from loopkit.transforms._expand import with_axes, without_axes
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -161,12 +161,9 @@ def unprivatize_temporaries_with_inames(
         own or other subscripts there, or an iteration needs another one's value.
     """
     inames = inames_in(kernel, privatizing_inames, "privatizing_inames")
-    wanted = None if only_var_names is None else kind.names_in(only_var_names)
-    for name in wanted or ():
-        temporary_of(kernel, name)
     result = kernel
-    for name in kernel.temporary_by_name if wanted is None else wanted:
-        result = _shared(result, name, inames, wanted is not None)
+    for temporary in temporaries_in(kernel, only_var_names):
+        result = _shared(result, temporary.name, inames, only_var_names is not None)
     if result is kernel:
         shown = " or ".join(f"'{i}'" for i in inames)
         raise IllegalTransformError(f"no temporary has an axis whose subscript is {shown}")

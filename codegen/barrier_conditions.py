@@ -14,7 +14,7 @@ from loopkit import _budget, _sets
 from loopkit._hidden import BETWEEN, ONE, TWO, instances
 from loopkit._poly.pairs import steps, within_any
 from loopkit._poly.program_order import all_equal, before
-from loopkit.codegen.accesses import Access
+from loopkit.codegen.access_families import Access
 from loopkit.codegen.conflicts import Conflicts, Order, Reach
 from loopkit.codegen.loop_bodies import Bodies, Body
 

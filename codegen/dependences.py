@@ -16,7 +16,7 @@ from loopkit._cached import memoised
 from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit._tree import statements_in
-from loopkit.codegen.accesses import Access
+from loopkit.codegen.access_families import Access
 from loopkit.codegen.barrier_conditions import BarrierConditions
 from loopkit.codegen.conflicts import Conflicts, Order, Reach
 from loopkit.codegen.loop_bodies import Bodies, Body

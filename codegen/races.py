@@ -19,7 +19,7 @@ from loopkit._points import smallest_point
 from loopkit._poly.equal_values import Computed, equal_values_of, value_key
 from loopkit._poly.model import model_of
 from loopkit._relations import grouped
-from loopkit.codegen.accesses import Access
+from loopkit.codegen.access_families import Access
 from loopkit.codegen.conflicts import ANY_ORDER, Conflicts, Order, Reach, thread_word
 
 

@@ -111,6 +111,29 @@ def test_without_the_checker_results_go_wrong(monkeypatch):
     assert tally.total("wrong") + tally.total("late") + tally.total("schedule") > 3
 
 
+def test_each_launch_finds_its_memory_cleared():
+    """The tickets of a scan across blocks begin anew in each launch of a loop, not of a call."""
+    text = """
+    for i
+        <> t = sum(k, c[i, k])
+        ... gbarrier
+        x[i, q] = t + sum(v, c[i, v])
+    end
+    """
+    domains = [
+        "{ [i, k]: 0 <= i < n and 0 <= k < 8 }",
+        "{ [q]: 0 <= q < 8 }",
+        "{ [v]: 0 <= v <= q }",
+    ]
+    text_kernel = lk.make_kernel(domains, text, dtypes={"c": "int32"})
+    kernel = text_kernel.realize_reduction(force_scan=True, by="lookback").split_iname(
+        "q", 4, outer_tag="g.0", inner_tag="l.0"
+    )
+    (binary,) = compile_all([kernel.program()])
+    _, wrong = first_wrong(binary, Truth(text_kernel, 1).cases(kernel, 2, {}), 1)
+    assert wrong is None, str(wrong)
+
+
 def test_a_reversed_recurrence_runs_wrong():
     reverse = Call("map_domain", {"transform_map": "{ [i] -> [r]: r = -i }"})
     truth, kernel = unchecked(RECURRENCE, reverse)

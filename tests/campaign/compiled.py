@@ -24,7 +24,7 @@ from loopkit._expression import evaluate
 from loopkit._host import compiler as host_compiler
 from loopkit._host import launch as host_launch
 from loopkit._host.report import ErrorRecord, launch_error
-from loopkit._program import ArrayParam, Program
+from loopkit._program import ArrayParam, Program, cleared_in
 from loopkit._run.sequence import own_arguments, turns_of
 
 from .data import Case
@@ -70,9 +70,11 @@ class Compiled:
             )
             self._entries[part.name] = entry, None if _WAITS.search(program.source) else plain
 
-    def call(self, pointers: Any, sizes: dict[str, int], order: str, seed: int) -> None:
+    def call(self, memory: _Memory, sizes: dict[str, int], order: str, seed: int) -> None:
         """Run all launches of a call; raises :class:`LaunchError`."""
+        pointers = memory.pointers
         for turn in turns_of(self.program, sizes):
+            memory.clear(turn.program)
             values = {name: ctypes.c_longlong(value) for name, value in turn.values.items()}
             places = {name: ctypes.addressof(value) for name, value in values.items()}
             own = own_arguments(self.program, replace(turn, values=places), list(pointers))
@@ -169,6 +171,7 @@ class _Memory:
         self.case = case
         self.buffers: list[tuple[str, Any, Any, Any]] = []  # name, memory, before, after
         self._arrays: dict[str, Any] = {}
+        self._cleared: dict[str, Any] = {}
         sizes = {**sizes, **_odd_strides(program, sizes)}
         count = len(program.params)
         self._values = (ctypes.c_longlong * count)()
@@ -191,7 +194,7 @@ class _Memory:
         before = memory.copy()
         after = before
         if param.role == "cleared":
-            _view(before, shape, strides)[...] = 0
+            self._cleared[param.name] = _view(memory, shape, strides)
         if param.role == "argument":
             _view(before, shape, strides)[...] = self.case.given[param.name]
             if param.name in self.case.expected:
@@ -207,6 +210,11 @@ class _Memory:
     def reset(self) -> None:
         for _, memory, before, _ in self.buffers:
             np.copyto(memory, before)
+
+    def clear(self, launch: Program) -> None:
+        """Clear what a launch must find cleared."""
+        for name in cleared_in(launch.params):
+            self._cleared[name][...] = 0
 
     def contents(self) -> dict[str, Any]:
         """What the arrays hold that a launch writes."""
@@ -267,7 +275,7 @@ def runs(compiled: Compiled, cases: Sequence[Case], seed: int) -> Iterator[Wrong
         for order in ORDERS:
             memory.reset()
             try:
-                compiled.call(memory.pointers, sizes, order, seed)
+                compiled.call(memory, sizes, order, seed)
             except lk.LaunchError as error:
                 yield Wrong(sizes, order, str(error))
                 continue

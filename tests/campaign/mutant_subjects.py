@@ -85,7 +85,7 @@ def _cases(r: random.Random, kernel: lk.Kernel, binary: Compiled) -> Iterator[Ca
         case = Case(sizes, _arguments(r, kernel, sizes), {})
         memory = _Memory(binary.program, case, _with_values(kernel, sizes))
         memory.reset()
-        binary.call(memory.pointers, _with_values(kernel, sizes), "ascending", 0)
+        binary.call(memory, _with_values(kernel, sizes), "ascending", 0)
         made += 1
         yield Case(_with_values(kernel, sizes), case.given, memory.contents())
 

@@ -31,7 +31,7 @@ from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.expressions import ExpressionLowering
 from loopkit.codegen.operands import NARROW, Value
-from loopkit.codegen.preamble import _PIECES, preamble
+from loopkit.codegen.preamble import device_functions, preamble
 
 TYPES = {
     "b": "bool",
@@ -326,7 +326,7 @@ def test_preamble_is_minimal_and_in_a_fixed_order() -> None:
     text = preamble(["lk_mod", "lk_floordiv", "cuda_fp16.h"])
     assert text.index("cuda_fp16.h") < text.index("lk_floordiv(") < text.index("lk_mod(")
     assert "lk_max" not in text
-    assert preamble(reversed(_PIECES)) == preamble(_PIECES)
+    assert preamble(reversed(device_functions())) == preamble(device_functions())
     assert "struct" in preamble(["lk_complex64.functions"])
 
 
@@ -499,7 +499,9 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
         )
         out.append(np.zeros(SIZE, dtype))
     source = folder / "values.cpp"
-    source.write_text('#include "cuda_words.h"\n' + preamble(_PIECES) + "\n".join(functions))
+    source.write_text(
+        '#include "cuda_words.h"\n' + preamble(device_functions()) + "\n".join(functions)
+    )
     library = folder / "values.so"
     subprocess.run(
         [
@@ -703,7 +705,7 @@ def test_everything_compiles_with_nvrtc() -> None:
             f'extern "C" __global__ void f{number}({C_TYPES[dtype]} *out, {arguments}) '
             f"{{ *out = {text}; }}"
         )
-    source = preamble(_PIECES) + "\n".join(functions)
+    source = preamble(device_functions()) + "\n".join(functions)
     error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"all.cu", 0, [], [])
     assert int(error) == 0
     options = [o.encode() for o in ("--gpu-architecture=sm_80", *include_options(source))]

@@ -13,14 +13,14 @@ import pytest
 import loopkit as lk
 from loopkit import _host, _words
 from loopkit._run.nvrtc import include_directory
-from loopkit.codegen.preamble import _PIECES, preamble
+from loopkit.codegen.preamble import device_functions, preamble
 
 WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{0,60}")
 TEXT = re.compile(rb"[\t\n\r -~]{200,}")
 HOST = Path(_host.__file__).parent
 HOST_OPTIONS = ("-std=c++17", "-x", "c++", "-include", str(HOST / "cuda_words.h"), "-I", str(HOST))
 DECLARED = re.compile(rb"(?<=\x00)[A-Za-z_]\w{0,60}(?=\x00)")
-PREAMBLE = preamble(_PIECES)
+PREAMBLE = preamble(device_functions())
 
 VARIABLE = """\
 static __device__ void lk_a{i}(int const {name}, float *lk_x) {{ lk_x[threadIdx.x] = {name}; }} \

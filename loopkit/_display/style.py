@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 
 from loopkit._frozen import dataclass
 
@@ -121,79 +122,7 @@ _DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]')
 _LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", '[data-theme="light"]')
 
 
-_MONO = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace"
-
-# Notebooks have rules of their own for tables and code, which the threefold class overrides.
-_LAYOUT = f"""
-.lk{{background:var(--lk-ground);color:var(--lk-text);font:13px/1.5 {_MONO};
-border:1px solid var(--lk-line);border-radius:6px;padding:.5em .8em;margin:.2em 0;
-max-width:100%;box-sizing:border-box;overflow-x:auto;text-align:left}}
-.lk *{{box-sizing:border-box}}
-.lk.lk.lk pre,.lk.lk.lk code{{font:inherit;color:inherit;background:none;margin:0;padding:0;
-border:0;white-space:pre}}
-.lk.lk.lk table{{border-collapse:collapse;table-layout:auto;margin:.3em 0;font:inherit;
-color:inherit;border:0}}
-.lk.lk.lk th,.lk.lk.lk td{{padding:.15em .8em .15em .2em;border:0;
-border-bottom:1px solid var(--lk-line);text-align:left;vertical-align:top;
-white-space:pre-wrap;background:none;color:inherit}}
-.lk.lk.lk tr{{background:none}}
-.lk.lk.lk th{{font-weight:650;border-bottom-width:2px}}
-.lk.lk.lk td.lk-number,.lk.lk.lk th.lk-number{{text-align:right;font-variant-numeric:tabular-nums;
-padding-left:.8em;white-space:nowrap}}
-.lk details>summary{{cursor:pointer;list-style:none}}
-.lk details>summary::-webkit-details-marker{{display:none}}
-.lk details>summary::before{{content:"▾";display:inline-block;width:1.1em;margin-left:-1.1em;
-color:var(--lk-comment)}}
-.lk details:not([open])>summary::before{{content:"▸"}}
-.lk summary:focus-visible{{outline:2px solid var(--lk-block);outline-offset:1px}}
-.lk .lk-head{{font-weight:650}}
-.lk .lk-mark{{display:inline-block;min-width:1.4em;text-align:center}}
-.lk [data-lk-s]{{border-radius:3px}}
-.lk .lk-row{{display:flex;flex-wrap:wrap;column-gap:2em;justify-content:space-between}}
-.lk .lk-row>:first-child{{white-space:pre-wrap;overflow-wrap:anywhere;padding-left:2em;
-text-indent:-2em}}
-.lk .lk-row>:not(:first-child){{margin-left:auto;padding-left:4em;text-align:right;
-white-space:pre-wrap;text-wrap:balance}}
-.lk .lk-nest>:not(:first-child){{padding-left:1.1em}}
-.lk .lk-nest details>div{{margin-left:.35em;padding-left:1.75em;
-border-left:1px solid var(--lk-line)}}
-.lk .lk-nest summary>.lk-row{{display:inline-flex;width:100%;vertical-align:top}}
-.lk .lk-source{{max-height:60em;overflow:auto}}
-.lk [data-n],.lk .lk-diff>span{{display:block;width:max-content;min-width:100%}}
-.lk.lk.lk [data-n]{{max-width:max(100%,130ch);white-space:pre-wrap;
-word-break:normal;overflow-wrap:anywhere;padding-left:11em;text-indent:-11em}}
-.lk [data-n]::before{{content:attr(data-n);display:inline-block;width:3em;padding-right:1em;
-text-indent:0;text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(--lk-ground)}}
-.lk .lk-source summary{{padding-left:3em;color:var(--lk-comment)}}
-.lk.lk.lk tr[data-lk-s]>td>.lk-plain{{display:inline-block;min-width:min(24em,50vw)}}
-.lk.lk.lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
-overflow-wrap:anywhere}}
-.lk.lk.lk td>div{{min-width:min(16em,40vw)}}
-.lk .lk-title{{display:flex;flex-wrap:wrap;gap:0 1em;margin-bottom:.2em}}
-.lk.lk.lk .lk-title code,.lk.lk.lk .lk-wrapped{{white-space:pre-wrap;word-break:normal;
-overflow-wrap:anywhere}}
-.lk td>.lk-ok,.lk td>.lk-refused,.lk td>.lk-undecided{{white-space:nowrap}}
-.lk .lk-opened{{padding-left:3.5em}}
-.lk.lk.lk tr:has(+tr .lk-opened)>td{{border-bottom:0}}
-.lk .lk-diff{{overflow-x:auto}}
-.lk .lk-diff>.lk-added{{background:var(--lk-added-tint);color:var(--lk-text)}}
-.lk .lk-diff>.lk-removed{{background:var(--lk-removed-tint);color:var(--lk-text)}}
-.lk.lk.lk .lk-beside{{overflow-x:auto}}
-.lk.lk.lk .lk-beside td{{padding:0 1em 0 0;border:0;width:50%}}
-.lk.lk.lk .lk-beside pre{{white-space:pre-wrap;overflow-wrap:anywhere;padding-left:6em;
-text-indent:-6em}}
-.lk.lk.lk .lk-beside .lk-added{{background:var(--lk-added-tint)}}
-.lk.lk.lk .lk-beside .lk-removed{{background:var(--lk-removed-tint)}}
-.lk ins{{color:var(--lk-added);font-weight:650;text-decoration:underline}}
-.lk del{{color:var(--lk-removed);font-weight:650;text-decoration:line-through}}
-.lk .lk-axes{{display:flex;flex-wrap:wrap;column-gap:2.5em}}
-.lk .lk-rule{{display:flex;align-items:center;gap:.8em}}
-.lk .lk-rule::after{{content:"";flex:1;border-top:2px dashed var(--lk-barrier)}}
-.lk .lk-rule-combine::after{{border-top:2px dotted var(--lk-combine)}}
-.lk .lk-rule-launch::after{{border-top:4px double var(--lk-launch)}}
-.lk .lk-plain span:not(.lk-comment):not(.lk-barrier){{font-weight:inherit;font-style:inherit;
-text-decoration:none}}
-"""
+_LAYOUT = Path(__file__).with_name("style.css").read_text(encoding="utf-8").partition("*/")[2]
 
 
 def _role_rules() -> Iterator[str]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from types import FunctionType, MethodType
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from loopkit import _arguments
 from loopkit._arguments import kinds_of
@@ -30,72 +32,70 @@ _TOKEN = re.compile(
     |(?P<string>\"{3}(?:\\.|(?!\"{3}).)*\"{3}|'{3}(?:\\.|(?!'{3}).)*'{3}
         |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
     |(?P<quote>\"{3}|'{3}|"|')
-    |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)|(?P<line>\n)|.""",
+    |(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<line>\n)|.""",
     re.DOTALL | re.VERBOSE,
 )
-_CALLED = re.compile(r"[\w)\]]\s*\Z")
-_KEYWORD = re.compile(r"\s*(\w+)\s*=(?!=)")
-_TARGET = re.compile(
-    r"\s*(?:[\w.,\s]+=(?!=)|(?:return|yield|assert|if|elif|while|with)\b|for\s[\w\s,]+\sin\b)?\s*",
-    re.ASCII,
-)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _FRAGMENT = re.compile(r"[\w.*?$-]*\Z", re.ASCII)
+_CURSOR = "loopkit_cursor"
 LONGEST = 20_000
 """Characters before the cursor that are looked at."""
-
-
-@dataclass
-class _Bracket:
-    """An open bracket: where it stands, where its last item begins, how many came before."""
-
-    at: int
-    item: int
-    commas: int = 0
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a cursor is: in an argument of a call, inside of a string or not.
 
-    ``callee`` is the text of what is called, ``given`` that of its arguments so far,
-    ``argument`` the number or the name of the last of them, ``item`` its text; ``typed`` is what
-    a string holds up to the cursor, None outside of strings.
+    ``argument`` is the number or the name of the argument; ``typed`` is what a string holds up to
+    the cursor, None outside of strings.  ``is_value`` says that it is a value of a mapping.
     """
 
-    callee: str
-    given: str
-    argument: int | str
-    item: str
+    call: ast.Call
+    argument: int | str | None
     typed: str | None
+    is_value: bool
 
 
 def place_of(text: str) -> Place | None:
     """Where the end of a text is; None where that is in no call."""
-    stack, typed, end = [_Bracket(-1, 0)], None, len(text)
+    left, begin, quote, typed = "", 0, "", None
     for match in _TOKEN.finditer(text):
         if match["quote"]:
-            typed, end = text[match.end() :], match.start()
-            if len(match["quote"]) == 1 and "\n" in typed:
-                return None
+            quote, typed = match["quote"], text[match.end() :]
             break
         if match["open"]:
-            stack.append(_Bracket(match.start(), match.end()))
-        elif match["close"] and len(stack) > 1:
-            stack.pop()
-        elif match["comma"]:
-            stack[-1].commas += 1
-            stack[-1].item = match.end()
-        elif match["line"] and len(stack) == 1:
-            stack[0].item = match.end()
-    for around, bracket in zip(stack[-2::-1], stack[:0:-1], strict=True):
-        if text[bracket.at] == "(" and _CALLED.search(text[: bracket.at]):
-            item = text[bracket.item : end]
-            keyword = _KEYWORD.match(item)
-            start = _TARGET.match(text, around.item, bracket.at)
-            callee = text[start.end() if start else around.item : bracket.at]
-            argument = keyword[1] if keyword else bracket.commas
-            return Place(callee, text[bracket.at + 1 : end], argument, item, typed)
+            left = _CLOSING[match[0]] + left
+        elif match["close"]:
+            left = left[1:]
+        elif match["line"] and not left:
+            begin = match.end()
+    # Beside arguments by name, two stars may stand before what is none.
+    cursor = f"{'' if quote else '**'}{_CURSOR}{quote}{left}"
+    statement = text[begin:].lstrip().removeprefix("el") + cursor
+    tree = _parsed(statement) or _parsed(f"{statement}: pass")
+    found = None
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Call):
+            continue
+        named = ((keyword.arg, keyword.value) for keyword in node.keywords)
+        for key, argument in (*enumerate(node.args), *named):
+            if _has_cursor(argument):
+                inside = (n for n in ast.walk(argument) if isinstance(n, ast.Dict))
+                is_value = any(_has_cursor(value) for each in inside for value in each.values)
+                found = Place(node, key, typed, is_value)  # the last one is the innermost
+    return found
+
+
+def _parsed(statement: str) -> ast.AST | None:
+    with suppress(SyntaxError, ValueError, MemoryError, RecursionError), catch_warnings():
+        simplefilter("ignore")
+        return ast.parse(statement)
     return None
+
+
+def _has_cursor(node: ast.expr) -> bool:
+    words = (getattr(n, "id", None) or getattr(n, "value", "") for n in ast.walk(node))
+    return any(isinstance(word, str) and word.endswith(_CURSOR) for word in words)
 
 
 class _CannotTellError(Exception):
@@ -163,64 +163,33 @@ def completions(text: str, names: Mapping[str, Any]) -> tuple[str, list[tuple[st
     if place is None:
         return "", []
     try:
-        target = _value(ast.parse(f"({place.callee})", mode="eval").body, names)
-        found = list(_fitting(place, target, names))
-    except (_CannotTellError, LoopkitError, SyntaxError, ValueError, LookupError, TypeError):
+        found = list(_fitting(place, _value(place.call.func, names), names))
+    except (_CannotTellError, LoopkitError, ValueError, LookupError, TypeError):
         return "", []
-    match = _FRAGMENT.search(place.typed if place.typed is not None else place.item)
+    match = _FRAGMENT.search(text)
     fragment = match[0] if match else ""
     return fragment, [(n, kind) for n, kind in found if n.startswith(fragment)]
 
 
 def _fitting(place: Place, target: Any, names: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     name = _name(target)
-    owner = target.__self__ if isinstance(target, MethodType) else None
-    if name in transforms and place.typed is not None:
-        kernel, first = owner, 1
-        if not isinstance(owner, Kernel):
-            kernel, first = _value(_first(place.given), names), 0
-        parameters = list(inspect.signature(transforms[name]).parameters)
-        at = place.argument
-        parameter = at if isinstance(at, str) else parameters[at + first]
-        kind = kinds_of(transforms[name]).get(parameter)
-        if isinstance(kernel, Kernel) and kind is not None:
-            return _names(kernel, parameter, kind, place)
-    if isinstance(owner, Kernel) and name in PICTURES and place.typed is not None:
-        return _in_picture(owner, inspect.signature(target), place)
-    return _sizes(target, owner) if place.typed is None and "=" not in place.item else ()
-
-
-def _in_picture(
-    kernel: Kernel, signature: inspect.Signature, place: Place
-) -> list[tuple[str, str]]:
-    """The names that fit into a string of a picture's arguments."""
+    kernel = target.__self__ if isinstance(target, MethodType) else None
     at = place.argument
-    parameter = at if isinstance(at, str) else [*signature.parameters][at]
-    if parameter == "statement":
-        return [(s.id, "id") for s in kernel.statements]
-    if parameter == "array":
-        return [(n, "array") for n in (*kernel.arg_by_name, *kernel.temporary_by_name)
-                if kernel.is_array(n)]  # fmt: skip
-    is_value = place.item.rstrip().endswith(":")  # at={"i": "
-    if parameter not in _INAMES_OF_PICTURES or is_value:
-        return []
-    words = ("order", "thread", "warp", "block") if parameter == "colour" else ()
-    return [*((n, "iname") for n in kernel.all_inames), *((w, "colour") for w in words)]
-
-
-_INAMES_OF_PICTURES = ("at", "colour", "iname", "inames", "tiles")
-
-
-def _first(given: str) -> ast.expr:
-    """The first argument of a call whose last one is not finished."""
-    return ast.parse(f"({given.partition(',')[0]})", mode="eval").body
+    if place.typed is None:
+        return () if isinstance(at, str) else _sizes(target, kernel)
+    if name in transforms and kernel is None:
+        kernel = _value(place.call.args[0], names)
+    if not isinstance(kernel, Kernel) or name not in (*transforms, *PICTURES):
+        return ()
+    parameter = [*inspect.signature(target).parameters][at] if isinstance(at, int) else at or ""
+    kinds = kinds_of(transforms[name]) if name in transforms else {parameter: _arguments.name}
+    return _names(kernel, parameter, kinds.get(parameter), place)
 
 
 def _sizes(target: Any, owner: Any) -> list[tuple[str, str]]:
     """The names of arguments, of what is called with sizes or arrays."""
     if isinstance(owner, History) and owner:
-        owner = owner[0].before
-        return [(f"{name}=", "size") for name in owner.sizes]
+        return [(f"{name}=", "size") for name in owner[0].before.sizes]
     kernel = target if isinstance(target, Kernel) else owner
     if not isinstance(kernel, Kernel):
         return []
@@ -231,76 +200,64 @@ def _sizes(target: Any, owner: Any) -> list[tuple[str, str]]:
     return []
 
 
-def _kind(annotated: Any) -> Callable[..., Any]:
-    """The kind that stands for an annotation of :mod:`loopkit._arguments`."""
-    found: Callable[..., Any] = annotated.__metadata__[0]
-    return found
+_BY_PARAMETER = "its name says it"
+_STRINGS: Mapping[tuple[str, str], tuple[Any, ...]] = {
+    ("tag", "tag"): (_arguments.TagLike, _arguments.TagType),
+    ("iname", "tag"): (_arguments.TagRequest, _arguments.TagsByName, _arguments.TagsByAxis),
+    ("iname", ""): (_arguments.NamesByName,),
+    ("variable", ""): (_arguments.DTypesByName,),
+    ("temporary array", ""): (_arguments.ArrayAxes,),
+    ("space", ""): (_arguments.Space,),
+    ("use", ""): (_arguments.Use, _arguments.UsedName, _arguments.Invocations),
+    (_BY_PARAMETER, ""): (
+        *(_arguments.Name, _arguments.Names, _arguments.MaybeNames, _arguments.Patterns),
+    ),
+}
+"""What strings of each kind of argument hold: names of what, and behind a colon, values of what."""
+
+_OF_KIND = {a.__metadata__[0]: both for both, each in _STRINGS.items() for a in each}
+_PARAMETERS = (
+    (r"new_|dim_arg_names$", ""),
+    (r"insn_ids|statement", "statement"),
+    (r"old_name$|arg_names", "argument"),
+    (r"(temp_var|only_var|array)_names|(name|variable|lhs_name)$", "temporary"),
+    (r".*iname|loop_priority|(at|colour|tiles)$", "iname"),
+    (r".*subst", "rule"),
+    (r"", "array"),
+)
+"""Of what a parameter is the name, where its kind says no more: the first that fits."""
 
 
-_TAGS = [_kind(a) for a in (_arguments.TagLike, _arguments.TagType)]
-_BY_NAME = [_kind(a) for a in (_arguments.TagsByName, _arguments.TagsByAxis)]
-_USES = [_kind(a) for a in (_arguments.Use, _arguments.UsedName, _arguments.Invocations)]
-_NAMES = [
-    *_USES,
-    *map(_kind, (_arguments.Name, _arguments.Names, _arguments.MaybeNames, _arguments.Patterns)),
-]
-
-
-def _names(
-    kernel: Kernel, parameter: str, kind: Callable[..., Any], place: Place
-) -> list[tuple[str, str]]:
+def _names(kernel: Kernel, parameter: str, kind: object, place: Place) -> list[tuple[str, str]]:
     """The names that fit into a string of an argument."""
     typed = place.typed or ""
-    is_value = place.item.rstrip().endswith(":")  # {"i": "
-    tags = [(spelling, "tag") for spelling in SPELLINGS]
-    inames = [(name, "iname") for name in kernel.all_inames]
-    if kind in _TAGS:
-        return tags
-    if kind is _kind(_arguments.TagRequest):
-        after = typed.rpartition(",")[2]
-        return tags if is_value or ":" in after else inames
-    if kind in _BY_NAME:
-        return tags if is_value else inames
-    if kind is _kind(_arguments.Space):
-        return [(space.word, "space") for space in AddressSpace if space is not AddressSpace.AUTO]
-    if kind is _kind(_arguments.DTypesByName):
-        return [] if is_value else _arrays(kernel, parameter)
-    if kind is _kind(_arguments.Within):
+    if kind is _arguments.within:
         return _matching(kernel, typed)
-    if kind is _kind(_arguments.ArrayAxes):
-        return [(t.name, "array") for t in kernel.temporaries if t.shape]
-    if kind is _kind(_arguments.NamesByName):
-        return [] if is_value else inames
-    if kind not in _NAMES or parameter.startswith("new_") or parameter == "dim_arg_names":
-        return []
-    if parameter == "insn_ids":
-        return [(s.id, "statement") for s in kernel.statements]
-    if parameter in ("old_name", "arg_names"):
-        return [(name, "argument") for name in kernel.arg_by_name]
-    if "iname" in parameter or parameter == "loop_priority":
-        return inames
-    found = _arrays(kernel, parameter)
-    if "subst" in parameter:
-        found = [(rule, "rule") for rule in kernel.rule_by_name]
-    if kind not in _USES:
-        return found
-    kinds = dict(found)
-    expressions = [e for s in kernel.statements for e in s.expressions]
-    expressions += [r.expression for r in kernel.substitutions]
-    uses = frozenset().union(*map(tagged_uses, expressions))
-    return [*found, *((f"{n}${t}", kinds[n]) for n, t in sorted(uses) if n in kinds)]
-
-
-_OF_TEMPORARIES = (
-    *("temp_var_names", "only_var_names", "name", "variable", "lhs_name", "array_names"),
-)
-
-
-def _arrays(kernel: Kernel, parameter: str) -> list[tuple[str, str]]:
-    arrays = [] if parameter in _OF_TEMPORARIES else [a.name for a in kernel.args]
-    if parameter not in ("dtype_dict", *_OF_TEMPORARIES):
-        arrays = [a.name for a in kernel.args if isinstance(a, ArrayArg)]
-    return [(name, "array") for name in (*arrays, *kernel.temporary_by_name)]
+    of_kind = _OF_KIND.get(kind, ("", ""))[place.is_value or ":" in typed.rpartition(",")[2]]
+    what = next(what for words, what in _PARAMETERS if re.match(words, parameter))
+    what = what if of_kind in ("use", _BY_PARAMETER) else of_kind
+    temporaries = [*kernel.temporary_by_name]
+    named: Mapping[str, Iterable[str]] = {
+        "argument": kernel.arg_by_name,
+        "array": [*(a.name for a in kernel.args if isinstance(a, ArrayArg)), *temporaries],
+        "iname": kernel.all_inames,
+        "rule": kernel.rule_by_name,
+        "space": [space.word for space in AddressSpace if space is not AddressSpace.AUTO],
+        "statement": [s.id for s in kernel.statements],
+        "tag": SPELLINGS,
+        "temporary": temporaries,
+        "temporary array": [t.name for t in kernel.temporaries if t.shape],
+        "variable": [*kernel.arg_by_name, *temporaries],
+    }
+    found = [(name, what) for name in named.get(what, ())]
+    if parameter == "colour":
+        found += [(word, "colour") for word in ("order", "thread", "warp", "block")]
+    if of_kind == "use":
+        expressions = [e for s in kernel.statements for e in s.expressions]
+        expressions += [r.expression for r in kernel.substitutions]
+        uses = frozenset().union(*map(tagged_uses, expressions))
+        found += [(f"{name}${tag}", what) for name, tag in sorted(uses) if (name, what) in found]
+    return found
 
 
 def _matching(kernel: Kernel, typed: str) -> list[tuple[str, str]]:

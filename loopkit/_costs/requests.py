@@ -114,11 +114,6 @@ class Request:
         who = "all warps" if self.warp is None else f"warp {self.warp}"
         return f"{self.kernel}: {who} {verb}{'s' * (self.warp is not None)} {self.text}"
 
-    @property
-    def subtitle(self) -> str:
-        """Where and when, in one line."""
-        return ", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.when))
-
     def notes(self) -> Iterator[str]:
         """What is to be said below every picture of it."""
         if self.others:

@@ -42,13 +42,8 @@ class AccessPicture(Picture):
 
     def figure(self) -> Figure:
         """Rows of memory, with the sectors that are moved."""
-        return Figure(
-            title=self.request.title,
-            subtitle=self.request.subtitle,
-            grids=(self._grid(),),
-            legend=tuple(self._legend()),
-            notes=tuple(self._notes()),
-            description=" ".join(self._notes()),
+        return self._figure(
+            self.request.title, (*self.request.sizes, *self.request.when), (self._grid(),)
         )
 
     def _by_address(self) -> Mapping[int, list[Touch]]:
@@ -67,13 +62,8 @@ class AccessPicture(Picture):
         for sector in sectors:
             row, first = row_of[sector * SECTOR // ROW], sector * SECTOR % ROW // size
             columns = range(first, first + SECTOR // size)
-            outlines.append(
-                Outline(
-                    cells=frozenset((row, column) for column in columns),
-                    stroke="global",
-                    title=self._sector_words(sector),
-                )
-            )
+            around = frozenset((row, column) for column in columns)
+            outlines.append(Outline(around, "global", self._sector_words(sector)))
             for column in columns:
                 address = rows[row] * ROW + column * size
                 cells.append(self._cell(row, column, address, by_address.get(address, [])))
@@ -90,19 +80,18 @@ class AccessPicture(Picture):
     def _cell(self, row: int, column: int, address: int, touches: list[Touch]) -> Cell:
         if not touches:
             words = f"{self._element(address)}: moved, but not used"
-            return Cell(row=row, column=column, title=words)
+            return Cell(row, column, title=words)
         lanes = [t.thread % CUDA.warp for t in touches]
         warps = sorted({t.thread // CUDA.warp for t in touches})
         one = len(set(lanes)) == 1
+        shade = round(0.1 + (FILL - 0.1) * lanes[0] / CUDA.warp, 3) if self._is_alone else FILL
         return Cell(
-            row=row,
-            column=column,
-            label=str(lanes[0]) if one else f"×{len(touches)}",
-            title=f"{self._element(address)}: warp {runs(warps)}, lane {runs(lanes)}",
-            fill=f"series-{warps[0] % 8}",
-            strength=round(0.1 + (FILL - 0.1) * lanes[0] / CUDA.warp, 3)
-            if self._is_alone
-            else FILL,
+            row,
+            column,
+            str(lanes[0]) if one else f"×{len(touches)}",
+            f"{self._element(address)}: warp {runs(warps)}, lane {runs(lanes)}",
+            f"series-{warps[0] % 8}",
+            shade,
             statement=self.request.position,
         )
 
@@ -125,18 +114,18 @@ class AccessPicture(Picture):
         used = {a for a in self._by_address() if a // SECTOR == sector}
         return f"sector {sector}: {len(used) * self.request.itemsize} of {SECTOR} bytes are used"
 
-    def _legend(self) -> Iterator[Key]:
+    def _legend(self, figure: Figure) -> Iterator[Key]:
         if self._is_alone:
-            yield Key(meaning="touched by lane 0", fill="series-0", strength=0.1, label="0")
-            yield Key(meaning="by lane 31", fill="series-0", strength=FILL, label="31")
+            yield Key("touched by lane 0", "series-0", 0.1, label="0")
+            yield Key("by lane 31", "series-0", FILL, label="31")
         else:
             for warp, _ in self.sectors[:8]:
-                yield Key(meaning=f"warp {warp}", fill=f"series-{warp % 8}", strength=FILL)
+                yield Key(f"warp {warp}", f"series-{warp % 8}", FILL)
         if any(len(touches) > 1 for touches in self._by_address().values()):
-            yield Key(meaning="touched by so many threads", label="×n")
-        yield Key(meaning=f"a sector of {SECTOR} bytes that is moved", stroke="global")
+            yield Key("touched by so many threads", label="×n")
+        yield Key(f"a sector of {SECTOR} bytes that is moved", stroke="global")
         if self.elements * self.request.itemsize < SECTOR * sum(len(s) for _, s in self.sectors):
-            yield Key(meaning="moved, not used", label="·")
+            yield Key("moved, not used", label="·")
 
     def _notes(self) -> Iterator[str]:
         moved = sum(len(them) for _, them in self.sectors)

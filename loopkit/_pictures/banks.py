@@ -66,14 +66,8 @@ class BankPicture(Picture):
     def figure(self) -> Figure:
         """Words of shared memory by banks, a grid for each part of the warp."""
         used = [turn for turn in range(self.turns) if self.wavefronts_of(turn)]
-        return Figure(
-            title=self.request.title,
-            subtitle=self.request.subtitle,
-            grids=tuple(self._grid(turn, len(used) > 1) for turn in used),
-            legend=tuple(self._legend()),
-            notes=tuple(self._notes()),
-            description=" ".join(self._notes()),
-        )
+        grids = (self._grid(turn, len(used) > 1) for turn in used)
+        return self._figure(self.request.title, (*self.request.sizes, *self.request.when), grids)
 
     def _grid(self, turn: int, is_part: bool) -> Grid:
         words = [w for w in self.words if w.turn == turn]
@@ -85,22 +79,18 @@ class BankPicture(Picture):
         cells = [self._cell(w, row_of[w.word // BANKS]) for w in words]
         empty = {(row, bank) for row in range(len(rows)) for bank in range(BANKS)}
         empty -= {(c.row, c.column) for c in cells}
-        outlines = [
-            Outline(
-                cells=frozenset((row, bank) for row in range(len(rows))),
-                stroke="refused",
-                title=f"bank {bank}: {counted(counts[bank], 'word')}, one after the other",
-                thick=1.5,
-            )
-            for bank in worst
-        ]
+        outlines = []
+        for bank in worst:
+            around = frozenset((row, bank) for row in range(len(rows)))
+            title = f"bank {bank}: {counted(counts[bank], 'word')}, one after the other"
+            outlines.append(Outline(around, "refused", title, thick=1.5))
         return Grid(
             title=f"lanes {runs(lanes)}" if is_part else "",
             rows=tuple(f"{row * BANKS * WORD} B" for row in rows),
             columns=tuple(map(str, range(BANKS))),
             row_name="from",
             column_name=f"banks, a word of {WORD} bytes each",
-            cells=(*cells, *(Cell(row=r, column=b) for r, b in sorted(empty))),
+            cells=(*cells, *(Cell(r, b) for r, b in sorted(empty))),
             outlines=tuple(outlines) if len(worst) <= BANKS // 2 else (),
             row_gaps=gaps,
             column_feet=tuple(str(count or "") for count in counts),
@@ -108,30 +98,26 @@ class BankPicture(Picture):
 
     def _cell(self, word: BankWord, row: int) -> Cell:
         lanes = [t % CUDA.warp for t in word.threads]
+        place = f"byte {word.word * WORD}, bank {word.bank}"
         return Cell(
-            row=row,
-            column=word.bank,
-            label=str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}",
-            title=f"byte {word.word * WORD}, bank {word.bank}: lane {runs(lanes)}, "
-            f"wavefront {word.wavefront}",
-            fill=f"series-{word.wavefront % 8}",
-            strength=FILL if word.wavefront < 8 else 0.25,
+            row,
+            word.bank,
+            str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}",
+            f"{place}: lane {runs(lanes)}, wavefront {word.wavefront}",
+            f"series-{word.wavefront % 8}",
+            FILL if word.wavefront < 8 else 0.25,
             statement=self.request.position,
         )
 
-    def _legend(self) -> Iterator[Key]:
+    def _legend(self, figure: Figure) -> Iterator[Key]:
         most = max(map(self.wavefronts_of, range(self.turns)), default=0)
         for wavefront in range(min(most, 8)):
             again = "" if most <= 8 or wavefront else ", 8, ..."
-            yield Key(
-                meaning=f"wavefront {wavefront}{again}",
-                fill=f"series-{wavefront}",
-                strength=FILL,
-            )
+            yield Key(f"wavefront {wavefront}{again}", f"series-{wavefront}", FILL)
         if any(len(w.threads) > 1 for w in self.words):
-            yield Key(meaning="one word for so many lanes, at once", label="×n")
-        if any(g.outlines for g in (self._grid(turn, False) for turn in range(self.turns))):
-            yield Key(meaning="the banks with most words", stroke="refused")
+            yield Key("one word for so many lanes, at once", label="×n")
+        if any(grid.outlines for grid in figure.grids):
+            yield Key("the banks with most words", stroke="refused")
 
     def _notes(self) -> Iterator[str]:
         count = self.wavefronts

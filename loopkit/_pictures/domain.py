@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -10,11 +10,18 @@ from loopkit._errors import counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
-from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, Place, ticks
-from loopkit._pictures.picture import Picture
-from loopkit._pictures.shown_instances import (
-    FOLD,
+from loopkit._pictures.grid import (
+    FILL,
+    Arrow,
+    Figure,
+    Grid,
+    Key,
+    Outline,
+    Place,
+    Seats,
+    seated_at,
 )
+from loopkit._pictures.picture import Picture
 
 FRAMES = 96
 """Turns that a slider has; of longer times, each is several turns."""
@@ -77,17 +84,11 @@ class DomainPicture(Picture):
 
     def figure(self) -> Figure:
         """The grid of points, one for each slice."""
-        grids = tuple(self._grids())
-        return Figure(
-            title=f"{self.kernel.name}: {self.statement}",
-            subtitle=", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.at)),
-            grids=grids,
-            legend=tuple(self._legend(grids)),
-            notes=tuple(self._notes()),
-            frames=self._frames(),
-            description=f"'{self.statement}' over {', '.join(self.axes) or 'no inames'}. "
-            + " ".join(self._notes()),
-        )
+        title = f"{self.kernel.name}: {self.statement}"
+        over = f"'{self.statement}' over {', '.join(self.axes) or 'no inames'}."
+        said = " ".join([over, *self._notes()])
+        facts = (*self.sizes, *self.at)
+        return self._figure(title, facts, self._grids(), frames=self._frames(), description=said)
 
     @property
     def frame_length(self) -> int:
@@ -115,16 +116,13 @@ class DomainPicture(Picture):
             yield self._grid(title, slices[value])
 
     def _grid(self, title: str, points: Sequence[DomainPoint]) -> Grid:
-        seats, names, gaps = self._seats(points)
-        frames = len(self.turns) > 1
+        seated = seated_at({p.place: p.place[:2] for p in points}, fold_all=True)
+        seats, frames = seated.seats, len(self.turns) > 1
         cells = tuple(
-            Cell(
-                row=seats[p.place][0],
-                column=seats[p.place][1],
+            self._key(p).cell(
+                *seats[p.place],
                 label=self._label(p),
                 title=self._words(p),
-                fill=self._fill(p),
-                strength=self._strength(p),
                 frame=p.time // self.frame_length if frames else None,
                 statement=self.position,
             )
@@ -132,52 +130,23 @@ class DomainPicture(Picture):
         )
         return Grid(
             title=title,
-            rows=names[0],
-            columns=names[1],
+            rows=seated.rows,
+            columns=seated.columns,
             row_name=self.axes[0] if len(self.axes) > 1 else "",
             column_name=self.axes[min(len(self.axes) - 1, 1)] if self.axes else "",
             cells=cells,
             outlines=tuple(self._outlines(points, seats)),
             arrows=tuple(self._arrows(seats)),
-            row_gaps=gaps[0],
-            column_gaps=gaps[1],
+            row_gaps=seated.row_gaps,
+            column_gaps=seated.column_gaps,
         )
-
-    def _seats(
-        self, points: Sequence[DomainPoint]
-    ) -> tuple[
-        Mapping[tuple[int, ...], Place],
-        tuple[tuple[str, ...], tuple[str, ...]],
-        tuple[frozenset[int], frozenset[int]],
-    ]:
-        """Row and column of each place, the names of rows and columns, and what is left out."""
-        places = [p.place for p in points]
-        seats: dict[tuple[int, ...], Place]
-        if not self.axes:
-            return {(): (0, 0)}, (("",), ("",)), (frozenset(), frozenset())
-        if len(self.axes) == 1:
-            values = [place[0] for place in places]
-            if max(values) - min(values) < FOLD:
-                columns, gaps = ticks(values)
-                seats = {(v,): (0, columns.index(v)) for v in values}
-                return seats, (("",), tuple(map(str, columns))), (frozenset(), gaps)
-            rows, gaps = ticks(v // FOLD for v in values)
-            seats = {(v,): (rows.index(v // FOLD), v % FOLD) for v in values}
-            names = tuple(f"{row * FOLD} +" for row in rows), tuple(map(str, range(FOLD)))
-            return seats, names, (gaps, frozenset())
-        rows, row_gaps = ticks(place[0] for place in places)
-        columns, column_gaps = ticks(place[1] for place in places)
-        row_of = {value: at for at, value in enumerate(rows)}
-        column_of = {value: at for at, value in enumerate(columns)}
-        seats = {place: (row_of[place[0]], column_of[place[1]]) for place in places}
-        return seats, (tuple(map(str, rows)), tuple(map(str, columns))), (row_gaps, column_gaps)
 
     def _label(self, point: DomainPoint) -> str:
         if point.instances > 1:
             return f"×{point.instances}"
         if len(self.turns) > 1:
             return str(point.time)
-        return self.colours[point.colour].rpartition(" ")[2] if self.colours else ""
+        return self._key_of(point.colour).label if self.colours else ""
 
     def _words(self, point: DomainPoint) -> str:
         values = ", ".join(f"{n} = {v}" for n, v in zip(self.axes, point.place, strict=True))
@@ -191,23 +160,25 @@ class DomainPicture(Picture):
             parts.append(f"block {point.block}, thread {point.thread}")
         return "\n".join(parts)
 
-    def _fill(self, point: DomainPoint) -> str:
-        return "series-0" if self.coloured_by == "order" else f"series-{point.colour % 8}"
-
-    def _strength(self, point: DomainPoint) -> float:
+    def _key(self, point: DomainPoint) -> Key:
         if self.coloured_by == "order":
-            return round(0.08 + (FILL - 0.08) * point.time / max(len(self.turns) - 1, 1), 3)
-        # Colours come again after eight, and are paler then.
-        return (FILL, 0.28, 0.18, 0.35)[point.colour // 8 % 4]
+            share = point.time / max(len(self.turns) - 1, 1)
+            return Key("", "series-0", round(0.08 + (FILL - 0.08) * share, 3))
+        return self._key_of(point.colour)
 
-    def _outlines(
-        self, points: Sequence[DomainPoint], seats: Mapping[tuple[int, ...], Place]
-    ) -> Iterator[Outline]:
+    def _key_of(self, colour: int) -> Key:
+        """The sample of a colour; they come again after eight, and are paler then."""
+        name = self.colours[colour]
+        label = name.rpartition(" ")[2] if len(self.turns) == 1 else ""
+        shade = (FILL, 0.28, 0.18, 0.35)[colour // 8 % 4]
+        return Key(name, f"series-{colour % 8}", shade, label=label)
+
+    def _outlines(self, points: Sequence[DomainPoint], seats: Seats) -> Iterator[Outline]:
         if len(self.tiles) < 2:
             return
         for tile, members in groupby(sorted(points, key=lambda p: p.tile), lambda p: p.tile):
             cells = frozenset(seats[p.place] for p in members)
-            yield Outline(cells=cells, stroke=self.tile_role, title=self.tiles[tile])
+            yield Outline(cells, self.tile_role, self.tiles[tile])
 
     @property
     def _followed(self) -> list[list[DomainPoint]]:
@@ -230,12 +201,12 @@ class DomainPicture(Picture):
         apart = all(a[-1].time < b[0].time for a, b in pairwise(ordered))
         return [points[0] for points in ordered] if len(ordered) > 1 and apart else None
 
-    def _arrows(self, seats: Mapping[tuple[int, ...], Place]) -> Iterator[Arrow]:
+    def _arrows(self, seats: Seats) -> Iterator[Arrow]:
         if len(self.points) > CROWDED:
             # Too many to follow; the order of tiles may be seen.
             for a, b in pairwise(self._first_of_tiles or []):
                 if a.place in seats and b.place in seats:
-                    yield self._arrow(a, b, seats, "loop", head=True)
+                    yield self._arrow(a, b, seats)
             return
         jumps = []
         for path in self._followed:
@@ -247,54 +218,40 @@ class DomainPicture(Picture):
                 # With a slider each step comes at its turn; the last has the head of the arrow.
                 parts = list(pairwise(line)) if len(path) <= FRAMES else [(line[0], line[-1])]
                 for a, b in parts:
-                    yield self._arrow(a, b, seats, "loop", head=b is line[-1])
+                    yield self._arrow(a, b, seats, head=b is line[-1])
         # In a folded row, or where there are too many, jumps hide more than they show.
         if len(self.axes) > 1 and len(jumps) <= JUMPS:
             for a, b in jumps:
-                yield self._arrow(a, b, seats, "comment", head=True)
+                yield self._arrow(a, b, seats, jump=True)
 
     def _arrow(
-        self,
-        a: DomainPoint,
-        b: DomainPoint,
-        seats: Mapping[tuple[int, ...], Place],
-        stroke: str,
-        *,
-        head: bool,
+        self, a: DomainPoint, b: DomainPoint, seats: Seats, *, head: bool = True, jump: bool = False
     ) -> Arrow:
         return Arrow(
-            through=(seats[a.place], seats[b.place]),
-            stroke=stroke,
-            thick=1.3 if stroke == "loop" else 1.0,
-            dash="" if stroke == "loop" else "3 3",
-            head=head,
-            title=f"one thread, from turn {a.time} to {b.time}",
-            frame=b.time // self.frame_length,
+            (seats[a.place], seats[b.place]),
+            "comment" if jump else "loop",
+            f"one thread, from turn {a.time} to {b.time}",
+            "3 3" if jump else "",
+            1.0 if jump else 1.3,
+            head,
+            b.time // self.frame_length,
         )
 
-    def _legend(self, grids: Sequence[Grid]) -> Iterator[Key]:
+    def _legend(self, figure: Figure) -> Iterator[Key]:
         if self.coloured_by == "order":
             if len(self.turns) > 1:
-                yield Key(meaning="runs first", fill="series-0", strength=0.08, label="0")
-                last = str(len(self.turns) - 1)
-                yield Key(meaning="runs last", fill="series-0", strength=FILL, label=last)
+                yield Key("runs first", "series-0", 0.08, label="0")
+                yield Key("runs last", "series-0", FILL, label=str(len(self.turns) - 1))
         else:
-            for number, name in enumerate(self.colours[:16]):
-                point = DomainPoint((), 0, (0, 0, 0), (0, 0, 0), 0, number)
-                yield Key(
-                    meaning=name,
-                    fill=self._fill(point),
-                    strength=self._strength(point),
-                    label=name.rpartition(" ")[2] if len(self.turns) == 1 else "",
-                )
+            yield from map(self._key_of, range(min(len(self.colours), 16)))
             if len(self.colours) > 16:
-                yield Key(meaning=f"... {self.colours[-1]}: colours come again")
+                yield Key(f"... {self.colours[-1]}: colours come again")
         if len(self.tiles) > 1:
-            yield Key(meaning=f"a tile: one {', '.join(self.tiled_by)}", stroke=self.tile_role)
-        if any(grid.arrows for grid in grids):
+            yield Key(f"a tile: one {', '.join(self.tiled_by)}", stroke=self.tile_role)
+        if any(grid.arrows for grid in figure.grids):
             what = "order of tiles" if len(self.points) > CROWDED else "order"
             one = len(self._followed) == 1 and self.has_threads
-            yield Key(meaning=what + one * " on the first thread", stroke="loop", arrow=True)
+            yield Key(what + one * " on the first thread", stroke="loop", arrow=True)
 
     def _notes(self) -> Iterator[str]:
         count = sum(p.instances for p in self.points)
@@ -325,7 +282,7 @@ def _is_near(a: Place, b: Place) -> bool:
 
 
 def _straight(
-    steps: Sequence[tuple[DomainPoint, DomainPoint]], seats: Mapping[tuple[int, ...], Place]
+    steps: Sequence[tuple[DomainPoint, DomainPoint]], seats: Seats
 ) -> list[list[DomainPoint]]:
     """Steps from neighbour to neighbour in one direction as one line each."""
     lines: list[list[DomainPoint]] = []

@@ -23,11 +23,10 @@ from loopkit._launches import is_one_launch
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
 from loopkit._pictures.chosen_access import in_block
-from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, ticks
+from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, Seats, seated_at
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.shown_instances import (
     CELLS,
-    FOLD,
     POINTS,
     At,
     at_texts,
@@ -46,6 +45,20 @@ class TouchedCell:
     reads: int
     writes: int
     is_shared: bool
+
+    @property
+    def kind(self) -> tuple[bool, bool]:
+        """Whether it is read, and whether it is written."""
+        return self.reads > 0, self.writes > 0
+
+
+KEYS = {
+    (True, False): Key("read, so often", "series-0", FILL, label="n"),
+    (False, True): Key("written, so often", "series-1", FILL, label="n"),
+    (True, True): Key("read and written, so often", "series-2", FILL, label="n"),
+}
+HALO = Key("the halo: touched by others, too", "series-0", 0.16)
+ALONE = Key("touched by nothing else", stroke="block")
 
 
 @dataclass(frozen=True)
@@ -76,76 +89,43 @@ class FootprintPicture(Picture):
         parts: dict[tuple[int, ...], list[TouchedCell]] = {}
         for cell in self.cells:
             parts.setdefault(cell.index[:-2], []).append(cell)
-        return Figure(
-            title=f"{self.kernel.name}: footprint of {self.part or self._whole} in {self.array}",
-            subtitle=", ".join(f"{n} = {v}" for n, v in self.sizes),
-            grids=tuple(self._grid(outer, parts[outer]) for outer in sorted(parts)),
-            legend=tuple(self._legend()),
-            notes=tuple(self._notes()),
-            description=" ".join(self._notes()),
-        )
+        title = f"{self.kernel.name}: footprint of {self.part or self._whole} in {self.array}"
+        grids = (self._grid(outer, parts[outer]) for outer in sorted(parts))
+        return self._figure(title, self.sizes, grids)
 
     def _grid(self, outer: tuple[int, ...], cells: Sequence[TouchedCell]) -> Grid:
-        places = {cell.index: cell.index[-2:] for cell in cells}
         names = "·, ·" if len(cells[0].index) > 1 else "·"
-        folded = False
-        if len(cells[0].index) == 1:
-            values = [cell.index[0] for cell in cells]
-            folded = max(values) - min(values) >= FOLD
-            width = FOLD if folded else max(values) + 1
-            places = {cell.index: divmod(cell.index[0], width) for cell in cells}
-        rows, row_gaps = ticks(row for row, _ in places.values())
-        columns, column_gaps = ticks(column for _, column in places.values())
-        seats = {i: (rows.index(r), columns.index(c)) for i, (r, c) in places.items()}
-        heads = [str(row * FOLD) + " +" if folded else str(row) for row in rows]
+        seated = seated_at({cell.index: cell.index[-2:] for cell in cells})
         return Grid(
-            rows=("",) if len(cells[0].index) == 1 and not folded else tuple(heads),
-            columns=tuple(map(str, columns)),
+            rows=seated.rows,
+            columns=seated.columns,
             column_name=f"{self.array}[{''.join(f'{i}, ' for i in outer)}{names}]",
-            cells=tuple(self._cell(cell, *seats[cell.index]) for cell in cells),
-            outlines=tuple(self._outlines(cells, seats)),
-            row_gaps=row_gaps,
-            column_gaps=column_gaps,
+            cells=tuple(self._cell(cell, *seated.seats[cell.index]) for cell in cells),
+            outlines=tuple(self._outlines(cells, seated.seats)),
+            row_gaps=seated.row_gaps,
+            column_gaps=seated.column_gaps,
         )
 
-    def _outlines(
-        self, cells: Sequence[TouchedCell], seats: Mapping[tuple[int, ...], tuple[int, int]]
-    ) -> Iterator[Outline]:
+    def _outlines(self, cells: Sequence[TouchedCell], seats: Seats) -> Iterator[Outline]:
         alone = frozenset(seats[cell.index] for cell in cells if not cell.is_shared)
         if alone and self.halo:
-            yield Outline(cells=alone, stroke="block", title="touched by nothing else")
+            yield Outline(alone, ALONE.stroke, ALONE.meaning)
 
     def _cell(self, cell: TouchedCell, row: int, column: int) -> Cell:
-        fill = ("series-0", "series-1", "series-2")[(cell.writes > 0) * (1 + (cell.reads > 0))]
-        times = cell.reads + cell.writes
         index = ", ".join(map(str, cell.index))
-        shared = ", and by others, too" if cell.is_shared else ""
-        return Cell(
-            row=row,
-            column=column,
-            label=str(times),
-            title=(
-                f"{self.array}[{index}]: {counted(cell.reads, 'read')}, "
-                f"{counted(cell.writes, 'write')}"
-            )
-            + shared,
-            fill=fill,
-            strength=0.16 if cell.is_shared else FILL,
-        )
+        title = f"{self.array}[{index}]: {counted(cell.reads, 'read')}, "
+        title += counted(cell.writes, "write") + ", and by others, too" * cell.is_shared
+        key = HALO if cell.is_shared else KEYS[cell.kind]
+        fill, times = KEYS[cell.kind].fill, str(cell.reads + cell.writes)
+        return key.cell(row, column, fill=fill, label=times, title=title)
 
-    def _legend(self) -> Iterator[Key]:
-        kinds = {(cell.reads > 0, cell.writes > 0) for cell in self.cells}
-        for kind, fill, words in (
-            ((True, False), "series-0", "read"),
-            ((False, True), "series-1", "written"),
-            ((True, True), "series-2", "read and written"),
-        ):
-            if kind in kinds:
-                yield Key(meaning=f"{words}, so often", fill=fill, strength=FILL, label="n")
+    def _legend(self, figure: Figure) -> Iterator[Key]:
+        kinds = {cell.kind for cell in self.cells}
+        yield from (key for kind, key in KEYS.items() if kind in kinds)
         if self.halo:
-            yield Key(meaning="the halo: touched by others, too", fill="series-0", strength=0.16)
+            yield HALO
         if 0 < len(self.halo) < len(self.cells):
-            yield Key(meaning="touched by nothing else", stroke="block")
+            yield ALONE
 
     def _notes(self) -> Iterator[str]:
         if not self.cells:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from loopkit._frozen import dataclass
 
@@ -14,7 +15,7 @@ Place = tuple[int, int]
 """A row and a column of a grid, counted from 0."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Cell:
     """One cell: ``label`` is short, ``title`` says everything.
 
@@ -36,7 +37,7 @@ class Cell:
     statement: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Outline:
     """A line around cells that belong together."""
 
@@ -47,7 +48,7 @@ class Outline:
     dash: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Arrow:
     """An arrow from cell to cell, by way of others in between."""
 
@@ -81,7 +82,7 @@ class Grid:
     size: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Key:
     """A line of the legend: a sample of a cell, an outline or an arrow, and what it means."""
 
@@ -93,6 +94,11 @@ class Key:
     arrow: bool = False
     head: bool = True
     label: str = ""
+
+    def cell(self, row: int, column: int, **more: Any) -> Cell:
+        """A cell with the looks of this sample, but for what else is said of it."""
+        looks = {name: getattr(self, name) for name in ("label", "fill", "strength", "stroke")}
+        return Cell(row, column, **{**looks, **more})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +132,47 @@ def ticks(values: Iterable[int], most: int = 3) -> tuple[list[int], frozenset[in
             shown += range(shown[-1] + 1, value)
         shown.append(value)
     return shown, frozenset(gaps)
+
+
+Seats = Mapping[tuple[int, ...], Place]
+FOLD = 32
+"""Cells of a picture with one axis that stand in one row."""
+
+
+@dataclass(frozen=True)
+class Seated:
+    """Where places are in a grid, the names of its rows and columns, and what is left out."""
+
+    seats: Seats
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_gaps: frozenset[int]
+    column_gaps: frozenset[int]
+
+
+def seated_at(at: Mapping[tuple[int, ...], Sequence[int]], *, fold_all: bool = False) -> Seated:
+    """A grid for places, whose row and column are given; for one number a row, or several.
+
+    Where rows are folded, ``fold_all`` shows all columns.
+    """
+    values = [place[-1] for place in at.values() if place]
+    flat, folded = len(next(iter(at.values()))) < 2, False
+    if flat:
+        folded = bool(values) and max(values) - min(values) >= FOLD
+        at = {n: divmod(p[0], FOLD) if folded else (0, *p, 0)[:2] for n, p in at.items()}
+    rows, row_gaps = ticks(place[0] for place in at.values())
+    columns, column_gaps = ticks(place[1] for place in at.values())
+    if folded and fold_all:
+        columns, column_gaps = list(range(FOLD)), frozenset()
+    places = ({v: n for n, v in enumerate(rows)}, {v: n for n, v in enumerate(columns)})
+    heads = ("",) if flat else map(str, rows)
+    return Seated(
+        {n: (places[0][place[0]], places[1][place[1]]) for n, place in at.items()},
+        tuple(f"{row * FOLD} +" for row in rows) if folded else tuple(heads),
+        tuple(map(str, columns)) if values else ("",),
+        row_gaps,
+        column_gaps,
+    )
 
 
 def boundary(cells: Iterable[Place]) -> tuple[set[Place], set[Place]]:

@@ -38,6 +38,13 @@ AHEAD = 2
 VALUES = 10_000
 """Iterations of a loop that are counted one by one."""
 
+COPY = Key("a copy", "copy", FILL, label="⇐")
+OTHERS = Key("other statements", "series-0", FILL, label="●")
+WAIT = Key("all threads of the block wait", "barrier", label="┆")
+LIFE = Key(
+    "shared memory, from its write to the last read of it", "shared", 0.25, "shared", label="─"
+)
+
 
 @dataclass(frozen=True)
 class Event:
@@ -87,14 +94,9 @@ class LoopPicture(Picture):
 
     def figure(self) -> Figure:
         """Statements and shared arrays by rows, events by columns."""
-        return Figure(
-            title=f"{self.kernel.name}: the loop over {self.iname}",
-            subtitle=", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.where)),
-            grids=(self._grid(),) if self.events else (),
-            legend=tuple(self._legend()),
-            notes=tuple(self._notes()),
-            description=" ".join(self._notes()),
-        )
+        title = f"{self.kernel.name}: the loop over {self.iname}"
+        facts = (*self.sizes, *self.where)
+        return self._figure(title, facts, (self._grid(),) if self.events else ())
 
     def _grid(self) -> Grid:
         tracks = self._tracks()
@@ -111,18 +113,12 @@ class LoopPicture(Picture):
         for iteration in dict.fromkeys(e.iteration for e in self.events):
             if iteration is not None:
                 columns = [c for c, e in enumerate(self.events) if e.iteration == iteration]
-                outlines.append(
-                    Outline(
-                        cells=frozenset((r, c) for r in range(len(rows)) for c in columns),
-                        stroke="line",
-                        title=f"{self.iname} = {iteration}",
-                        thick=1.5,
-                    )
-                )
+                around = frozenset((r, c) for r in range(len(rows)) for c in columns)
+                title = f"{self.iname} = {iteration}"
+                outlines.append(Outline(around, "line", title, thick=1.5))
         return Grid(
             rows=tuple(rows),
             columns=tuple(heads),
-            row_name="",
             column_name=self.iname,
             cells=tuple(cells),
             outlines=tuple(outlines),
@@ -134,31 +130,15 @@ class LoopPicture(Picture):
         for column, event in enumerate(self.events):
             for name, times in event.statements:
                 position, statement = of.get(name, (None, None))
-                role = "copy" if statement is not None and statement.kind == "move" else "series-0"
+                key = COPY if statement is not None and statement.kind == "move" else OTHERS
                 when = "" if event.iteration is None else f" at {self.iname} = {event.iteration}"
                 inner = f", in the loop over {event.loop}" if event.loop else ""
-                yield Cell(
-                    row=rows.index(name),
-                    column=column,
-                    label="⇐" if role == "copy" else "●",
-                    title=(
-                        f"{name}{when}: {counted(times, 'instance')} in the "
-                        f"block{inner}\n{texts[name]}"
-                    ),
-                    fill=role,
-                    strength=FILL,
-                    statement=position,
-                )
+                title = f"{name}{when}: {counted(times, 'instance')} in the block{inner}"
+                title += f"\n{texts[name]}"
+                yield key.cell(rows.index(name), column, title=title, statement=position)
             if event.is_barrier:
-                yield Cell(
-                    row=0,
-                    column=column,
-                    down=len(rows),
-                    label="┆",
-                    title=f"barrier: {event.barriers[0]}",
-                    fill="barrier",
-                    strength=0.3,
-                )
+                title = f"barrier: {event.barriers[0]}"
+                yield WAIT.cell(0, column, down=len(rows), title=title)
 
     def _tracks(self) -> list[tuple[str, list[Life]]]:
         """Lives in rows, so that none lies over another."""
@@ -176,35 +156,13 @@ class LoopPicture(Picture):
         last = min(life.read, len(self.events) - 1)
         beyond = life.read >= len(self.events)
         end = "in a later iteration" if beyond else "there"
-        return Cell(
-            row=row,
-            column=life.written,
-            span=last - life.written + 1,
-            label="→" if beyond else "",
-            title=f"{life.array}: {counted(life.cells, 'cell')}, written here and last read {end}",
-            fill="shared",
-            strength=0.25,
-            stroke="shared",
-        )
+        title = f"{life.array}: {counted(life.cells, 'cell')}, written here and last read {end}"
+        span, label = last - life.written + 1, "→" if beyond else ""
+        return LIFE.cell(row, life.written, span=span, label=label, title=title)
 
-    def _legend(self) -> Iterator[Key]:
-        kinds = {s.id: s.kind for s in self.kernel.statements}
-        used = {kinds.get(name) == "move" for e in self.events for name, _ in e.statements}
-        if True in used:
-            yield Key(meaning="a copy", fill="copy", strength=FILL, label="⇐")
-        if False in used:
-            yield Key(meaning="other statements", fill="series-0", strength=FILL, label="●")
-        if any(event.is_barrier for event in self.events):
-            wait = "all threads of the block wait"
-            yield Key(meaning=wait, fill="barrier", strength=0.3, label="┆")
-        if self.lives:
-            yield Key(
-                meaning="shared memory, from its write to the last read of it",
-                fill="shared",
-                strength=0.25,
-                stroke="shared",
-                label="─",
-            )
+    def _legend(self, figure: Figure) -> Iterator[Key]:
+        used = {cell.fill for grid in figure.grids for cell in grid.cells}
+        return (key for key in (COPY, OTHERS, WAIT, LIFE) if key.fill in used)
 
     def _notes(self) -> Iterator[str]:
         shown = len({e.iteration for e in self.events if e.iteration is not None})

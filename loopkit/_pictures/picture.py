@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
@@ -11,7 +13,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._files import place_for
 from loopkit._kernel import Kernel
 from loopkit._pictures.characters import as_text
-from loopkit._pictures.grid import Figure
+from loopkit._pictures.grid import Figure, Grid, Key
 from loopkit._pictures.layout import scene_of
 from loopkit._pictures.scene import Scene
 from loopkit._pictures.svg import as_part, as_svg
@@ -35,6 +37,22 @@ class Picture(Printed):
     def figure(self) -> Figure:
         """What is drawn: grids of cells, a legend and remarks."""
         raise NotImplementedError
+
+    def _figure(
+        self, title: str, facts: Iterable[tuple[str, object]], grids: Iterable[Grid], **more: Any
+    ) -> Figure:
+        """A figure of grids, with the values of some names below its title."""
+        said = ", ".join(f"{name} = {value}" for name, value in facts)
+        made = Figure(title=title, subtitle=said, grids=tuple(grids), **more)
+        return replace(made, legend=tuple(self._legend(made)), notes=tuple(self._notes()))
+
+    def _legend(self, figure: Figure) -> Iterable[Key]:
+        """What the looks of cells, outlines and arrows mean."""
+        return ()
+
+    def _notes(self) -> Iterable[str]:
+        """Remarks below the picture."""
+        return ()
 
     def scene(self) -> Scene:
         """The marks that are drawn."""

@@ -42,9 +42,6 @@ POINTS = 200_000
 CELLS = 4096
 """Cells that one picture has."""
 
-FOLD = 32
-"""Cells of a picture with one axis that stand in one row."""
-
 
 def check_statement(kernel: Kernel, statement: str | None) -> str:
     """A statement's id; the first of those in the most loops where none is named."""

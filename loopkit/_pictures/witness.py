@@ -78,15 +78,13 @@ class WitnessPicture(Picture):
         if self.scheduled:
             grids.append(self._grid("as scheduled", self.scheduled, "refused"))
         grids += self._cell()
-        return Figure(
-            title=self.said[0],
-            subtitle=", ".join(f"{n} = {v}" for n, v in self.sizes),
-            grids=tuple(grids),
-            legend=tuple(self._legend()),
-            notes=self.said[1:],
-            description=" ".join(self.said),
-            has_words=self.has_words,
+        said = " ".join(self.said)
+        return self._figure(
+            self.said[0], self.sizes, grids, description=said, has_words=self.has_words
         )
+
+    def _notes(self) -> Sequence[str]:
+        return self.said[1:]
 
     def _grid(self, title: str, runs: Sequence[Run], role: str) -> Grid:
         statements = list(dict.fromkeys(run.statement for run in runs))
@@ -113,9 +111,9 @@ class WitnessPicture(Picture):
             column_name=", ".join(inames),
             cells=tuple(self._run(run, seats[run.name]) for run in by_name.values()),
             outlines=tuple(
-                Outline(cells=frozenset({seats[name]}), stroke=stroke, title=_text(name), thick=1.5)
-                for name, stroke in ((self.first, "series-1"), (self.then, "series-0"))
-                if name is not None and name in seats
+                Outline(frozenset({seats[name]}), stroke, _text(name), thick=1.5)
+                for name, stroke in self._colours
+                if name in seats
             ),
             arrows=tuple(self._arrow(by_name, seats, role)),
             size=38,
@@ -126,19 +124,13 @@ class WitnessPicture(Picture):
         )
 
     def _run(self, run: Run, seat: tuple[int, int]) -> Cell:
-        fill = {self.first: "series-1", self.then: "series-0"}.get(run.name, "")
+        fill = dict(self._colours).get(run.name, "")
         where = "" if not (any(run.block) or any(run.thread)) else (
             f", block {run.block}, thread {run.thread}"
         )  # fmt: skip
-        return Cell(
-            row=seat[0],
-            column=seat[1],
-            label=_number(run.time),
-            title=f"{_text(run.name)}: turn {_number(run.time) or 'not known'}{where}",
-            fill=fill,
-            strength=FILL,
-            stroke="" if fill else "line",
-        )
+        time, border = _number(run.time), "" if fill else "line"
+        title = f"{_text(run.name)}: turn {time or 'not known'}{where}"
+        return Cell(*seat, time, title, fill, FILL, border)
 
     def _arrow(
         self, runs: Mapping[Name, Run], seats: Mapping[Name, tuple[int, int]], role: str
@@ -153,14 +145,8 @@ class WitnessPicture(Picture):
         elif two.time < one.time:
             one, two = two, one
         said = "nothing orders" if unordered else "runs first:"
-        yield Arrow(
-            through=(seats[one.name], seats[two.name]),
-            stroke=role,
-            thick=2,
-            head=not unordered,
-            dash="4 3" if unordered else "",
-            title=f"{said} {_text(one.name)}, {_text(two.name)}",
-        )
+        title, dash = f"{said} {_text(one.name)}, {_text(two.name)}", "4 3" if unordered else ""
+        yield Arrow((seats[one.name], seats[two.name]), role, title, dash, 2, not unordered)
 
     def _cell(self) -> Iterator[Grid]:
         cell, array = self.witness.cell, self.witness.array
@@ -182,40 +168,36 @@ class WitnessPicture(Picture):
             columns=tuple(map(str, columns)),
             column_name=f"{array}[{outer}{', ' if outer else ''}{'·, ' * (len(cell) > 1)}·]",
             cells=tuple(
-                Cell(
-                    row=place[0],
-                    column=place[1],
-                    fill="series-3" if place == seat else "",
-                    strength=FILL,
-                    stroke="" if place == seat else "line",
-                )
+                Cell(*place, fill="series-3", strength=FILL)
+                if place == seat
+                else Cell(*place, strength=FILL, stroke="line")
                 for place in places
             ),
-            outlines=(Outline(cells=frozenset({seat}), stroke="refused", title=text),),
+            outlines=(Outline(frozenset({seat}), "refused", text),),
             row_gaps=row_gaps,
             column_gaps=column_gaps,
         )
 
-    def _legend(self) -> Iterator[Key]:
+    @property
+    def _colours(self) -> list[tuple[Name, str]]:
+        """The two instances, each with its colour."""
+        both = ((self.first, "series-1"), (self.then, "series-0"))
+        return [(name, colour) for name, colour in both if name is not None]
+
+    def _legend(self, figure: Figure) -> Iterator[Key]:
         runs = {run.name: _number(run.time) for run in (self.scheduled or self.in_text)}
-        for name, fill in ((self.first, "series-1"), (self.then, "series-0")):
-            if name is not None and not (name == self.first and fill == "series-0"):
-                yield Key(meaning=_text(name), fill=fill, strength=FILL, label=runs.get(name, "?"))
+        for name, fill in self._colours:
+            if not (name == self.first and fill == "series-0"):
+                yield Key(_text(name), fill, FILL, label=runs.get(name, "?"))
         if len(runs) > 1:
-            yield Key(meaning="its turn among the instances shown", label="n")
+            yield Key("its turn among the instances shown", label="n")
         if self.first is not None and self.first != self.then:
             if self.in_text:
-                yield Key(meaning="the order they have", stroke="ok", arrow=True)
+                yield Key("the order they have", stroke="ok", arrow=True)
             if self.witness.kind == "race":
-                yield Key(
-                    meaning="nothing orders them",
-                    stroke="refused",
-                    arrow=True,
-                    head=False,
-                    dash="4 3",
-                )
+                yield Key("nothing orders them", "", 0.3, "refused", "4 3", True, False)
             else:
-                yield Key(meaning="the order they would get", stroke="refused", arrow=True)
+                yield Key("the order they would get", stroke="refused", arrow=True)
 
 
 def _around(at: int, end: int | None) -> list[int]:

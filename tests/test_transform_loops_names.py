@@ -135,6 +135,13 @@ def test_duplicate(product: Kernel) -> None:
     assert tagged.iname_tags.keys() == {"i_store"}
 
 
+def test_duplicates_are_numbered() -> None:
+    """The second duplicate of a loop is not named after the first one."""
+    knl = make_kernel("{ [i]: 0 <= i < n }", "a[i] = 1 {id=x}\nb[i] = 2 {id=y}\nc[i] = 3")
+    knl = knl.duplicate_inames("i", within="id:x").duplicate_inames("i", within="id:y")
+    assert {*knl.all_inames} == {"i", "i_0", "i_1"}
+
+
 def test_duplicate_of_a_parent(triangle: Kernel) -> None:
     assert error_of(triangle.duplicate_inames, "i", "id:s") == (
         "IllegalTransformError: duplicate_inames('i', 'id:s'): the bounds of 'j' "

@@ -84,7 +84,7 @@ def freely_nested(kernel: Kernel) -> Change:
     shared = inames & frozenset().union(*(s.inames for s in others))
     names: dict[str, str] = {}
     for iname in (i for i in kernel.all_inames if i in shared):
-        names[iname] = kernel.fresh_name(f"{iname}_0", names.values())
+        names[iname] = kernel.fresh_name(iname, names.values())
     domains = _with_one_domain(kernel, inames, outside, names)
     tags = (*kernel.tags, *((names[i], t) for i, t in kernel.tags if i in names))
     return with_names(kernel, movers, names, domains=domains, tags=tags)

@@ -47,7 +47,7 @@ def isolated(
     if ids == statements_with(kernel, names):
         return Change(kernel), names
     for iname in names:
-        names[iname] = kernel.fresh_name(f"{iname}_0", {*names.values(), *taken})
+        names[iname] = kernel.fresh_name(iname, {*names.values(), *taken})
     return duplicated(kernel, names, ids), names
 
 
@@ -84,7 +84,7 @@ def duplicate_inames(
         )
     names: dict[str, str] = {}
     for iname, name in zip(old, given, strict=True):
-        default = iname + suffix if suffix else f"{iname}_0"
+        default = iname + (suffix or "")
         names[iname] = new_name(kernel, name, default, names.values())
     for iname in tags or {}:
         if iname not in names:

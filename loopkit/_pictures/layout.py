@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from dataclasses import replace
+from itertools import accumulate, chain, pairwise
 
 from loopkit._frozen import dataclass
 from loopkit._pictures.grid import Arrow, Cell, Figure, Grid, Key, Outline, Place, boundary
 from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke
+from loopkit._relations import grouped
 
 PAGE = 940.0
 """The width that pictures keep to where they can."""
@@ -26,7 +28,10 @@ _HEIGHTS = ((24, 26.0), (40, 21.0), (64, 14.0), (128, 9.0))
 
 @dataclass(frozen=True)
 class Panel:
-    """A grid with the sizes of its cells and the places of its rows and columns."""
+    """A grid with the sizes of its cells and the places of its rows and columns.
+
+    ``x`` and ``y`` are those of the whole picture once the panel is :meth:`placed_at` a corner.
+    """
 
     grid: Grid
     wide: float
@@ -51,6 +56,11 @@ class Panel:
         feet = LINE if self.grid.column_feet else 0.0
         return self.top + self.y[-1] + feet + MARGIN
 
+    def placed_at(self, left: float, top: float) -> Panel:
+        """The panel at the place of its corner."""
+        x, y = left + self.left, top + self.top
+        return replace(self, x=tuple(x + at for at in self.x), y=tuple(y + at for at in self.y))
+
 
 def scene_of(figure: Figure) -> Scene:
     """A figure as marks: its title, its grids in rows, the legend and the notes."""
@@ -64,7 +74,7 @@ def scene_of(figure: Figure) -> Scene:
     for panel in panels:
         if x and x + panel.width > PAGE:
             x, y, high = 0.0, y + high + MARGIN / 2, 0.0
-        for layer, mark in _drawn(panel, x + MARGIN, y, bool(figure.frames)):
+        for layer, mark in _drawn(panel.placed_at(x + MARGIN, y), bool(figure.frames)):
             (behind, timed, front)[layer].append(mark)
         x, high = x + panel.width, max(high, panel.height)
         widest = max(widest, x)
@@ -77,7 +87,7 @@ def scene_of(figure: Figure) -> Scene:
         for number, line in enumerate(_wrapped(note, SMALL + 1, MARGIN)):
             y += LINE - 2
             x = MARGIN * (1 + (number > 0))
-            front.append(Label(x=x, y=y, text=line, size=SMALL + 1, colour="comment"))
+            front.append(Label(x, y, line, SMALL + 1, colour="comment"))
     widest = max([widest, *(m.box[2] + MARGIN for m in front if isinstance(m, Label))])
     return Scene(
         round(widest, 2),
@@ -93,10 +103,10 @@ def _head(figure: Figure) -> Iterator[Label]:
     """The title, and what stands below it."""
     y = MARGIN + 8
     for line in _wrapped(figure.title, HEAD):
-        yield Label(x=MARGIN, y=y, text=line, size=HEAD, bold=True)
+        yield Label(MARGIN, y, line, HEAD, bold=True)
         y += LINE + 2
     for line in _wrapped(figure.subtitle, TEXT) if figure.subtitle else ():
-        yield Label(x=MARGIN, y=y - 2, text=line, colour="comment")
+        yield Label(MARGIN, y - 2, line, colour="comment")
         y += LINE
 
 
@@ -135,47 +145,42 @@ def _places(count: int, size: float, gap: float, gaps: frozenset[int]) -> tuple[
     return tuple(accumulate(steps, initial=0.0))
 
 
-def _drawn(panel: Panel, x: float, y: float, moves: bool) -> Iterator[tuple[int, Mark]]:
-    """The marks of a panel whose corner is at ``x, y``, with their layers: 1 is that of time."""
+def _drawn(panel: Panel, moves: bool) -> Iterator[tuple[int, Mark]]:
+    """The marks of a panel with their layers: 1 is that of time."""
     grid = panel.grid
-    left, top = x + panel.left, y + panel.top
-    for mark in _names(panel, left, top, x, y):
+    for mark in _names(panel):
         yield 0, mark
     for cell in grid.cells:
-        yield 1, _box(panel, cell, left, top)
+        yield 1, _box(panel, cell)
     for arrow in grid.arrows:
-        yield 1, _arrow(panel, arrow, left, top)
+        yield 1, _arrow(panel, arrow)
     for cell in grid.cells:
         fits = len(cell.label) * panel.font * WIDE <= panel.wide * cell.span
         if cell.label and panel.font and fits:
-            yield 1, _label(panel, cell, left, top)
-    steps: dict[int, list[Box]] = {}
-    for cell in grid.cells if moves else ():
-        if cell.frame is not None:
-            steps.setdefault(cell.frame, []).append(_box(panel, cell, left, top))
+            yield 1, _label(panel, cell)
+    timed = ((cell.frame, _square(_box(panel, cell))) for cell in grid.cells if moves)
+    steps = grouped((frame, square) for frame, square in timed if frame is not None)
     if steps:
         # Where something will be, and what is new.
-        places = tuple(_square(box) for boxes in steps.values() for box in boxes)
-        yield 0, Stroke(pieces=places, stroke="line")
-    for frame, boxes in steps.items():
-        squares = tuple(_square(box) for box in boxes)
-        yield 1, Stroke(pieces=squares, stroke="series-1", thick=2, frame=frame, now=True)
+        yield 0, Stroke(tuple(chain.from_iterable(steps.values())), "line")
+    for frame, squares in steps.items():
+        yield 1, Stroke(tuple(squares), "series-1", 2, frame=frame, now=True)
     for outline in grid.outlines:
-        yield 2, _outline(panel, outline, left, top)
+        yield 2, _outline(panel, outline)
 
 
-def _box(panel: Panel, cell: Cell, left: float, top: float) -> Box:
+def _box(panel: Panel, cell: Cell) -> Box:
     last = min(cell.column + cell.span, len(panel.x) - 1)
     width = panel.x[last] - panel.x[cell.column] - (GAP if last in panel.grid.column_gaps else 0)
     tight = 0.5 if panel.high < 12 else 1.0
     return Box(
-        x=left + panel.x[cell.column] + tight,
-        y=top + panel.y[cell.row] + tight,
-        width=width - 2 * tight,
-        height=panel.y[cell.row + cell.down - 1] - panel.y[cell.row] + panel.high - 2 * tight,
-        fill=cell.fill,
-        strength=cell.strength,
-        stroke=cell.stroke or ("line" if not cell.fill else ""),
+        panel.x[cell.column] + tight,
+        panel.y[cell.row] + tight,
+        width - 2 * tight,
+        panel.y[cell.row + cell.down - 1] - panel.y[cell.row] + panel.high - 2 * tight,
+        cell.fill,
+        cell.strength,
+        cell.stroke or ("line" if not cell.fill else ""),
         rounded=0 if panel.high < 12 else 2,
         title=cell.title,
         frame=cell.frame,
@@ -188,25 +193,21 @@ def _square(box: Box) -> tuple[Point, ...]:
     return (x, y), (right, y), (right, bottom), (x, bottom), (x, y)
 
 
-def _label(panel: Panel, cell: Cell, left: float, top: float) -> Label:
-    x, y = left + panel.x[cell.column], top + panel.y[cell.row]
+def _label(panel: Panel, cell: Cell) -> Label:
+    x, y = panel.x[cell.column], panel.y[cell.row]
     if panel.grid.arrows:
         # Arrows go through the middle.
         x, y, anchor = x + 4, y + panel.font / 2 + 2, "start"
     else:
         x, y, anchor = x + panel.wide * cell.span / 2, y + panel.high * cell.down / 2, "middle"
-    return Label(
-        x=x, y=y, text=cell.label, size=panel.font, anchor=anchor, frame=cell.frame,
-    )  # fmt: skip
+    return Label(x, y, cell.label, panel.font, anchor, frame=cell.frame)
 
 
-def _centre(panel: Panel, place: Place, left: float, top: float) -> Point:
+def _centre(panel: Panel, place: Place) -> Point:
     """Where arrows go through a cell: beside its label."""
     row, column = place
-    return (
-        left + panel.x[column] + panel.wide * (0.5 + panel.aside),
-        top + panel.y[row] + panel.high * (0.5 + panel.aside),
-    )
+    aside = 0.5 + panel.aside
+    return panel.x[column] + panel.wide * aside, panel.y[row] + panel.high * aside
 
 
 def _aside(grid: Grid) -> float:
@@ -219,33 +220,29 @@ def _aside(grid: Grid) -> float:
     return 0.05 if any(a[0] - b[0] == b[1] - a[1] != 0 for a, b in steps) else 0.2
 
 
-def _arrow(panel: Panel, arrow: Arrow, left: float, top: float) -> Stroke:
-    points = tuple(_centre(panel, place, left, top) for place in arrow.through)
+def _arrow(panel: Panel, arrow: Arrow) -> Stroke:
+    points = tuple(_centre(panel, place) for place in arrow.through)
     thick = arrow.thick * (0.6 if panel.high < 12 else 1)
-    return Stroke(
-        pieces=(points,), stroke=arrow.stroke, thick=thick, dash=arrow.dash, arrow=arrow.head,
-        title=arrow.title, frame=arrow.frame,
-    )  # fmt: skip
+    looks = arrow.stroke, thick, arrow.dash, arrow.head
+    return Stroke((points,), *looks, title=arrow.title, frame=arrow.frame)
 
 
-def _outline(panel: Panel, outline: Outline, left: float, top: float) -> Stroke:
+def _outline(panel: Panel, outline: Outline) -> Stroke:
     flat, upright = boundary(outline.cells)
     pieces = []
     for row, column in sorted(flat):
         begins = (row, column) in outline.cells
         edge = panel.y[row] - (ROW_GAP if row in panel.grid.row_gaps and not begins else 0)
-        a, b = left + panel.x[column], left + panel.x[column] + panel.wide
-        pieces.append(((a, top + edge), (b, top + edge)))
+        a = panel.x[column]
+        pieces.append(((a, edge), (a + panel.wide, edge)))
     for column, row in sorted((column, row) for row, column in upright):
         begins = (row, column) in outline.cells
         edge = panel.x[column] - (GAP if column in panel.grid.column_gaps and not begins else 0)
-        a, b = top + panel.y[row], top + panel.y[row] + panel.high
-        pieces.append(((left + edge, a), (left + edge, b)))
+        a = panel.y[row]
+        pieces.append(((edge, a), (edge, a + panel.high)))
     thick = outline.thick * (0.6 if panel.high < 12 else 1)
-    return Stroke(
-        pieces=tuple(_joined(pieces)), stroke=outline.stroke, thick=thick, dash=outline.dash,
-        title=outline.title,
-    )  # fmt: skip
+    lines = tuple(_joined(pieces))
+    return Stroke(lines, outline.stroke, thick, outline.dash, title=outline.title)
 
 
 def _joined(pieces: list[tuple[Point, Point]]) -> Iterator[tuple[Point, Point]]:
@@ -262,44 +259,30 @@ def _joined(pieces: list[tuple[Point, Point]]) -> Iterator[tuple[Point, Point]]:
         yield begin, end
 
 
-def _names(panel: Panel, left: float, top: float, x: float, y: float) -> Iterator[Label]:
+def _names(panel: Panel) -> Iterator[Label]:
     """The title, the names of both axes and those of rows and columns, as many as there is room."""
-    grid = panel.grid
+    grid, left, top, bottom = panel.grid, panel.x[0], panel.y[0], panel.y[-1]
     if grid.title:
-        yield Label(x=x, y=y + 6, text=grid.title, size=TEXT, colour="text")
+        yield Label(left - panel.left, top - panel.top + 6, grid.title)
     head = top - (LINE if any(grid.columns) else 4) / 2
     if grid.column_name:
-        yield Label(
-            x=left, y=head - LINE, text=f"{grid.column_name} →", size=SMALL + 1, colour="comment"
-        )
+        yield Label(left, head - LINE, f"{grid.column_name} →", SMALL + 1, colour="comment")
     if grid.row_name:
-        yield Label(
-            x=left - 6, y=head, text=f"{grid.row_name} ↓", size=SMALL + 1, anchor="end",
-            colour="comment",
-        )  # fmt: skip
-    longest = max((len(name) for name in grid.columns), default=0) * SMALL * WIDE + 6
-    for name, at in _spaced(grid.columns, panel.wide, longest, grid.column_gaps):
-        middle = left + panel.x[at] + panel.wide / 2
-        yield Label(x=middle, y=head, text=name, size=SMALL, anchor="middle", colour="comment")
+        yield Label(left - 6, head, f"{grid.row_name} ↓", SMALL + 1, "end", "comment")
+    for names, y, margin, colour in (
+        (grid.columns, head, 6, "comment"),
+        (grid.column_feet, bottom + LINE / 2, 4, "text"),
+    ):
+        needed = max((len(name) for name in names), default=0) * SMALL * WIDE + margin
+        for name, at in _spaced(names, panel.wide, needed, grid.column_gaps):
+            yield Label(panel.x[at] + panel.wide / 2, y, name, SMALL, "middle", colour)
     for name, at in _spaced(grid.rows, panel.high, SMALL + 2, grid.row_gaps):
-        middle = top + panel.y[at] + panel.high / 2
-        yield Label(x=left - 6, y=middle, text=name, size=SMALL, anchor="end", colour="comment")
-    feet = max((len(name) for name in grid.column_feet), default=0) * SMALL * WIDE + 4
-    for name, at in _spaced(grid.column_feet, panel.wide, feet, grid.column_gaps):
-        middle = left + panel.x[at] + panel.wide / 2
-        yield Label(
-            x=middle, y=top + panel.y[-1] + LINE / 2, text=name, size=SMALL, anchor="middle",
-        )  # fmt: skip
+        yield Label(left - 6, panel.y[at] + panel.high / 2, name, SMALL, "end", "comment")
     for gap in sorted(grid.column_gaps):
-        yield Label(
-            x=left + panel.x[gap] - GAP / 2, y=top + panel.y[-1] / 2, text="⋯", size=TEXT,
-            anchor="middle", colour="comment",
-        )  # fmt: skip
+        middle = top + (bottom - top) / 2
+        yield Label(panel.x[gap] - GAP / 2, middle, "⋯", TEXT, "middle", "comment")
     for gap in sorted(grid.row_gaps):
-        yield Label(
-            x=left - 10, y=top + panel.y[gap] - ROW_GAP / 2, text="⋮", size=TEXT,
-            anchor="end", colour="comment",
-        )  # fmt: skip
+        yield Label(left - 10, panel.y[gap] - ROW_GAP / 2, "⋮", TEXT, "end", "comment")
 
 
 def _spaced(
@@ -326,20 +309,12 @@ def _legend(keys: Sequence[Key], y: float) -> Iterator[Mark]:
         if x > MARGIN and x + width > WORDS:
             x, y = MARGIN, y + LINE
         if key.arrow:
-            yield Stroke(
-                pieces=(((x, y), (x + 18, y)),),
-                stroke=key.stroke,
-                thick=1.5,
-                dash=key.dash,
-                arrow=key.head,
-            )
+            yield Stroke((((x, y), (x + 18, y)),), key.stroke, 1.5, key.dash, key.head)
         else:
-            yield Box(
-                x=x + 1, y=y - 6, width=16, height=12, fill=key.fill, strength=key.strength,
-                stroke=key.stroke or "line", thick=2 if key.stroke else 1, dash=key.dash, rounded=2,
-            )  # fmt: skip
+            looks = key.fill, key.strength, key.stroke or "line", 2 if key.stroke else 1, key.dash
+            yield Box(x + 1, y - 6, 16, 12, *looks, rounded=2)
             if key.label:
                 size = min(SMALL - 1, 15 / (len(key.label) * WIDE))
-                yield Label(x=x + 9, y=y, text=key.label, size=size, anchor="middle")
-        yield Label(x=x + 24, y=y, text=words, size=SMALL + 1)
+                yield Label(x + 9, y, key.label, size, "middle")
+        yield Label(x + 24, y, words, SMALL + 1)
         x += width

@@ -28,7 +28,7 @@ class Mark:
     statement: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Box(Mark):
     """A rectangle with rounded corners; its ground shows through by what ``strength`` leaves."""
 
@@ -44,7 +44,7 @@ class Box(Mark):
     rounded: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Stroke(Mark):
     """Lines through points, each ``piece`` apart from others; the last one may be an arrow.
 
@@ -60,7 +60,7 @@ class Stroke(Mark):
     strength: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Label(Mark):
     """One line of text, in the middle of its height at ``y``; all letters are as wide."""
 

@@ -93,8 +93,8 @@ class RooflinePicture(Picture):
     def scene(self) -> Scene:
         """The plane with its roofs and the launch, and the terms as bars."""
         marks: list[Mark] = [
-            Label(x=MARGIN, y=MARGIN + 8, text=self.title, size=14, bold=True),
-            Label(x=MARGIN, y=MARGIN + 26, text=self._subtitle(), colour="comment"),
+            Label(MARGIN, MARGIN + 8, self.title, 14, bold=True),
+            Label(MARGIN, MARGIN + 26, self._subtitle(), colour="comment"),
         ]
         y = MARGIN + 58
         notes = [*self._notes()]
@@ -106,7 +106,7 @@ class RooflinePicture(Picture):
         marks += self._bars(y)
         y += LINE * len(self.roofline.terms) + 12
         for note in notes:
-            marks.append(Label(x=MARGIN, y=y, text=note, size=11, colour="comment"))
+            marks.append(Label(MARGIN, y, note, 11, colour="comment"))
             y += 15
         width = max(m.box[2] for m in marks if isinstance(m, Label))
         width = max(width, MARGIN + 62 + WIDTH) + MARGIN
@@ -120,21 +120,13 @@ class RooflinePicture(Picture):
         colours = self._colours()
         for number, term in enumerate(terms):
             middle = y + LINE * (number + 0.5)
-            bold = number == 0
-            yield Label(x=MARGIN, y=middle, text=_name(term), bold=bold)
-            yield Box(
-                x=left,
-                y=middle - 7,
-                width=max(BAR * term.seconds / longest, 1.0),
-                height=14,
-                fill=colours[term.name],
-                strength=0.85 if term.is_floor else 0.3,
-                title=f"{_name(term)}: {seconds_text(term.seconds)}",
-                rounded=1,
-            )
-            time = seconds_text(term.seconds)
-            yield Label(x=left + BAR + 74, y=middle, text=time, size=11, anchor="end")
-            yield Label(x=left + BAR + 86, y=middle, text=_amount(term), size=11)
+            time, width = seconds_text(term.seconds), max(BAR * term.seconds / longest, 1.0)
+            looks = colours[term.name], 0.85 if term.is_floor else 0.3
+            said = f"{_name(term)}: {time}"
+            yield Label(MARGIN, middle, _name(term), bold=number == 0)
+            yield Box(left, middle - 7, width, 14, *looks, rounded=1, title=said)
+            yield Label(left + BAR + 74, middle, time, 11, "end")
+            yield Label(left + BAR + 86, middle, _amount(term), 11)
 
     def _plane(self, left: float, top: float) -> Iterator[Mark]:
         roofline = self.roofline
@@ -155,74 +147,45 @@ class RooflinePicture(Picture):
 
         yield from _ticks(left, top, (x0, x1), (y0, y1))
         colours = self._colours()
-        low = max(10.0**x0, 10.0**y0 / bandwidth)
-        lowest = min(speeds)
-        yield Stroke(
-            pieces=((at(low, low * bandwidth), at(max(ridges), max(speeds))),),
-            stroke=colours["memory"],
-            thick=1.2,
-            dash="4 3",
-            title=f"memory: {rate_text(bandwidth, 'bytes')}",
-        )
-        for name, speed in self.roofs:
-            yield Stroke(
-                pieces=((at(speed / bandwidth, speed), at(10.0**x1, speed)),),
-                stroke=colours[name],
-                thick=1.2,
-                dash="4 3",
-                title=f"{name}: {_speed(speed)}",
-            )
-        ridge = at(lowest / bandwidth, lowest)
-        roof = at(low, low * bandwidth), ridge, at(10.0**x1, lowest)
-        yield Stroke(pieces=(roof,), stroke="text", thick=2.5, title="the roof")
-        x = at(intensity, lowest)[0]
-        yield Stroke(
-            pieces=(((x, top), (x, top + HEIGHT)),),
-            stroke="comment",
-            dash="2 3",
-            title=f"{intensity:.4g} operations a byte",
-        )
+        low, lowest = max(10.0**x0, 10.0**y0 / bandwidth), min(speeds)
+        begin, end = at(low, low * bandwidth), 10.0**x1
+        slope = begin, at(max(ridges), max(speeds))
+        limits = [(slope, "memory", rate_text(bandwidth, "bytes"))]
+        limits += [
+            ((at(speed / bandwidth, speed), at(end, speed)), name, _speed(speed))
+            for name, speed in self.roofs
+        ]
+        for line, name, rate in limits:
+            yield Stroke((line,), colours[name], 1.2, "4 3", title=f"{name}: {rate}")
+        roof = begin, at(lowest / bandwidth, lowest), at(end, lowest)
+        yield Stroke((roof,), "text", 2.5, title="the roof")
+        x, title = at(intensity, lowest)[0], f"{intensity:.4g} operations a byte"
+        yield Stroke((((x, top), (x, top + HEIGHT)),), "comment", dash="2 3", title=title)
         for number, point in enumerate(points):
-            px, py = at(*point)
-            said = "measured" if number else "at most"
+            text = f"{'measured' if number else 'at most'} {_speed(point[1])}"
             beside = left + WIDTH + 18, top + 10 + LINE * number
-            text = f"{said} {_speed(point[1])}"
-            yield Label(x=beside[0] + 14, y=beside[1], text=text, size=11)
-            for x, y in (beside, (px, py)):
-                yield Box(
-                    x=x - 5,
-                    y=y - 5,
-                    width=10,
-                    height=10,
-                    rounded=5,
-                    fill="series-1" if number else "ground",
-                    stroke="series-1",
-                    thick=2,
-                    title=text,
-                )
+            yield Label(beside[0] + 14, beside[1], text, 11)
+            looks = "series-1" if number else "ground", 1.0, "series-1", 2
+            for x, y in (beside, at(*point)):
+                yield Box(x - 5, y - 5, 10, 10, *looks, rounded=5, title=text)
 
 
 def _ticks(left: float, top: float, xs: tuple[int, int], ys: tuple[int, int]) -> Iterator[Mark]:
     """The frame, lines at powers of ten, and what they are."""
-    yield Box(x=left, y=top, width=WIDTH, height=HEIGHT, stroke="line")
+    yield Box(left, top, WIDTH, HEIGHT, stroke="line")
     for power in range(xs[0], xs[1] + 1):
         x = left + WIDTH * (power - xs[0]) / (xs[1] - xs[0])
-        yield Stroke(pieces=(((x, top), (x, top + HEIGHT)),), stroke="line", thick=0.6)
-        yield Label(
-            x=x, y=top + HEIGHT + 12, text=f"{10.0**power:g}", size=10, anchor="middle",
-            colour="comment",
-        )  # fmt: skip
+        yield Stroke((((x, top), (x, top + HEIGHT)),), "line", 0.6)
+        yield Label(x, top + HEIGHT + 12, f"{10.0**power:g}", 10, "middle", "comment")
     step = -(-(ys[1] - ys[0]) // 8)
     for power in range(ys[0], ys[1] + 1, step):
         y = top + HEIGHT * (1 - (power - ys[0]) / (ys[1] - ys[0]))
-        yield Stroke(pieces=(((left, y), (left + WIDTH, y)),), stroke="line", thick=0.6)
+        yield Stroke((((left, y), (left + WIDTH, y)),), "line", 0.6)
         text = f"{10 ** (power % 3)}{_PREFIXES[power // 3]}" if 0 <= power < 18 else f"1e{power}"
-        yield Label(x=left - 6, y=y, text=text, size=10, anchor="end", colour="comment")
-    yield Label(
-        x=left + WIDTH / 2, y=top + HEIGHT + 30, text="operations a byte of memory", size=11,
-        anchor="middle", colour="comment",
-    )  # fmt: skip
-    yield Label(x=MARGIN, y=top - 14, text="operations a second", size=11, colour="comment")
+        yield Label(left - 6, y, text, 10, "end", "comment")
+    middle, words = left + WIDTH / 2, "operations a byte of memory"
+    yield Label(middle, top + HEIGHT + 30, words, 11, "middle", "comment")
+    yield Label(MARGIN, top - 14, "operations a second", 11, colour="comment")
 
 
 def _name(term: Term) -> str:

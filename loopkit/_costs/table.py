@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from loopkit._costs.counts import in_all
-from loopkit._costs.text_table import Head, Table
+from loopkit._costs.text_table import Head, Table, table
 from loopkit._errors import LoopkitError, counted
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
     from loopkit._costs.layouts import Layouts
-    from loopkit._costs.values import AccessCosts
+    from loopkit._costs.values import AccessCosts, Footprint
 
 
 def parts(costs: Costs) -> Iterator[Table | str]:
@@ -60,7 +60,7 @@ def _launched(costs: Costs) -> str:
 def _of_call(costs: Costs) -> Iterator[Table | str]:
     """What several launches do together."""
     if not costs.open_sizes:
-        yield _launches(costs)
+        yield from _launches(costs)
     yield from _operations(costs)
     yield from _bytes(costs)
     whole = costs.must_move
@@ -82,25 +82,14 @@ def _roofline(costs: Costs) -> str:
 def _of_launch(costs: Costs) -> Iterator[Table | str]:
     """What a launch of known sizes does."""
     yield from _operations(costs)
-    if costs.footprints:
-        moved = costs.moved
-        rows = tuple(
-            (
-                f"{f.array}, at most" if f.at_most else f.array,
-                number_or(f.read),
-                number_or(f.written),
-                number_or(moved.get(f.array)),
-            )
-            for f in costs.footprints
-        )
-        yield Table(
-            ("array", "bytes read", "bytes written", "bytes of sectors requested"), rows, names=1
-        )
+    columns = ("array", "bytes read", "bytes written", "bytes of sectors requested")
+    rows = ((_named(f), f.read, f.written, costs.moved.get(f.array)) for f in costs.footprints)
+    yield from table(columns, rows, names=1)
     for space, heads in (
         ("global", ("requests", "sectors", "a request", "at best", "used", "aligned")),
         ("shared", ("requests", "wavefronts", "a request", "at best", "at worst")),
     ):
-        yield from _accesses(costs, space, heads, _row)
+        yield from _in_space(costs, space, heads, _requests)
     yield from _collisions(costs)
     yield from _touched_again(costs)
     yield from _layouts(costs)
@@ -126,40 +115,39 @@ def _device_lines(costs: Costs) -> Iterator[str]:
 def _of_open_launch(costs: Costs) -> Iterator[Table | str]:
     """What a launch does, by sizes that are open."""
     yield from _operations(costs)
-    rows = [(f.array, "read", number_or(f.read)) for f in costs.footprints]
-    rows += [(f.array, "written", number_or(f.written)) for f in costs.footprints]
-    if rows:
-        found = tuple(row for row in sorted(rows) if row[2] != "0")
-        yield Table(("array", "", "bytes"), found, names=3)
+    rows = [(f.array, what, getattr(f, what)) for f in costs.footprints for what in _WAYS]
+    found = [row for row in sorted(rows, key=lambda row: row[:2]) if str(row[2]) != "0"]
+    yield from table(("array", "", "bytes"), found, names=3)
     for space, piece in (("global", "sectors"), ("shared", "wavefronts")):
-        yield from _accesses(costs, space, (piece,), _open_row, names=3)
-    if costs.barriers:
-        waits = tuple(
-            (f"after {b.after}", f"before {b.before}", number_or(b.times)) for b in costs.barriers
-        )
-        yield Table(("barrier", "", "times"), waits, names=3)
+        yield from _in_space(costs, space, (piece,), _pieces, names=3)
+    waits = [(f"after {b.after}", f"before {b.before}", b.times) for b in costs.barriers]
+    yield from table(("barrier", "", "times"), waits, names=3)
     yield from _needs(costs)
 
 
 def _operations(costs: Costs) -> Iterator[Table]:
     """How often there is which operation."""
-    times = tuple((kind, dtype, number_or(n)) for (kind, dtype), n in costs.operations)
-    if times:
-        yield Table(("operation", "type", "times"), times, names=3 if costs.open_sizes else 2)
+    times = ((kind, dtype, n) for (kind, dtype), n in costs.operations)
+    yield from table(("operation", "type", "times"), times, 3 if costs.open_sizes else 2)
 
 
-def _accesses(
-    costs: Costs,
-    space: str,
-    heads: tuple[str, ...],
-    row: Callable[[AccessCosts], tuple[str, ...]],
-    names: int = 2,
+Numbers = Callable[["AccessCosts"], Iterable[object]]
+
+
+def _in_space(
+    costs: Costs, space: str, heads: tuple[str, ...], numbers: Numbers, names: int = 2
 ) -> Iterator[Table]:
     """What accesses to a memory cost."""
     mine = [a for a in costs.accesses if a.space == space]
-    if mine:
-        statements = tuple(a.statement for a in mine)
-        yield Table((f"{space} memory", "", *heads), tuple(map(row, mine)), statements, names)
+    return _of_accesses((f"{space} memory", "", *heads), mine, numbers, names)
+
+
+def _of_accesses(
+    columns: tuple[str, ...], found: Sequence[AccessCosts], numbers: Numbers, names: int = 2
+) -> Iterator[Table]:
+    """A row for each of some accesses."""
+    rows = ((access.text, _where(access), *numbers(access)) for access in found)
+    return table(columns, rows, names, tuple(access.statement for access in found))
 
 
 def _needs(costs: Costs) -> Iterator[str]:
@@ -169,28 +157,18 @@ def _needs(costs: Costs) -> Iterator[str]:
         yield f"data decide the rest: costs({given}) counts it"
 
 
-def _open_row(access: AccessCosts) -> tuple[str, ...]:
-    number = access.why if access.counts is None else str(access.counts.pieces)
-    return access.text, _where(access), number
+def _pieces(access: AccessCosts) -> Sequence[object]:
+    return (access.why if access.counts is None else access.counts.pieces,)
 
 
-def _row(access: AccessCosts) -> tuple[str, ...]:
-    counts = access.counts
-    more = 6 if access.space == "global" else 5
+def _requests(access: AccessCosts) -> Sequence[object]:
+    counts, is_shared = access.counts, access.space == "shared"
     if counts is None:
-        return access.text, _where(access), access.why, *[""] * (more - 1)
-    requests = max(counts.requests, 1)
-    row = (
-        access.text,
-        _where(access),
-        f"{counts.requests:,}",
-        f"{counts.pieces:,}",
-        f"{counts.pieces / requests:.4g}",
-        f"{counts.least_pieces / requests:.4g}",
-    )
-    if access.space == "shared":
-        return *row, f"{counts.most_pieces}"
-    return *row, "" if access.used is None else f"{access.used:.0%}", f"{counts.alignment} B"
+        return access.why, *[""] * (4 if is_shared else 5)
+    of_each = (n / max(counts.requests, 1) for n in (counts.pieces, counts.least_pieces))
+    used = "" if access.used is None else f"{access.used:.0%}"
+    last = (counts.most_pieces,) if is_shared else (used, f"{counts.alignment} B")
+    return counts.requests, counts.pieces, *(f"{mean:.4g}" for mean in of_each), *last
 
 
 def _where(access: AccessCosts) -> str:
@@ -199,39 +177,26 @@ def _where(access: AccessCosts) -> str:
 
 def _collisions(costs: Costs) -> Iterator[Table]:
     """Atomic updates, and those that wait for another one of their warp."""
+
+    def numbers(access: AccessCosts) -> Sequence[object]:
+        counts = access.counts
+        if counts is None:
+            return "", "", access.why
+        each = f"{counts.threads / max(counts.elements, 1):.4g}"
+        return counts.threads, access.collisions, each
+
+    heads = ("in all", "behind another of the warp", "a cell and request")
     found = [a for a in costs.accesses if a.is_atomic]
-    rows = []
-    for access in found:
-        each = access.why
-        if access.counts is not None:
-            each = f"{access.counts.threads / max(access.counts.elements, 1):.4g}"
-        threads = "" if access.counts is None else f"{access.counts.threads:,}"
-        waiting = "" if access.collisions is None else f"{access.collisions:,}"
-        rows.append((access.text, _where(access), threads, waiting, each))
-    if rows:
-        columns = (
-            "atomic updates",
-            "",
-            "in all",
-            "behind another of the warp",
-            "a cell and request",
-        )
-        yield Table(columns, tuple(rows), tuple(a.statement for a in found))
+    return _of_accesses(("atomic updates", "", *heads), found, numbers)
 
 
 def _touched_again(costs: Costs) -> Iterator[Table]:
     """How often cells of global memory are touched again, and by whom."""
-    found = [a for a in costs.accesses if a.reuse is not None and any(a.reuse.again.values())]
-    rows: list[tuple[str, ...]] = []
-    columns: tuple[str, ...] = ()
-    for access in found:
-        assert access.reuse is not None
-        columns = tuple(access.reuse.again)
-        numbers = (f"{n:,}" for n in access.reuse.again.values())
-        rows.append((access.text, _where(access), *numbers))
-    if rows:
-        statements = tuple(access.statement for access in found)
-        yield Table(("touched again by the", "", *columns), tuple(rows), statements)
+    again = {a: a.reuse.again for a in costs.accesses if a.reuse is not None}
+    found = [access for access, times in again.items() if any(times.values())]
+    heads = tuple(again[found[-1]]) if found else ()
+    columns = ("touched again by the", "", *heads)
+    return _of_accesses(columns, found, lambda access: again[access].values())
 
 
 def _layouts(costs: Costs) -> Iterator[str]:
@@ -259,79 +224,62 @@ def _better(found: Layouts) -> Iterator[str]:
 def _combinations(costs: Costs) -> Iterator[Table]:
     """What threads do together for reductions."""
     counts = ("operations", "shuffles", "wavefronts", "barriers")
-    rows = tuple(
-        (c.statement, c.what, number_or(c.times), *(number_or(c.total(name)) for name in counts))
+    rows = (
+        (c.statement, c.what, c.times, *(c.total(name) for name in counts))
         for c in costs.combinations
     )
-    if rows:
-        yield Table(("combination", "", "times", *counts), rows)
+    return table(("combination", "", "times", *counts), rows)
 
 
 def _barriers(costs: Costs) -> Iterator[Table]:
     """Where threads wait for each other."""
-    rows = []
-    for barrier in costs.barriers:
-        each = barrier.per_block
-        rows.append(
-            (
-                f"after {barrier.after}" if barrier.after else "at first",
-                f"before {barrier.before}" if barrier.before else "at last",
-                f"{barrier.waiting:,}",
-                "data decide" if each is None else f"{each:,.10g}",
-                number_or(barrier.times),
-            )
+    rows = (
+        (
+            f"after {b.after}" if b.after else "at first",
+            f"before {b.before}" if b.before else "at last",
+            b.waiting,
+            "data decide" if b.per_block is None else f"{b.per_block:,.10g}",
+            b.times,
         )
-    if rows:
-        yield Table(("barrier", "", "threads", "a block", "in all"), tuple(rows))
+        for b in costs.barriers
+    )
+    return table(("barrier", "", "threads", "a block", "in all"), rows)
 
 
-def number_or(value: Any) -> str:
-    """A number or a polynomial, or that it is not known."""
-    return f"{value:,}" if isinstance(value, int) else "not known" if value is None else str(value)
-
-
-def _launches(costs: Costs) -> Table:
+def _launches(costs: Costs) -> Iterator[Table]:
     rows = []
     for one in costs.launches:
         moved = [n for f in one.footprints for n in (f.read, f.written)]
         known = None if None in moved else sum(n for n in moved if n is not None)
-        rows.append(
-            (
-                f"{one.number + 1}",
-                one.kernel,
-                f"{one.times:,}",
-                f"{one.blocks:,}",
-                f"{one.threads:,}",
-                number_or(in_all(one.operations)),
-                number_or(known),
-                f"{one.shared_bytes:,}",
-            )
-        )
+        counts = one.times, one.blocks, one.threads, in_all(one.operations), known
+        rows.append((one.number + 1, one.kernel, *counts, one.shared_bytes))
     columns = ("launch", "", "times", "blocks", "threads each", "operations")
-    return Table((*columns, "bytes touched", "shared bytes each"), tuple(rows))
+    return table((*columns, "bytes touched", "shared bytes each"), rows)
+
+
+_WAYS = ("read", "written")
+
+
+def _named(footprint: Footprint) -> str:
+    return f"{footprint.array}, at most" if footprint.at_most else footprint.array
 
 
 def _bytes(costs: Costs) -> Iterator[Table]:
     """Bytes that the launches of a call touch of each array."""
-    if not costs.footprints:
-        return
-    alone = {f.array: f for f in costs.by_launch}
+    both = [(f, one) for f in costs.footprints for one in costs.by_launch if one.array == f.array]
     if costs.open_sizes:
-        rows = tuple(
-            (f.array, what, *(number_or(getattr(one, what)) for one in (f, alone[f.array])))
-            for f in costs.footprints
-            for what in ("read", "written")
+        each = (
+            (f.array, way, *(getattr(b, way) for b in (f, one))) for f, one in both for way in _WAYS
         )
-        yield Table(("array", "", "bytes in all", "bytes, launch by launch"), rows, names=4)
+        yield from table(("array", "", "bytes in all", "bytes, launch by launch"), each, names=4)
         return
-    rows = tuple(
+    rows = (
         (
-            f"{f.array}, at most" if f.at_most else f.array,
+            _named(f),
             "handed over" if f.array in costs.handed_over else "",
-            *(number_or(n) for one in (f, alone[f.array]) for n in (one.read, one.written)),
-            number_or(costs.moved.get(f.array)),
+            *(f.read, f.written, one.read, one.written, costs.moved.get(f.array)),
         )
-        for f in costs.footprints
+        for f, one in both
     )
     heads = ("bytes read", "bytes written", "read by launches", "written", "sectors requested")
-    yield Table(("array", "", *heads), rows)
+    yield from table(("array", "", *heads), rows)

@@ -20,6 +20,22 @@ class Table:
     names: int = 2
 
 
+def table(
+    columns: tuple[str, ...],
+    rows: Iterable[Sequence[object]],
+    names: int = 2,
+    statements: tuple[str, ...] = (),
+) -> Iterator[Table]:
+    """A table of names, numbers and polynomials; without rows there is none."""
+    if texts := tuple(tuple(map(text_of, row)) for row in rows):
+        yield Table(columns, texts, statements, names)
+
+
+def text_of(value: object) -> str:
+    """A number or a polynomial, or that it is not known; text as it is."""
+    return f"{value:,}" if isinstance(value, int) else "not known" if value is None else str(value)
+
+
 class Head(str):
     """What stands above tables: its first line is a title."""
 

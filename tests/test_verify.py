@@ -1088,3 +1088,31 @@ def test_sums_of_truth_values_say_how_they_came_about(text: str, other: str) -> 
     domain = "{ [i, j]: 0 <= i, j < n }"
     one, two = (lk.make_kernel(domain, f"y[i] = {t}", data) for t in (text, other))
     assert lk.verify(one, two).answer == "different"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x[i, q] = reduce(segmented(sum), d, c[i, d], d == 1)*{}",
+        """
+        for i
+            x[i, q] = sum(d, c[i, d])*{}
+            <> t = c[i, 0]
+            for k
+                break if t > 2
+                t = t + c[i, k]
+            end
+        end
+        """,
+    ],
+)
+def test_each_thread_of_a_scan_sees_what_threads_up_to_it_have(text: str) -> None:
+    """In any order of threads, and where data decide which loops go on."""
+    domains = ["{ [i, q, k]: 0 <= i < n and 0 <= q, k < 4 }", "{ [d]: 0 <= d <= q }"]
+    one, two = (
+        lk.make_kernel(domains, text.format(factor), [lk.GlobalArg("c", "int32", "n, 4"), ...])
+        for factor in ("1", "(1 + i//3)")
+    )
+    scanned = two.realize_reduction(force_scan=True).split_iname("q", 4, inner_tag="l.0")
+    found = lk.verify(one, scanned).witness
+    assert found is not None and found.cell == (3, 1)

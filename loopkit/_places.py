@@ -8,10 +8,9 @@ from dataclasses import replace
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import memoised
 from loopkit._collectives import adds_to, combined_axes, scanned_blocks
-from loopkit._expression import names_outside_accesses, variable_names
+from loopkit._expression import Access, names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch, launch_of
-from loopkit._nodes import Expression
 from loopkit._relations import grouped, reachable
 from loopkit._rules import expand_rules
 from loopkit._simplify import simplify
@@ -101,31 +100,40 @@ def outlives_launch(kernel: Kernel, name: str) -> bool:
     """
     if is_one_launch(kernel):
         return False
-    launches, paths = launch_of(kernel), kernel.paths
-    own = {launches[s.id] for s in kernel.users(name)}
+    own = {launch_of(kernel)[s.id] for s in kernel.users(name)}
     if len(own) < 2 and not any(launch.loops for launch in own):
         return False
-    place = {id_: number for number, id_ in enumerate(paths)}
-
-    def is_own(reader: Statement, indices: tuple[Expression, ...]) -> bool:
-        path = paths[reader.id]
-        return any(
-            writer.write[1] == indices
-            and launches[writer.id] is launches[reader.id]
-            and place[writer.id] < place[reader.id]
-            and writer.inames <= reader.inames
-            and path[: len(paths[writer.id])] == paths[writer.id]
-            and all(p in reader.predicates for p in writer.predicates)
-            for writer in kernel.writers.get(name, ())
-            if writer is not reader
-        )
-
     return not all(
-        is_own(reader, indices)
+        is_plainly_written(kernel, reader, access)
         for reader in kernel.readers.get(name, ())
-        for array, indices in kernel.reads_of(reader)
-        if array == name
+        for access in kernel.reads_of(reader)
+        if access[0] == name
     )
+
+
+def is_plainly_written(
+    kernel: Kernel, reader: Statement, access: Access, *, earlier: bool = False
+) -> bool:
+    """Whether one look shows a write of the same cell, just before in the same loops.
+
+    In the same launch, or also in an ``earlier`` one.
+    """
+    launches, paths, place = launch_of(kernel), kernel.paths, _places_of(kernel)
+    path = paths[reader.id]
+    return any(
+        writer.write[1] == access[1]
+        and (earlier or launches[writer.id] is launches[reader.id])
+        and place[writer.id] < place[reader.id]
+        and writer.inames <= reader.inames
+        and path[: len(paths[writer.id])] == paths[writer.id]
+        and all(p in reader.predicates for p in writer.predicates)
+        for writer in reversed(kernel.writers.get(access[0], ()))
+    )
+
+
+@memoised
+def _places_of(kernel: Kernel) -> Mapping[str, int]:
+    return {id_: number for number, id_ in enumerate(kernel.paths)}
 
 
 @memoised

@@ -1116,3 +1116,26 @@ def test_each_thread_of_a_scan_sees_what_threads_up_to_it_have(text: str) -> Non
     scanned = two.realize_reduction(force_scan=True).split_iname("q", 4, inner_tag="l.0")
     found = lk.verify(one, scanned).witness
     assert found is not None and found.cell == (3, 1)
+
+
+@pytest.mark.parametrize("space", ["private", "shared"])
+def test_what_ends_with_a_launch_is_lost(space: str) -> None:
+    text = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            <> t = a[i]
+            <> s = b[i]
+            y[i] = s + t
+        end
+        """,
+        dtypes={"a, b": "int32"},
+    )
+    spoiled = (
+        text.assignment_to_subst("s")  # one statement less than the text has
+        .set_temporary_address_space("t", space)
+        .add_barrier("id:insn", "id:insn_1", within_inames=["i"], unchecked=True)
+    )
+    assert lk.verify(text, spoiled).answer == "different"
+    for pair in ((spoiled, text), (spoiled, spoiled)):
+        assert lk.verify(*pair).answer != "equal"

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import islpy as isl
 
-from loopkit._arrays import Argument, ArrayArg, ConstantTable
+from loopkit._arrays import AddressSpace, Argument, ArrayArg, ConstantTable
 from loopkit._cached import cached_property
 from loopkit._errors import UninitializedReadError, caret_at
 from loopkit._expression import Access
 from loopkit._guarded import Guarded, Guards, all_guarded_reads
 from loopkit._kernel import Kernel, Statement
+from loopkit._places import is_plainly_written
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
 from loopkit._poly.program_order import ProgramOrder
@@ -102,18 +103,13 @@ class Checker:
         return {(r if r[0] in self.kernel.changing else r[0]): r for r in reads}.values()
 
     def _is_plainly_written(self, reader: Statement, access: Access) -> bool:
-        """Whether one look shows a write of the same cell, just before in the same loops."""
-        name, indices = access
-        path = self.order.place(reader.id)[1]
-        for writer in reversed(self.kernel.writers.get(name, ())):
-            if writer.write[1] != indices or not self.order.is_above(writer.id, reader.id):
-                continue
-            loops = self.order.place(writer.id)[1]
-            if path[: len(loops)] != loops:
-                continue
-            if all(p in reader.predicates for p in writer.predicates):
-                return True
-        return False
+        """Whether one look shows a write of the same cell, in its launch where that matters."""
+        temporary = self.kernel.temporary_by_name.get(access[0])
+        own = temporary is not None and temporary.address_space in (
+            AddressSpace.PRIVATE,
+            AddressSpace.LOCAL,
+        )
+        return is_plainly_written(self.kernel, reader, access, earlier=not own)
 
     def _error(self, reader: Statement, access: Access, bad: isl.Set) -> UninitializedReadError:
         name, indices = access

@@ -156,7 +156,7 @@ class _Comparison:
         one, two = sorted(simple, key=lambda kernel: (_parallel(kernel), len(kernel.statements)))
         mine, its = map(canonicalize.structure_key, (one, two))
         if not _parallel(one) and mine == its:
-            return True
+            return self.is_initialized(one)
         for root, new in ((one, two), (two, one)):
             try:
                 with at_most(_budget.EQUIVALENCE // (2 if self.exhausted else 1)):
@@ -228,10 +228,7 @@ class _Comparison:
 
         A schedule that nobody has checked may be at fault.
         """
-        try:
-            check_initialized(kernel)
-        except UninitializedReadError as error:
-            self.reasons.append(error.why)
+        if not self.is_initialized(kernel):
             return False
         text = model_of(kernel)
         finding = prove(Model(kernel), own_lineage(kernel))
@@ -239,6 +236,15 @@ class _Comparison:
             finding = ProofResult(open=data_dependent_race(text))
         self.note(finding, text, text)
         return finding.holds
+
+    def is_initialized(self, kernel: Kernel) -> bool:
+        """Whether it reads nothing that nobody wrote, in memory that ends with a launch, too."""
+        try:
+            check_initialized(kernel)
+        except UninitializedReadError as error:
+            self.reasons.append(error.why)
+            return False
+        return True
 
     def note(self, finding: ProofResult, root: Model, new: Model) -> None:
         """Remember what stood against a correspondence."""

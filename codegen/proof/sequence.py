@@ -225,7 +225,7 @@ class SequenceCheck:
             if not same(_said(own), _said(statement)) or own.inames - loops != statement.inames:
                 self.wrong("value", f"a launch runs another '{own.id}' than the kernel has")
             known = part.kernel.assumptions.set & here
-            names = {*statement.inames, *part.kernel.sizes}
+            names = {*own.inames, *self.kernel.sizes}
             mine = part.kernel.domain_around(statement.inames) & known
             mine = mine & self.where(statement.predicates)
             due = self.kernel.domain_around(own.inames) & known

@@ -119,6 +119,22 @@ fault(
     sizes=LONG,
 )
 fault(
+    "launches: an iteration too many runs around them",
+    k.jacobi,
+    None,
+    launched(_looped(lambda loop: dataclasses.replace(loop, upper=loop.upper + 1))),
+    chain=SWEEPS,
+    sizes=LONG,
+)
+fault(
+    "launches: an iteration runs before the first one around them",
+    k.jacobi,
+    None,
+    launched(_looped(lambda loop: dataclasses.replace(loop, lower=loop.lower - 1))),
+    chain=SWEEPS,
+    sizes=LONG,
+)
+fault(
     "launches: every other iteration around them is left out",
     k.jacobi,
     None,

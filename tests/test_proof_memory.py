@@ -751,3 +751,20 @@ def test_a_copy_under_a_guard_of_its_own_names(space: str, guard: str, is_enough
     )
     tags = "t: g.0, i: l.0, x: l.0" if space == "local" else "t: g.0"
     assert knl.tag_inames(tags, unchecked=True).prove().ok is is_enough
+
+
+@pytest.mark.parametrize("new", ["6LL * i + j", "5LL * i - 1 + j", "(j + 1) % 1"])
+def test_an_offset_that_is_in_no_row(new: str) -> None:
+    """Other lines name a row and a column of the same array."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 5 }",
+        "x[i, j] = a[i] {id=first}\nx[i, 4 - j] = a[i] + 1 {id=second,dep=first}",
+        dtypes={"a, x": "float32"},
+        assumptions="n >= 1",
+    ).tag_inames("i:g.0")
+    source = knl.cuda()
+    assert prove_source(knl, source).ok
+    changed = source.replace("x[5LL * i + j]", f"x[{new}]")
+    assert changed != source
+    proof = prove_source(knl, changed)
+    assert proof.findings, str(proof)

@@ -67,7 +67,9 @@ class Family:
     def is_like(self, other: Family) -> bool:
         """Whether sets can say where an access of each touch one cell."""
         first, second = self.kinds[0], other.kinds[0]
-        return first.is_simple and second.is_simple and first.touch.array == second.touch.array
+        is_one_array = first.touch.array == second.touch.array
+        has_one_rank = len(first.offset) == len(second.offset)
+        return first.is_simple and second.is_simple and is_one_array and has_one_rank
 
     @property
     def halves(self) -> tuple[Family, Family]:

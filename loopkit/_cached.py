@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, MutableMapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple, cast
 
 from loopkit._budget import kept
 
@@ -40,11 +40,11 @@ def memoised(function: Callable[[V, *Ts], R]) -> Callable[[V, *Ts], R]:
         answers = answers_of(value)
         question = (function, *arguments)
         try:
-            found: R = answers[question]
+            return cast(R, answers[question])
         except KeyError:
-            # Two threads may both get here; all take the answer that was there first.
-            found = answers.setdefault(question, kept(function, value, *arguments))
-        return found
+            pass  # an error of the function is not raised while this one is handled
+        # Two threads may both get here; all take the answer that was there first.
+        return cast(R, answers.setdefault(question, kept(function, value, *arguments)))
 
     return ask
 

@@ -182,3 +182,11 @@ def test_answers_do_not_depend_on_what_was_asked_before(
 
 
 # }}}
+
+
+def test_an_error_is_raised_by_itself() -> None:
+    """Its traceback does not begin with the search for an answer that is remembered."""
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "a[i] = b[i]")
+    with pytest.raises(lk.LoopkitError) as caught:
+        knl.cuda()
+    assert caught.value.__context__ is None

@@ -32,16 +32,18 @@ class Explorer:
     def __init__(self, controls: tuple[Control, ...], asked: Asked) -> None:
         self.controls = controls
         self._asked = asked
-        self._positions: Positions = tuple(control.start for control in controls)
+        self.positions: Positions = tuple(control.start for control in controls)
+        """What is chosen, as positions among the options."""
+        self.before: Outcome | None = None
+        """The outcome that was shown before this one, if it had a kernel."""
         self._seen: dict[Positions, Outcome] = {}
         self._forgotten = 0
-        self._before: Outcome | None = None
         self._panel: Panel | None = None
 
     @property
     def choice(self) -> dict[str, Any]:
         """What is chosen: a value for each argument that has a control."""
-        pairs = zip(self.controls, self._positions, strict=True)
+        pairs = zip(self.controls, self.positions, strict=True)
         return {control.name: control.options[position] for control, position in pairs}
 
     def set(self, choice: Mapping[str, Any] | None = None, /, **more: Any) -> Explorer:
@@ -53,29 +55,24 @@ class Explorer:
         wanted = {**(choice or {}), **more}
         known = [control.name for control in self.controls]
         check_known("argument", wanted, known)
-        pairs = zip(self.controls, self._positions, strict=True)
+        pairs = zip(self.controls, self.positions, strict=True)
         self.move(tuple(c.position(wanted[c.name]) if c.name in wanted else p for c, p in pairs))
         if self._panel is not None:
             self._panel.follow()
         return self
 
-    @property
-    def positions(self) -> Positions:
-        """What is chosen, as positions among the options."""
-        return self._positions
-
     def move(self, positions: Positions) -> None:
         """Choose by positions."""
-        if positions != self._positions:
-            now = self._seen.get(self._positions)
+        if positions != self.positions:
+            now = self._seen.get(self.positions)
             if now is not None and now.kernel is not None:
-                self._before = now
-            self._positions = positions
+                self.before = now
+            self.positions = positions
 
     @property
     def so_far(self) -> Outcome:
         """The outcome of the choice as far as it was looked at, the kernel at least."""
-        known = self._seen.get(self._positions)
+        known = self._seen.get(self.positions)
         return self._keep(made(self._asked, self.choice)) if known is None else known
 
     def advance(self) -> Outcome:
@@ -83,16 +80,11 @@ class Explorer:
         return self._keep(further(self.so_far, self._asked))
 
     def _keep(self, outcome: Outcome) -> Outcome:
-        self._seen[self._positions] = outcome
+        self._seen[self.positions] = outcome
         if len(self._seen) > KEPT:
             del self._seen[next(iter(self._seen))]
             self._forgotten += 1
         return outcome
-
-    @property
-    def before(self) -> Outcome | None:
-        """The outcome that was shown before this one, if it had a kernel."""
-        return self._before
 
     @property
     def outcome(self) -> Outcome:
@@ -125,7 +117,7 @@ class Explorer:
         """All outcomes so far side by side, as far as each was looked at."""
         seen = tuple(self._seen.values())
         places = {positions: place for place, positions in enumerate(self._seen)}
-        return Tried(seen, places.get(self._positions), self._forgotten)
+        return Tried(seen, places.get(self.positions), self._forgotten)
 
     def panel(self) -> Panel:
         """The widgets, of which there is one set; raises ImportError without ipywidgets."""

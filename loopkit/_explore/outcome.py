@@ -209,26 +209,9 @@ def _with_remedies(failure: Failure | None) -> Failure:
     return replace(failure, said=str(failure.error), remedies=remedies)
 
 
-def evaluate(asked: Asked, choice: Mapping[str, Any]) -> Outcome:
-    """All that there is to know about one choice."""
-    outcome = made(asked, choice)
-    while outcome.left:
-        outcome = further(outcome, asked)
-    return outcome
-
-
 def _kernel(outcome: Outcome) -> Kernel:
     assert outcome.kernel is not None
     return outcome.kernel
-
-
-def _source(outcome: Outcome, asked: Asked) -> str:
-    return _kernel(outcome).program().source
-
-
-def _costs(outcome: Outcome, asked: Asked) -> Costs:
-    kernel = _kernel(outcome)
-    return costs_of(kernel, _given(kernel, asked.sizes))
 
 
 def _on_device(outcome: Outcome, asked: Asked) -> Costs | Failure | None:
@@ -238,10 +221,6 @@ def _on_device(outcome: Outcome, asked: Asked) -> Costs | Failure | None:
     found = outcome.costs.on(asked.device)
     str(found)  # remembers what it prints
     return found
-
-
-def _proof(outcome: Outcome, asked: Asked) -> Proof:
-    return _kernel(outcome).prove()
 
 
 def _script(outcome: Outcome, asked: Asked) -> str:
@@ -259,9 +238,11 @@ def _measurement(outcome: Outcome, asked: Asked) -> Measurement:
 
 
 _FINDERS: Mapping[str, Callable[[Outcome, Asked], Any]] = {
-    "source": _source,
-    "costs": _costs,
-    "proof": _proof,
+    "source": lambda outcome, asked: _kernel(outcome).program().source,
+    "costs": lambda outcome, asked: costs_of(
+        _kernel(outcome), _given(_kernel(outcome), asked.sizes)
+    ),
+    "proof": lambda outcome, asked: _kernel(outcome).prove(),
     "device": _on_device,
     "measurement": _measurement,
     "script": _script,

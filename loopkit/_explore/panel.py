@@ -10,7 +10,7 @@ import asyncio
 import signal
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
@@ -30,7 +30,7 @@ _WIDE = {"description_width": "initial"}
 _AT_ONCE = ("source",)
 """Stages that a choice waits for."""
 
-_TABS = ("changes", "costs", "proof", "time", "script", "all so far")
+_TABS = (*panes.PANES, "all so far")
 _ALL = ("main", *_TABS)
 _DRAWN_AFTER = {
     "costs": ("costs",),
@@ -82,10 +82,10 @@ class Panel:
     def follow(self) -> None:
         """Let the controls show what the explorer was set to, and show what comes of it."""
         self._follows = True
+        explorer = self.explorer
+        each = zip(self.controls, explorer.controls, explorer.positions, strict=True)
         try:
-            for widget, control, position in zip(
-                self.controls, self.explorer.controls, self.explorer.positions, strict=True
-            ):
+            for widget, control, position in each:
                 widget.value = _value(control, position)
         finally:
             self._follows = False
@@ -141,17 +141,10 @@ class Panel:
 
     def _draw(self, outcome: Outcome, titles: Collection[str]) -> None:
         before = self.explorer.before
-        shown: dict[str, Callable[[], Element]] = {
-            "main": lambda: panes.main(outcome),
-            "changes": lambda: panes.diffs(outcome, before),
-            "costs": lambda: panes.costs(outcome, before),
-            "proof": lambda: panes.proof(outcome),
-            "time": lambda: panes.time(outcome),
-            "script": lambda: panes.script(outcome),
-        }
-        for title, make in shown.items():
-            if title in titles:
-                _put(self.main if title == "main" else self.tabs[title], make())
+        if "main" in titles:
+            _put(self.main, panes.main(outcome))
+        for title in set(titles) & panes.PANES.keys():
+            _put(self.tabs[title], panes.PANES[title](outcome, before))
         _put(self.tabs["all so far"], panes.tried(self.explorer.table()))
         _put(self.status, panes.status(outcome))  # the last one: it speaks of what is shown
 

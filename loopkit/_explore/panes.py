@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 from xml.etree.ElementTree import Element
 
 from loopkit._changes import Diff, changes, in_words, nest_diff, source_diff
@@ -152,11 +153,15 @@ def _moved(outcome: Outcome, before: Outcome) -> Iterator[tuple[str, str, str]]:
 
 def costs(outcome: Outcome, before: Outcome | None) -> Element:
     """Costs, the numbers that matter first, beside those of the choice before."""
-    found = outcome.costs
-    if isinstance(found, Failure):
-        return _pane(failure(found))
-    if not isinstance(found, Costs):
-        return _remark(_unknown(outcome, "costs", 'explore(..., sizes={"n": …})'))
+    return _found(
+        outcome,
+        "costs",
+        'explore(..., sizes={"n": …})',
+        lambda found: _costs(outcome, before, found),
+    )
+
+
+def _costs(outcome: Outcome, before: Outcome | None, found: Costs) -> Element:
     mine, its = figures(outcome), figures(before) if before is not None else {}
     rows = [
         (name, text, its[name][1] if name in its else "", _ratio(mine, its, name))
@@ -194,43 +199,39 @@ def _ratio(
     return f"× {one / other:.3g}" if one and other and one != other else ""
 
 
-def _unknown(outcome: Outcome, stage: str, how: str) -> str:
+def _found(outcome: Outcome, stage: str, how: str, show: Callable[[Any], Element]) -> Element:
+    """What was found in a stage, or why that is not there."""
+    found = getattr(outcome, stage)
+    if isinstance(found, Failure):
+        return _pane(failure(found))
+    if found is not None:
+        return show(found)
     if outcome.kernel is None or isinstance(outcome.source, Failure):
-        return _NO_KERNEL
-    return f"{BUSY[stage]} …" if stage in outcome.left else f"not asked for: {how}"
+        return _remark(_NO_KERNEL)
+    return _remark(f"{BUSY[stage]} …" if stage in outcome.left else f"not asked for: {how}")
 
 
 def proof(outcome: Outcome) -> Element:
     """What is proven: each step, and the source."""
-    kernel, found = outcome.kernel, outcome.proof
-    if kernel is None or outcome.failure is not None:
+    if outcome.kernel is None or outcome.failure is not None:
         return _remark(_NO_KERNEL)
-    steps = history_html(kernel.history)
-    if found is None:
-        return _pile(_remark(_unknown(outcome, "proof", "")), steps)
-    if isinstance(found, Failure):
-        return _pile(_pane(failure(found)), steps)
-    return _pile(proof_html(found), steps)
+    return _pile(_found(outcome, "proof", "", proof_html), history_html(outcome.kernel.history))
 
 
-def time(outcome: Outcome) -> Element:
-    """What was measured."""
-    found = outcome.measurement
-    if isinstance(found, Failure):
-        return _pane(failure(found))
-    if found is None:
-        how = "with a GPU sizes={…} is enough, else arrays={…}"
-        return _remark(_unknown(outcome, "measurement", how))
-    return _pane(element("pre", str(found)))
+def _text(found: object) -> Element:
+    return _pane(element("pre", str(found).rstrip()))
 
 
-def script(outcome: Outcome) -> Element:
-    """The choice as a script."""
-    if isinstance(outcome.script, Failure):
-        return _pane(failure(outcome.script))
-    if outcome.script is None:
-        return _remark(_unknown(outcome, "script", ""))
-    return _pane(element("pre", outcome.script.rstrip()))
+PANES: Mapping[str, Callable[[Outcome, Outcome | None], Element]] = {
+    "changes": diffs,
+    "costs": costs,
+    "proof": lambda outcome, before: proof(outcome),
+    "time": lambda outcome, before: _found(
+        outcome, "measurement", "with a GPU sizes={…} is enough, else arrays={…}", _text
+    ),
+    "script": lambda outcome, before: _found(outcome, "script", "", _text),
+}
+"""What stands below nest and source, by its title."""
 
 
 def page(outcome: Outcome, before: Outcome | None, note: str = "") -> Iterator[Element]:
@@ -239,15 +240,9 @@ def page(outcome: Outcome, before: Outcome | None, note: str = "") -> Iterator[E
         yield _pane(inline("undecided", f"{ROLES['undecided'].mark} {note}"))
     yield status(replace(outcome, left=()))
     yield main(outcome)
-    folded: list[tuple[str, Element]] = []
-    if outcome.costs is not None:
-        folded.append(("costs", costs(outcome, before)))
-    if outcome.proof is not None:
-        folded.append(("proof", proof(outcome)))
-    if outcome.measurement is not None:
-        folded.append(("time", time(outcome)))
-    if outcome.script is not None:
-        folded.append(("script", script(outcome)))
+    stages = {"costs": "costs", "proof": "proof", "time": "measurement", "script": "script"}
+    there = [title for title, stage in stages.items() if getattr(outcome, stage) is not None]
+    folded = [(title, PANES[title](outcome, before)) for title in there]
     if folded:
         folds = [fold(title, part, is_open=False) for title, part in folded]
         yield _pane(element("div", folds, style=_FOLDED))

@@ -9,7 +9,7 @@ from loopkit._cli._output import Output
 from loopkit._cli._show import load
 from loopkit._cli._sizes import numbers_of
 from loopkit._measure.compare import compared
-from loopkit._measure.measure import checked_seconds, measured
+from loopkit._measure.measure import measured, options_of
 
 
 def measure(
@@ -18,19 +18,18 @@ def measure(
     """Time the kernels that some words name, with the sizes that the others give."""
     targets = [words[0], *(word for word in words[1:] if "=" not in word)]
     given = numbers_of(word for word in words[1:] if "=" in word)
-    seconds = checked_seconds(seconds)
-    kernels = {_name(target, targets): load(target) for target in targets}
     output = Output()
-    options = (flush_l2, seconds, executor, seed)
+    options = options_of(seconds, flush_l2, executor, seed, output.working)
+    kernels = {_name(target, targets): load(target) for target in targets}
     if len(kernels) == 1:
         (kernel,) = kernels.values()
-        found = measured(kernel, given, *options, output.working)
+        found = measured(kernel, given, options)
         with output.working("counting"):
             text = str(found)
             if found.roofline is not None:
                 text += f"\n\n{found.roofline}"
     else:
-        text = str(compared(kernels, given, *options, None, output.working))
+        text = str(compared(kernels, given, options))
     output.text(text)
     return 0
 

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
-from loopkit._arguments import flag
 from loopkit._assertions.values import in_order
 from loopkit._called import fitting
 from loopkit._compare import check_same, checked_tolerance
 from loopkit._costs.quantities import seconds_text
 from loopkit._costs.text_table import lines_of
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError, check_known
-from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.arguments import Prepared, prepared
 from loopkit._measure.measure import (
     Measurement,
+    Options,
     Runner,
-    Working,
-    checked_seconds,
     measurement,
+    options_of,
     runner,
     together,
     warm,
@@ -136,10 +134,8 @@ def compare(
     """
     checked = _checked(kernels)
     given = together(arguments, more)
-    return compared(
-        checked, given, flush_l2, checked_seconds(seconds), executor, seed,
-        checked_tolerance(tolerance), lambda text: nullcontext(),
-    )  # fmt: skip
+    options = options_of(seconds, flush_l2, executor, seed)
+    return compared(checked, given, options, checked_tolerance(tolerance))
 
 
 def _checked(kernels: Mapping[str, Kernel]) -> dict[str, Kernel]:
@@ -159,37 +155,30 @@ def _checked(kernels: Mapping[str, Kernel]) -> dict[str, Kernel]:
 def compared(
     kernels: Mapping[str, Kernel],
     given: Mapping[str, Any],
-    flush_l2: bool,
-    seconds: float,
-    executor: str | None,
-    seed: int,
-    tolerance: float | None,
-    working: Working,
+    options: Options,
+    tolerance: float | None = None,
 ) -> Contest:
-    """:func:`compare`, which shows what it is at."""
-    chosen, flush_l2 = chosen_executor(executor), flag("flush_l2", flush_l2)
+    """:func:`compare` with its options."""
+    working = options.working
     with working("making data"):
-        ready = _prepared(kernels, given, seed)
+        ready = _prepared(kernels, given, options.seed)
     with ExitStack() as stack:
         runs: dict[str, Runner] = {}
         for name, one in ready.items():
             with working(f"compiling {name}"):
-                runs[name] = stack.enter_context(runner(one, chosen, flush_l2))
+                runs[name] = stack.enter_context(runner(one, options))
         with working("comparing results"):
             errors = _same_results(runs, tolerance)
         with working("measuring"):
-            slots = _slots(runs, seconds)
+            slots = _slots(runs, options.seconds)
             launches = {name: launch_times(run, kernels[name], 0.0) for name, run in runs.items()}
     entries = []
     for name in kernels:
         found = slots[name]
         ratios = found.ratios or [1.0]
-        told = measurement(ready[name], runs[name], found.seconds, flush_l2, launches[name])
-        entries.append(
-            Entry(
-                name, told, statistics.median(ratios), middle(ratios), tuple(errors[name].items())
-            )
-        )
+        told = measurement(ready[name], runs[name], found.seconds, options, launches[name])
+        off = tuple(errors[name].items())
+        entries.append(Entry(name, told, statistics.median(ratios), middle(ratios), off))
     return Contest(tuple(entries))
 
 

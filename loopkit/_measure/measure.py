@@ -35,6 +35,34 @@ WARM_UP = 0.05
 """Seconds for which launches run before any is timed: clocks rise, caches and tables fill."""
 
 
+@dataclass(frozen=True)
+class Options:
+    """How kernels are measured: see :func:`measure`; ``working`` shows what is going on."""
+
+    seconds: float
+    flush_l2: bool
+    executor: str
+    seed: int
+    working: Working
+
+
+def options_of(
+    seconds: float,
+    flush_l2: bool,
+    executor: str | None,
+    seed: int,
+    working: Working = lambda text: nullcontext(),
+) -> Options:
+    """Options that can be; raises :class:`InvalidArgumentError` for others."""
+    is_number = isinstance(seconds, int | float | np.floating | np.integer)
+    if not is_number or not 0 < seconds < 3600:
+        raise InvalidArgumentError(
+            f"seconds is a number above 0 and below 3600, and {shown(seconds)} is none"
+        )
+    flush_l2 = flag("flush_l2", flush_l2)
+    return Options(float(seconds), flush_l2, chosen_executor(executor), seed, working)
+
+
 class Runner(Protocol):
     """A kernel that can be launched again and again: on a GPU, or on the CPU."""
 
@@ -210,39 +238,29 @@ def measure(
     :raises MissingDependencyError: if ``"cuda"`` was asked for and there is no GPU.
     """
     given = together(arguments, more)
-    seconds = checked_seconds(seconds)
-    return measured(kernel, given, flush_l2, seconds, executor, seed, lambda text: nullcontext())
+    return measured(kernel, given, options_of(seconds, flush_l2, executor, seed))
 
 
-def measured(
-    kernel: Kernel,
-    given: Mapping[str, Any],
-    flush_l2: bool,
-    seconds: float,
-    executor: str | None,
-    seed: int,
-    working: Working,
-) -> Measurement:
-    """:func:`measure`, which shows what it is at."""
+def measured(kernel: Kernel, given: Mapping[str, Any], options: Options) -> Measurement:
+    """:func:`measure` with its options."""
     if not isinstance(kernel, Kernel):
         raise InvalidArgumentError(f"measure takes a kernel, and {shown(kernel)} is none")
-    name, flush_l2 = chosen_executor(executor), flag("flush_l2", flush_l2)
-    with working("making data"):
-        ready = prepared(kernel, given, seed)
+    with options.working("making data"):
+        ready = prepared(kernel, given, options.seed)
     with ExitStack() as stack:
-        with working("compiling"):
-            run = stack.enter_context(runner(ready, name, flush_l2))
-        with working("measuring"):
-            times = timed(run, seconds)
-            launches = launch_times(run, ready.kernel, seconds / 4)
-    return measurement(ready, run, times, flush_l2, launches)
+        with options.working("compiling"):
+            run = stack.enter_context(runner(ready, options))
+        with options.working("measuring"):
+            times = timed(run, options.seconds)
+            launches = launch_times(run, ready.kernel, options.seconds / 4)
+    return measurement(ready, run, times, options, launches)
 
 
 def measurement(
     ready: Prepared,
     run: Runner,
     times: list[float],
-    flush_l2: bool,
+    options: Options,
     launches: tuple[LaunchTime, ...],
 ) -> Measurement:
     """What was measured of a kernel."""
@@ -252,7 +270,7 @@ def measurement(
         executor=run.executor,
         device=getattr(run, "described", None),
         times=tuple(times),
-        flush_l2=flush_l2 and run.executor == "cuda",
+        flush_l2=options.flush_l2 and run.executor == "cuda",
         in_place=run.in_place,
         made=ready.made,
         launches=launches,
@@ -290,19 +308,19 @@ def warm(run: Runner) -> float:
 
 
 @contextmanager
-def runner(ready: Prepared, name: str, flush_l2: bool) -> Iterator[Runner]:
+def runner(ready: Prepared, options: Options) -> Iterator[Runner]:
     """A kernel that can be launched on an executor."""
-    if name == "cuda":
+    if options.executor == "cuda":
         from loopkit._measure.on_gpu import on_gpu
         from loopkit._run import driver
 
         driver.api()  # says what is missing where there is no GPU
-        with on_gpu(ready.kernel, ready.arguments, flush_l2=flush_l2) as gpu:
+        with on_gpu(ready.kernel, ready.arguments, flush_l2=options.flush_l2) as gpu:
             yield gpu
     else:
         from loopkit._measure.on_host import on_host
 
-        with on_host(ready.kernel, ready.arguments, name) as host:
+        with on_host(ready.kernel, ready.arguments, options.executor) as host:
             yield host
 
 
@@ -313,13 +331,3 @@ def together(arguments: Mapping[str, Any] | None, more: Mapping[str, Any]) -> di
             f"arguments maps names to arrays and sizes, and {shown(arguments)} does not"
         )
     return joined(arguments, more)
-
-
-def checked_seconds(seconds: float) -> float:
-    """For how long to measure, if it can be that long."""
-    is_number = isinstance(seconds, int | float | np.floating | np.integer)
-    if not is_number or not 0 < seconds < 3600:
-        raise InvalidArgumentError(
-            f"seconds is a number above 0 and below 3600, and {shown(seconds)} is none"
-        )
-    return float(seconds)

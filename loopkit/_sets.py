@@ -360,6 +360,8 @@ def sample(domain: isl.Set) -> dict[str, int]:
     lifted = isl.Set.from_params(domain)
     lifted = lifted.move_dims(isl.dim_type.set, 0, PARAM, 0, len(names))
     point = lifted.lexmin().sample_point() if _is_bounded_below(lifted) else lifted.sample_point()
+    if point.is_void():  # isl has misjudged a smallest point of many quotients before
+        point = lifted.sample_point()
     return {
         name: integer(point.get_coordinate_val(isl.dim_type.set, i)) for i, name in enumerate(names)
     }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -249,6 +252,18 @@ def test_loops_count_in_types_for_indices(ctype: str) -> None:
     assert not proof.ok
 
 
+@pytest.mark.parametrize("ctype", ["__half", "float", "double", "bool", "unsigned"])
+def test_a_size_of_another_type_is_found(ctype: str) -> None:
+    kernel = lk.make_kernel(
+        "{ [i, h, k]: 0 <= i < n and 0 <= h, k < 8 }",
+        "<> s[h] = c[i, h] {id=s}\nx[i, k] = s[7 - k] {dep=s}",
+        dtypes={"c, x": "int32"},
+    )
+    kernel = kernel.set_temporary_address_space("s", "shared").tag_inames("i:g.0, h:l.0, k:l.0")
+    changed = kernel.cuda().replace("int const n", f"{ctype} const n")
+    assert "type" in {f.kind for f in prove_source(kernel, changed).findings}
+
+
 @pytest.mark.parametrize("old", ["m", "d", "x"])
 @pytest.mark.parametrize("name", ["std", "q", "k_inner", "n", "threadIdx", "while", "m_"])
 def test_a_parameter_of_another_name_is_found(old: str, name: str) -> None:
@@ -260,3 +275,16 @@ def test_a_parameter_of_another_name_is_found(old: str, name: str) -> None:
     changed = re.sub(rf"\b{old}\b", name, kernel.cuda())
     proof = prove_source(kernel, changed)
     assert {f.kind for f in proof.findings} & {"call", "text"}, str(proof)
+
+
+def test_a_case_has_numbers_where_isl_misjudges_the_smallest() -> None:
+    """isl finds no smallest point of a set of many quotients that has points."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+    kernel = importlib.import_module("stencil_25").make()["tiled"]
+    source = kernel.cuda()
+    changed = source.replace(
+        "= 256 * u_round + 32 * u_thread_1 +", "= 256 * u_round + 32 & u_thread_1 +"
+    )
+    assert changed != source
+    [finding] = prove_source(kernel, changed).findings
+    assert finding.kind == "bounds" and finding.cell[2] >= 40

@@ -26,6 +26,7 @@ from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.reader import Origin, by_comment, read_function
 from loopkit.codegen.c.spec import needs_of
 from loopkit.codegen.c.tree import Function
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.lower import program_of
 from loopkit.codegen.own_functions import all_texts, called_in, declared_in, texts_of
 from loopkit.codegen.proof.bounds import BoundsCheck
@@ -147,6 +148,9 @@ def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     if not {p.name for p in function.parameters} <= {p.name for p in program.params}:
         return  # that is said; nothing is known of what has other names
     check_declarations(subject, recorder)
+    sizes = [TYPES[p.ctype] for p in function.parameters if p.name in kernel.sizes]
+    if any(dtype.kind not in "iub" for dtype in sizes):
+        return  # so is that; sets know whole numbers alone
     check_layout(subject, recorder)
     check_storage(subject, source, recorder)
     cells = CellCheck(subject, recorder)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from loopkit._cached import memoised
-from loopkit._costs.warps import turns_of_touches
+from loopkit._costs.warps import BANKS, WORD, turns_of_touches
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._promotion import UINT32
@@ -23,8 +23,6 @@ from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.lookback import PREFIX
 from loopkit.codegen.proof.lockstep import Ints, Lockstep, Mask, Sums
 from loopkit.codegen.proof.names import Names
-
-_BANKS, _WORD = 32, 4
 
 
 @dataclass(frozen=True)
@@ -161,12 +159,12 @@ def _is_in_word(expr: c.CExpression) -> bool:
 
 def _passes(addresses: Mapping[int, int], size: int, *, is_write: bool) -> int:
     """The passes over the banks that one request takes."""
-    turns = turns_of_touches(dict(addresses), size, is_write)
+    turns = turns_of_touches(addresses, size, is_write)
     words: list[dict[int, set[int]]] = [{} for _ in range(turns)]
     for lane, address in addresses.items():
-        for n in range(-(-size // _WORD)):
-            word = address // _WORD + n
-            words[lane * turns // CUDA.warp].setdefault(word % _BANKS, set()).add(word)
+        for n in range(-(-size // WORD)):
+            word = address // WORD + n
+            words[lane * turns // CUDA.warp].setdefault(word % BANKS, set()).add(word)
     return sum(max(map(len, turn.values()), default=0) for turn in words)
 
 

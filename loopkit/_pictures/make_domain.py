@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,8 +54,9 @@ def domain_picture(
     found = instances_of(kernel, name, sizes, at)
     axes = _axes(found, inames, at)
     tiled_by = _known(found, tiles, "tiles") if tiles is not None else _tile_names(found)
-    colour = _colour(found, colour)
-    points = _points(found, axes, tiled_by, colour)
+    coloured_by, colours, names = _colours(found, colour)
+    numbers, places = _numbered(found, tiled_by), _places(found, axes)
+    points = _points(found, places, numbers.tolist(), colours.tolist())
     blocks = set(found.coordinates("g"))
     return DomainPicture(
         kernel=kernel,
@@ -65,9 +67,9 @@ def domain_picture(
         axes=axes,
         points=points,
         turns=_texts(found, found.loops, found.time, "the only one"),
-        tiles=_texts(found, tiled_by, _numbered(found, tiled_by), ""),
-        colours=_colour_names(found, colour),
-        coloured_by=colour,
+        tiles=_texts(found, tiled_by, numbers, ""),
+        colours=names,
+        coloured_by=coloured_by,
         tiled_by=tiled_by,
         tile_role="block" if set(tiled_by) <= blocks and tiled_by else "loop",
         has_threads=bool(found.coordinates("l") or blocks),
@@ -75,33 +77,28 @@ def domain_picture(
     )
 
 
-def _points(
-    found: Instances, axes: tuple[str, ...], tiled_by: tuple[str, ...], colour: str
-) -> tuple[DomainPoint, ...]:
+def _places(found: Instances, axes: tuple[str, ...]) -> list[tuple[int, ...]]:
+    """The place of each instance on the axes."""
     columns = [found.column(name).tolist() for name in axes]
-    places = list(zip(*columns, strict=True)) if columns else [()] * len(found)
-    counted: dict[tuple[int, ...], int] = {}
-    for place in places:
-        counted[place] = counted.get(place, 0) + 1
-    if len(counted) > CELLS:
+    places: list[tuple[int, ...]] = list(zip(*columns, strict=True)) or [()] * len(found)
+    if (count := len(set(places))) > CELLS:
         raise InvalidArgumentError(
-            f"'{found.statement}' has {len(counted):,} points over {', '.join(axes)}, and a "
+            f"'{found.statement}' has {count:,} points over {', '.join(axes)}, and a "
             f"picture shows {CELLS:,} at most",
             instead=f"smaller sizes, or {fixing(axes[::-1])}",
         )
-    times, blocks, threads = (
-        found.time.tolist(),
-        found.index("g").tolist(),
-        found.index("l").tolist(),
-    )
-    tiles, colours = _numbered(found, tiled_by).tolist(), _colour_numbers(found, colour).tolist()
-    made: dict[tuple[int, ...], DomainPoint] = {}
-    for row, place in enumerate(places):
+    return places
+
+
+def _points(
+    found: Instances, places: list[tuple[int, ...]], tiles: list[int], colours: list[int]
+) -> tuple[DomainPoint, ...]:
+    actors = (map(tuple, found.index(kind).tolist()) for kind in "gl")
+    rows = zip(places, found.time.tolist(), *actors, tiles, colours, strict=True)
+    counted, made = Counter(places), dict[tuple[int, ...], DomainPoint]()
+    for place, time, block, thread, tile, colour in rows:
         if place not in made:
-            made[place] = DomainPoint(
-                place, times[row], tuple(blocks[row]), tuple(threads[row]), tiles[row],
-                colours[row], counted[place],
-            )  # fmt: skip
+            made[place] = DomainPoint(place, time, block, thread, tile, colour, counted[place])
     return tuple(made.values())
 
 
@@ -168,44 +165,33 @@ def _texts(found: Instances, names: Sequence[str], number: Any, none: str) -> tu
     )
 
 
-def _colour(found: Instances, colour: str | None) -> str:
-    """What colours tell apart: warps, threads, blocks, or the order where there are none."""
+def _colours(found: Instances, colour: str | None) -> tuple[str, Any, tuple[str, ...]]:
+    """What colours tell apart, the number of each instance's colour, and what they are called.
+
+    Without a colour asked for: warps, threads, blocks, or the order where there are none.
+    """
+    blocks, threads = found.coordinates("g")[::-1], found.coordinates("l")
+    thread = _linear_thread(found)
     if colour is None:
-        if found.coordinates("l"):
-            return "warp" if len(np.unique(_linear_thread(found) // CUDA.warp)) > 1 else "thread"
-        return "block" if found.coordinates("g") else "order"
-    if colour not in COLOURS and colour not in found.values:
+        several = len(np.unique(thread // CUDA.warp)) > 1
+        colour = ("warp" if several else "thread") if threads else "block" if blocks else "order"
+    if colour in ("thread", "warp"):
+        numbers = thread // (CUDA.warp if colour == "warp" else 1)
+        count = int(numbers.max(initial=-1)) + 1
+        return colour, numbers, tuple(f"{colour} {n}" for n in range(count))
+    if colour == "order":
+        return colour, np.zeros(len(found), np.int64), ()
+    if colour == "block":
+        index = found.index("g")[:, ::-1]
+        numbers = np.unique(index, axis=0, return_inverse=True)[1].reshape(-1)
+        return colour, numbers, _texts(found, blocks, numbers, "block") if len(found) else ()
+    if colour not in found.values:
         raise UnknownNameError("colour", str(colour), [*COLOURS, *found.values])
-    return colour
+    numbers = _numbered(found, (colour,))
+    return colour, numbers, _texts(found, (colour,), numbers, "") if len(found) else ()
 
 
 def _linear_thread(found: Instances) -> Any:
     block = find_hardware(found.model.kernel).block
     x, y, z = found.index("l").T
     return x + block[0] * (y + block[1] * z)
-
-
-def _linear_block(found: Instances) -> Any:
-    blocks = found.index("g")
-    return np.unique(blocks[:, ::-1], axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _colour_numbers(found: Instances, colour: str) -> Any:
-    if colour == "order":
-        return np.zeros(len(found), np.int64)
-    if colour == "block":
-        return _linear_block(found)
-    if colour in ("thread", "warp"):
-        return _linear_thread(found) // (CUDA.warp if colour == "warp" else 1)
-    return _numbered(found, (colour,))
-
-
-def _colour_names(found: Instances, colour: str) -> tuple[str, ...]:
-    if colour == "order" or not len(found):
-        return ()
-    numbers = _colour_numbers(found, colour)
-    if colour in ("thread", "warp"):
-        return tuple(f"{colour} {n}" for n in range(int(numbers.max()) + 1))
-    if colour == "block":
-        return _texts(found, found.coordinates("g")[::-1], numbers, "block")
-    return _texts(found, (colour,), numbers, "")

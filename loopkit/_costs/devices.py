@@ -78,39 +78,32 @@ class Capability:
         return self.shared[-1] - self.reserved
 
 
-def _capability(
-    name: str, warps: int, blocks: int, shared: str, rates: tuple[int, int, int, int, int]
-) -> Capability:
-    newer = int(name.partition(".")[0]) >= 8
-    types = ("float16", "bfloat16", "float32", "float64", "int32")
-    return Capability(
+_SMALL, _MIDDLE = "0 8 16 32 64 100", "0 8 16 32 64 100 132 164"
+_LARGE = f"{_MIDDLE} 196 228"
+_TYPES = ("float16", "bfloat16", "float32", "float64", "int32")
+
+#: Of what 7.x has no bfloat16, float32 does the work.  Of 10.0, what is not published is as in 9.0.
+CAPABILITIES: Mapping[str, Capability] = {
+    name: Capability(
         name,
         warps,
         blocks,
         tuple(int(size) * KIB for size in shared.split()),
-        reserved=KIB if newer else 0,
-        shared_unit=128 if newer else 256,
-        rates=(*zip(types, rates, strict=True), ("special", 16)),
+        reserved=0 if name.startswith("7.") else KIB,
+        shared_unit=256 if name.startswith("7.") else 128,
+        rates=(*zip(_TYPES, rates, strict=True), ("special", 16)),
     )
-
-
-_SMALL, _MIDDLE = "0 8 16 32 64 100", "0 8 16 32 64 100 132 164"
-_LARGE = f"{_MIDDLE} 196 228"
-
-#: Of what 7.x has no bfloat16, float32 does the work.  Of 10.0, what is not published is as in 9.0.
-CAPABILITIES: Mapping[str, Capability] = {
-    made.name: made
-    for made in (
-        _capability("7.0", 64, 32, "0 8 16 32 64 96", (128, 64, 64, 32, 64)),
-        _capability("7.5", 32, 16, "32 64", (128, 64, 64, 2, 64)),
-        _capability("8.0", 64, 32, _MIDDLE, (256, 128, 64, 32, 64)),
-        _capability("8.6", 48, 16, _SMALL, (128, 128, 128, 2, 64)),
-        _capability("8.7", 48, 16, _MIDDLE, (128, 128, 128, 2, 64)),
-        _capability("8.9", 48, 24, _SMALL, (128, 128, 128, 2, 64)),
-        _capability("9.0", 64, 32, _LARGE, (256, 256, 128, 64, 64)),
-        _capability("10.0", 64, 32, _LARGE, (256, 256, 128, 64, 64)),
-        _capability("12.0", 48, 24, _SMALL, (128, 128, 128, 2, 128)),
-        _capability("12.1", 48, 24, _SMALL, (128, 128, 128, 2, 128)),
+    for name, warps, blocks, shared, rates in (
+        ("7.0", 64, 32, "0 8 16 32 64 96", (128, 64, 64, 32, 64)),
+        ("7.5", 32, 16, "32 64", (128, 64, 64, 2, 64)),
+        ("8.0", 64, 32, _MIDDLE, (256, 128, 64, 32, 64)),
+        ("8.6", 48, 16, _SMALL, (128, 128, 128, 2, 64)),
+        ("8.7", 48, 16, _MIDDLE, (128, 128, 128, 2, 64)),
+        ("8.9", 48, 24, _SMALL, (128, 128, 128, 2, 64)),
+        ("9.0", 64, 32, _LARGE, (256, 256, 128, 64, 64)),
+        ("10.0", 64, 32, _LARGE, (256, 256, 128, 64, 64)),
+        ("12.0", 48, 24, _SMALL, (128, 128, 128, 2, 128)),
+        ("12.1", 48, 24, _SMALL, (128, 128, 128, 2, 128)),
     )
 }
 
@@ -192,34 +185,20 @@ class Device(Printed):
         return f"{text} ({self.note})" if self.note else text
 
 
-def _device(
-    name: str,
-    capability: str,
-    multiprocessors: int,
-    megahertz: float,
-    gigabytes: float,
-    l2: float,
-    l2_clock: int | None = None,
-) -> Device:
-    limits = CAPABILITIES[capability]
-    bandwidth, l2_bytes = gigabytes * 1e9, int(l2 * MIB)
-    return Device(name, limits, multiprocessors, megahertz * 1e6, bandwidth, l2_bytes, l2_clock)
-
-
 DEVICES: Mapping[str, Device] = {
-    made.name: made
-    for made in (
-        _device("V100", "7.0", 80, 1530, 900, 6, 2048),  # A A A A A
-        _device("A100 40GB", "8.0", 108, 1410, 1555, 40, 5120),  # A A A A A
-        _device("A100 80GB", "8.0", 108, 1410, 2039, 40, 5120),  # A A B A A
-        _device("A100 80GB PCIe", "8.0", 108, 1410, 1935, 40, 5120),  # A A B A A
-        _device("RTX 4090", "8.9", 128, 2520, 1008, 72),  # F F F F
-        _device("L4", "8.9", 58, 2040, 300, 48),  # F c F F
-        _device("L40S", "8.9", 142, 2520, 864, 96),  # E c E F
-        _device("H100 SXM", "9.0", 132, 1980, 3352, 50),  # C c C C
-        _device("H100 PCIe", "9.0", 114, 1755, 2039, 50),  # C c C C
-        _device("H200", "9.0", 132, 1980, 4800, 60),  # C c D m
-        _device("B200", "10.0", 148, 1965, 8000, 126),  # m c G m
+    name: Device(name, CAPABILITIES[of], count, mhz * 1e6, gb * 1e9, mib * MIB, l2_clock)
+    for name, of, count, mhz, gb, mib, l2_clock in (
+        ("V100", "7.0", 80, 1530, 900, 6, 2048),  # A A A A A
+        ("A100 40GB", "8.0", 108, 1410, 1555, 40, 5120),  # A A A A A
+        ("A100 80GB", "8.0", 108, 1410, 2039, 40, 5120),  # A A B A A
+        ("A100 80GB PCIe", "8.0", 108, 1410, 1935, 40, 5120),  # A A B A A
+        ("RTX 4090", "8.9", 128, 2520, 1008, 72, None),  # F F F F
+        ("L4", "8.9", 58, 2040, 300, 48, None),  # F c F F
+        ("L40S", "8.9", 142, 2520, 864, 96, None),  # E c E F
+        ("H100 SXM", "9.0", 132, 1980, 3352, 50, None),  # C c C C
+        ("H100 PCIe", "9.0", 114, 1755, 2039, 50, None),  # C c C C
+        ("H200", "9.0", 132, 1980, 4800, 60, None),  # C c D m
+        ("B200", "10.0", 148, 1965, 8000, 126, None),  # m c G m
     )
 }
 """Devices by name, as published; A100 and H100 without PCIe are those of SXM modules."""

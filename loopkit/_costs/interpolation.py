@@ -17,10 +17,13 @@ from itertools import product
 from math import comb
 
 from loopkit import _budget
-from loopkit._costs.polynomial import QuasiPolynomial, constant
+from loopkit._costs.polynomial import QuasiPolynomial, constant, value_of
 from loopkit._frozen import dataclass
 
 Numbers = Sequence[int | None]
+Terms = dict[tuple[int, ...], Fraction]
+"""The coefficients of a polynomial by exponents."""
+Fitted = Mapping[int, Terms]
 Sample = Callable[[Mapping[str, int]], Numbers]
 
 
@@ -120,20 +123,18 @@ def _difference(values: Sequence[int | None]) -> int:
     return sum((-1) ** (last - k) * comb(last, k) * v for k, v in enumerate(known))
 
 
-def _product(lines: Sequence[Sequence[int]], lattice: Lattice) -> dict[tuple[int, ...], Fraction]:
+def _product(lines: Sequence[Sequence[int]], lattice: Lattice) -> Terms:
     """The product of polynomials of one size each that has these values along each."""
-    found: dict[tuple[int, ...], Fraction] = {(): Fraction(lines[0][0])}
+    found: Terms = {(): Fraction(lines[0][0])}
     for line, first, period in zip(lines, lattice.first, lattice.period, strict=True):
         parts = _line([Fraction(v, line[0] or 1) for v in line], first, period)
         found = {(*e, n): c * part for e, c in found.items() for n, part in enumerate(parts)}
     return {e: c for e, c in found.items() if c}
 
 
-def _fit(
-    values: Mapping[tuple[int, ...], int], lattice: Lattice
-) -> dict[tuple[int, ...], Fraction]:
+def _fit(values: Mapping[tuple[int, ...], int], lattice: Lattice) -> Terms:
     """The polynomial of sizes with these values at steps of a grid: coefficients by exponents."""
-    table: dict[tuple[int, ...], Fraction] = {s: Fraction(v) for s, v in values.items()}
+    table: Terms = {s: Fraction(v) for s, v in values.items()}
     for axis, (first, period) in enumerate(zip(lattice.first, lattice.period, strict=True)):
         lines: dict[tuple[int, ...], list[Fraction]] = {}
         for steps in sorted(table):
@@ -163,33 +164,17 @@ def _line(values: Sequence[Fraction], first: int, period: int) -> list[Fraction]
     return found
 
 
-def _value(terms: Mapping[tuple[int, ...], Fraction], sizes: Mapping[str, int]) -> Fraction:
-    total = Fraction(0)
-    for exponents, coefficient in terms.items():
-        for size, exponent in zip(sizes.values(), exponents, strict=True):
-            coefficient = coefficient * size**exponent
-        total += coefficient
-    return total
-
-
-def _differs(
-    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
-    sample: Sample,
-    sizes: Mapping[str, int],
-) -> set[int]:
+def _differs(fitted: Fitted, sample: Sample, sizes: Mapping[str, int]) -> set[int]:
     """The numbers of which another is counted at sizes; all of them, where no launch has these."""
     try:
         seen = sample(sizes)
     except NoLaunchError:
         return set(fitted)
-    return {n for n, terms in fitted.items() if _value(terms, sizes) != seen[n]}
+    values = [*sizes.values()]
+    return {n for n, terms in fitted.items() if value_of(terms.items(), values) != seen[n]}
 
 
-def _compare(
-    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
-    sample: Sample,
-    sizes: Mapping[str, int],
-) -> None:
+def _compare(fitted: Fitted, sample: Sample, sizes: Mapping[str, int]) -> None:
     sample(sizes)
     for number in sorted(_differs(fitted, sample, sizes)):
         at = ", ".join(f"{n} = {v}" for n, v in sizes.items())
@@ -199,10 +184,7 @@ def _compare(
 
 
 def _residues(
-    sample: Sample,
-    lattice: Lattice,
-    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
-    steps: tuple[int, ...],
+    sample: Sample, lattice: Lattice, fitted: Fitted, steps: tuple[int, ...]
 ) -> dict[int, QuasiPolynomial]:
     """Each polynomial for all residues that it holds for, as far as they are whole classes."""
     moduli = {number: list(lattice.period) for number in fitted}
@@ -241,7 +223,7 @@ def _residues(
 def _not_for_small(
     sample: Sample,
     lattice: Lattice,
-    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
+    fitted: Fitted,
     moduli: Mapping[int, Sequence[int]],
 ) -> set[int]:
     """The numbers that smaller sizes than the first have others of."""
@@ -260,13 +242,7 @@ def _not_for_small(
     return found
 
 
-def _told(
-    terms: Mapping[tuple[int, ...], Fraction],
-    lattice: Lattice,
-    moduli: Sequence[int],
-    *,
-    small: bool,
-) -> QuasiPolynomial:
+def _told(terms: Terms, lattice: Lattice, moduli: Sequence[int], *, small: bool) -> QuasiPolynomial:
     """A polynomial, and for which sizes it is."""
     ends = list(zip(lattice.names, lattice.first, lattice.lowest, moduli, strict=True))
     return QuasiPolynomial(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
-from math import lcm
+from math import lcm, prod
 
 from loopkit._costs.sizes import whole
 from loopkit._errors import InvalidArgumentError, check_known
 from loopkit._frozen import dataclass
 
-Terms = tuple[tuple[tuple[int, ...], Fraction], ...]
+Term = tuple[tuple[int, ...], Fraction]
 Condition = tuple[str, int, int]
 """A size, a modulus, and the remainder that the size has."""
 
@@ -26,7 +25,7 @@ class QuasiPolynomial:
     """
 
     names: tuple[str, ...]
-    terms: Terms
+    terms: tuple[Term, ...]
     conditions: tuple[Condition, ...] = ()
     least: tuple[tuple[str, int], ...] = ()
 
@@ -47,7 +46,7 @@ class QuasiPolynomial:
             raise InvalidArgumentError(
                 f"{self} says nothing of {given}", instead=f"costs({given}) counts just this"
             )
-        value = sum((c * _power(self.names, e, sizes) for e, c in self.terms), Fraction(0))
+        value = value_of(self.terms, [sizes[name] for name in self.names])
         assert value.denominator == 1  # counts of the sizes it is for are whole
         return int(value)
 
@@ -69,13 +68,13 @@ class QuasiPolynomial:
         return max((sum(exponents) for exponents, _ in self.terms), default=0)
 
     def __add__(self, other: QuasiPolynomial | int) -> QuasiPolynomial:
-        one, two = _aligned(self, _lifted(other, self))
+        one, two = _aligned(self, other)
         return _made(one, two, [*one.terms, *two.terms])
 
     __radd__ = __add__
 
     def __mul__(self, other: QuasiPolynomial | int) -> QuasiPolynomial:
-        one, two = _aligned(self, _lifted(other, self))
+        one, two = _aligned(self, other)
         terms = [
             (tuple(map(sum, zip(e, f, strict=True))), c * d)
             for e, c in one.terms
@@ -131,18 +130,16 @@ def constant(value: int) -> QuasiPolynomial:
     return QuasiPolynomial((), (((), Fraction(value)),) if value else ())
 
 
-def _power(names: tuple[str, ...], exponents: tuple[int, ...], sizes: Mapping[str, int]) -> int:
-    return reduce(
-        lambda a, b: a * b, (sizes[n] ** e for n, e in zip(names, exponents, strict=True)), 1
-    )
+def value_of(terms: Iterable[Term], sizes: Sequence[int]) -> Fraction:
+    """The value of a polynomial at sizes, given in the order of the exponents."""
+    return sum((c * prod(map(pow, sizes, exponents)) for exponents, c in terms), Fraction(0))
 
 
-def _lifted(value: QuasiPolynomial | int, like: QuasiPolynomial) -> QuasiPolynomial:
-    return value if isinstance(value, QuasiPolynomial) else constant(value)
-
-
-def _aligned(one: QuasiPolynomial, two: QuasiPolynomial) -> tuple[QuasiPolynomial, QuasiPolynomial]:
+def _aligned(
+    one: QuasiPolynomial, other: QuasiPolynomial | int
+) -> tuple[QuasiPolynomial, QuasiPolynomial]:
     """The two over the names of both."""
+    two = other if isinstance(other, QuasiPolynomial) else constant(other)
     names = tuple(dict.fromkeys((*one.names, *two.names)))
 
     def over(value: QuasiPolynomial) -> QuasiPolynomial:
@@ -155,9 +152,7 @@ def _aligned(one: QuasiPolynomial, two: QuasiPolynomial) -> tuple[QuasiPolynomia
     return over(one), over(two)
 
 
-def _made(
-    one: QuasiPolynomial, two: QuasiPolynomial, terms: Iterable[tuple[tuple[int, ...], Fraction]]
-) -> QuasiPolynomial:
+def _made(one: QuasiPolynomial, two: QuasiPolynomial, terms: Iterable[Term]) -> QuasiPolynomial:
     """The polynomial of these terms, where both hold."""
     summed: dict[tuple[int, ...], Fraction] = {}
     for exponents, coefficient in terms:

@@ -26,7 +26,7 @@ from loopkit._pictures.footprint import cells_of, points_of
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.shown_instances import At, at_texts, restricted
-from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
+from loopkit._poly.integer_points import TooManyPointsError, count, systems
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, walk
@@ -206,20 +206,20 @@ def loop_picture(
             + ", ".join(dict.fromkeys(i for path in kernel.paths.values() for i, _ in path)),
         )
     before, loop, after = found
-    reader = _Reader(model, sizes, block if block is not None else (0, 0, 0), at or {})
-    values = reader.values(iname, _statements((loop,)))
-    events = list(reader.events(before, iname, None))
+    place = (block,) if isinstance(block, int) else tuple((0, 0, 0) if block is None else block)
+    reader = _Reader(model, sizes, place, at or {}, iname)
+    values = reader.values(_statements((loop,)))
+    events = list(reader.events(before, None))
     for value in values[:iterations]:
-        events += reader.events(loop.body, iname, value)
+        events += reader.events(loop.body, value)
     if len(values) <= iterations:
-        events += reader.events(after, iname, None)
+        events += reader.events(after, None)
     shown = len(events)
     for value in values[iterations : iterations + AHEAD]:
-        events += reader.events(loop.body, iname, value)
-    lives = tuple(reader.lives(events, iname, shown))
+        events += reader.events(loop.body, value)
+    lives = tuple(reader.lives(events, shown))
     names = dict.fromkeys(name for event in events[:shown] for name, _ in event.statements)
     texts = [(s.id, statement_text(s)) for s in model.kernel.statements if s.id in names]
-    place = reader.block
     return LoopPicture(
         kernel=kernel,
         iname=iname,
@@ -263,21 +263,15 @@ def _statements(nodes: tuple[Code, ...]) -> list[str]:
     return [node.statement.id for node in walk(nodes) if isinstance(node, Do)]
 
 
+@dataclass(frozen=True)
 class _Reader:
-    """What runs of statements in one block."""
+    """What runs of statements in one block, in the iterations of a loop."""
 
-    def __init__(
-        self,
-        model: Model,
-        sizes: Mapping[str, int],
-        block: Sequence[int] | int,
-        at: At,
-    ) -> None:
-        self.model = model
-        self.sizes = sizes
-        self.block = (block,) if isinstance(block, int) else tuple(block)
-        self.at = at
-        self.accesses = list(accesses_of(model.kernel))
+    model: Model
+    sizes: Mapping[str, int]
+    block: tuple[int, ...]
+    at: At
+    iname: str
 
     def domain(self, name: str) -> tuple[isl.Set, tuple[str, ...]]:
         """``{ inames, indices of threads : an instance runs in the block }``, and these names."""
@@ -290,101 +284,96 @@ class _Reader:
         where = in_block(where, self.model, name, self.block)
         return where, (*statement.inames, *(v.name for v in everywhere.values()))
 
-    def values(self, iname: str, statements: Sequence[str]) -> list[int]:
-        """The values of a loop's iname in the block, in order."""
-        found: set[int] = set()
+    def values(self, statements: Sequence[str]) -> list[int]:
+        """The values of the loop's iname in the block, in order."""
+        found, iname = set[tuple[int, ...]](), self.iname
         for name in statements:
             if iname not in self.model.statement[name].inames:
                 continue
             where = _sets.project_onto(self.domain(name)[0], [iname])
-            for system in systems(where, [iname], {}):
-                if count(system.domain, [iname], {}) > VALUES:
-                    raise InvalidArgumentError(
-                        f"the loop over '{iname}' has more than {VALUES:,} iterations",
-                        instead=f"at={{'{iname}': range(4)}} shows some of them",
-                    )
-                found |= set(enumerated(system)[:, 0].tolist())
-        return sorted(found)
+            if any(count(s.domain, [iname], {}) > VALUES for s in systems(where, [iname], {})):
+                raise InvalidArgumentError(
+                    f"the loop over '{iname}' has more than {VALUES:,} iterations",
+                    instead=f"at={{'{iname}': range(4)}} shows some of them",
+                )
+            found |= points_of(where, [iname])
+        return sorted(value for (value,) in found)
 
-    def events(self, nodes: Sequence[Code], iname: str, value: int | None) -> Iterator[Event]:
+    def events(self, nodes: Sequence[Code], value: int | None) -> Iterator[Event]:
         """What happens in a body: an event for each statement, inner loop and barrier."""
         for node in nodes:
             if isinstance(node, If):
-                if self.may_hold(node.condition, iname, value):
-                    yield from self.events(node.body, iname, value)
+                if self.may_hold(node.condition, value):
+                    yield from self.events(node.body, value)
             elif isinstance(node, Barrier):
                 yield Event(value, barriers=(node.reason,))
             else:
                 inside = (node,)
                 reasons = tuple(n.reason for n in walk(inside) if isinstance(n, Barrier))
-                counted = [(s, self.count(s, iname, value)) for s in _statements(inside)]
+                counted = [(s, self.count(s, value)) for s in _statements(inside)]
                 runs = tuple((s, times) for s, times in counted if times)
                 loop = node.iname if isinstance(node, (For, Let)) else ""
                 if runs:
                     yield Event(value, runs, reasons, loop)
 
-    def may_hold(self, condition: Expression, iname: str, value: int | None) -> bool:
+    def may_hold(self, condition: Expression, value: int | None) -> bool:
         """Whether a condition holds for a thread of the block in an iteration; or data decide."""
         try:
             where = _sets.condition_set(condition)
         except NotAffineError:
             return True
-        known = dict(self.sizes) if value is None else {**self.sizes, iname: value}
+        known = dict(self.sizes) if value is None else {**self.sizes, self.iname: value}
         for axis, inames in self.model.inames_on.items():
             if axis[0] == "g" and isinstance(axis[1], int):
                 index = (*self.block, 0, 0)[axis[1]]
                 known |= {name: index + self.model.lower(name) for name in inames}
         return not _sets.at_values(where, known).is_empty()
 
-    def count(self, name: str, iname: str, value: int | None) -> int:
+    def count(self, name: str, value: int | None) -> int:
         """How many instances of a statement run in an iteration."""
         where, names = self.domain(name)
         try:
-            return count(self.iteration(where, name, iname, value), names, {})
+            return count(self.iteration(where, name, value), names, {})
         except TooManyPointsError:
             return 0 if where.is_empty() else VALUES
 
-    def iteration(self, where: isl.Set, name: str, iname: str, value: int | None) -> isl.Set:
+    def iteration(self, where: isl.Set, name: str, value: int | None) -> isl.Set:
         """The part of a statement's instances that is in an iteration."""
-        if value is None or iname not in self.model.statement[name].inames:
+        if value is None or self.iname not in self.model.statement[name].inames:
             return where
-        return where & _sets.equality(iname, value)
+        return where & _sets.equality(self.iname, value)
 
-    def lives(self, events: Sequence[Event], iname: str, shown: int) -> Iterator[Life]:
+    def lives(self, events: Sequence[Event], shown: int) -> Iterator[Life]:
         """For each event that writes a shared array: until when what it writes is read."""
-        shared = {
-            t.name
-            for t in self.model.kernel.temporaries
-            if t.shape and space_of(self.model.kernel, t.name) is AddressSpace.LOCAL
-        }
-        for array in sorted(shared):
+        temporaries = sorted(self.model.kernel.temporaries, key=lambda t: t.name)
+        for array in (t.name for t in temporaries if t.shape):
+            if space_of(self.model.kernel, array) is not AddressSpace.LOCAL:
+                continue
             writer: dict[tuple[int, ...], int] = {}
             last: dict[int, int] = {}
             cells: dict[int, set[tuple[int, ...]]] = {}
             for number, event in enumerate(events):
-                for cell in self.touched(event, iname, array, is_write=False):
+                for cell in self.touched(event, array, is_write=False):
                     if cell in writer:
                         last[writer[cell]] = number
-                for cell in self.touched(event, iname, array, is_write=True):
+                for cell in self.touched(event, array, is_write=True):
                     writer[cell] = number
                     cells.setdefault(number, set()).add(cell)
             for number, read in last.items():
                 if number < shown:
                     yield Life(array, number, read, len(cells[number]))
 
-    def touched(
-        self, event: Event, iname: str, array: str, *, is_write: bool
-    ) -> set[tuple[int, ...]]:
+    def touched(self, event: Event, array: str, *, is_write: bool) -> set[tuple[int, ...]]:
         """The cells of an array that an event reads or writes."""
         found: set[tuple[int, ...]] = set()
         running = dict(event.statements)
-        for access in self.accesses:
+        for access in accesses_of(self.model.kernel):
             if access.statement not in running or access.array != array:
                 continue
             if access.is_write is not is_write:
                 continue
             where, _ = self.domain(access.statement)
-            where = self.iteration(where, access.statement, iname, event.iteration)
+            where = self.iteration(where, access.statement, event.iteration)
             where = where & self.model.where_evaluated(access.guards, "")
             indices = [substitute(index, self.sizes) for index in access.indices]
             image = cells_of(_sets.at_values(where, self.sizes), indices)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loopkit._errors import Witness, WitnessError
 from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
     from loopkit._costs.devices import Device
-    from loopkit._costs.requests import Request
     from loopkit._costs.sizes import Sizes
     from loopkit._pictures.access import AccessPicture
     from loopkit._pictures.banks import BankPicture
@@ -80,12 +79,12 @@ def plot_access(
     thread makes the access there, or sizes are missing or impossible;
     :class:`~loopkit.UnknownNameError` for names that do not exist.
     """
+    from loopkit._costs.sizes import sizes_of
     from loopkit._pictures.access import access_picture
+    from loopkit._pictures.chosen_access import chosen_request
 
-    which = {"access": access, "block": block, "warp": warp, "at": at}
-    return access_picture(
-        kernel, _request("plot_access", kernel, array, statement, which, sizes, more)
-    )
+    which = access, block, warp, at, sizes_of(kernel, sizes, more), "plot_access"
+    return access_picture(kernel, chosen_request(kernel, array, statement, *which))
 
 
 def plot_banks(
@@ -106,28 +105,12 @@ def plot_banks(
     *statement*, *access*, *block*, *at*, *sizes*, *more* and the errors raised are those of
     :meth:`plot_access`; *array* lies in shared memory, and *warp* is one warp.
     """
-    from loopkit._pictures.banks import bank_picture
-
-    which = {"access": access, "block": block, "warp": warp, "at": at}
-    return bank_picture(
-        kernel, _request("plot_banks", kernel, array, statement, which, sizes, more)
-    )
-
-
-def _request(
-    asked: str,
-    kernel: Kernel,
-    array: str,
-    statement: str | None,
-    which: Mapping[str, Any],
-    sizes: Sizes | None,
-    more: Mapping[str, int],
-) -> Request:
     from loopkit._costs.sizes import sizes_of
+    from loopkit._pictures.banks import bank_picture
     from loopkit._pictures.chosen_access import chosen_request
 
-    given = sizes_of(kernel, sizes, more)
-    return chosen_request(kernel, array, statement, **which, sizes=given, asked=asked)
+    which = access, block, warp, at, sizes_of(kernel, sizes, more), "plot_banks"
+    return bank_picture(kernel, chosen_request(kernel, array, statement, *which))
 
 
 def plot_footprint(

@@ -31,7 +31,6 @@ def chosen_request(
     kernel: Kernel,
     array: str,
     statement: str | None,
-    *,
     access: int | str | None,
     block: Sequence[int] | int | None,
     warp: int | None,

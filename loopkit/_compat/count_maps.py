@@ -29,7 +29,12 @@ class CountGranularity:
 
 @dataclass(frozen=True)
 class _Key:
-    """Shows its fields in their order."""
+    """Shows its fields in their order; types and strides are such as can be compared."""
+
+    def __post_init__(self) -> None:
+        for name, kept in (("dtype", _dtype), ("lid_strides", _strides), ("gid_strides", _strides)):
+            if (given := getattr(self, name, None)) is not None:
+                object.__setattr__(self, name, kept(given))
 
     def __str__(self) -> str:
         return (
@@ -45,9 +50,6 @@ class Op(_Key):
     name: str | None = None
     count_granularity: str | None = None
     kernel_name: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", _dtype(self.dtype))
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,6 @@ class MemAccess(_Key):
     variable_tags: Any = None
     count_granularity: str | None = None
     kernel_name: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", _dtype(self.dtype))
-        for name in ("lid_strides", "gid_strides"):
-            given = getattr(self, name)
-            if isinstance(given, Mapping):
-                object.__setattr__(self, name, Strides(given))
 
 
 @dataclass(frozen=True)
@@ -98,9 +93,13 @@ class Strides(dict[int, Any]):
         return hash(frozenset(self.items()))
 
 
+def _strides(given: Any) -> Any:
+    return Strides(given) if isinstance(given, Mapping) else given
+
+
 def _dtype(given: Any) -> Any:
     try:
-        return None if given is None else np.dtype(given)
+        return np.dtype(given)
     except TypeError:
         return given
 

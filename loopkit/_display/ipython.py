@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 from pathlib import Path
 from traceback import format_exception
 from types import TracebackType
 from typing import Any
 
+from loopkit._display.markup import html_text
+from loopkit._display.markup import shell as shell
 from loopkit._errors import LoopkitError, WitnessError
 
 _OURS = str(Path(__file__).parents[1]) + os.sep
-
-
-def shell() -> Any:
-    """The running IPython shell; None outside of IPython."""
-    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    return None if find is None else find()
 
 
 def traceback_of(error: LoopkitError) -> list[str]:
@@ -57,7 +52,6 @@ def show_refusal(result: Any) -> None:
     if not isinstance(error, WitnessError) or error.witness is None or running is None:
         return
     if "text/html" in running.display_formatter.active_types:
-        from loopkit._display.markup import html_text
         from loopkit._display.refusal import case_html
 
         display: Any = import_module("IPython.display").display

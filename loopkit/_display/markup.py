@@ -217,8 +217,13 @@ def bundle(
     return {form: forms[form]() for form in wanted}
 
 
+def shell() -> Any:
+    """The running IPython shell; None outside of IPython."""
+    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return None if find is None else find()
+
+
 def _is_active(form: str) -> bool:
     """Whether the shell that runs, if one does, shows this form: terminals show text alone."""
-    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = None if find is None else find()
-    return shell is None or form in shell.display_formatter.active_types
+    running = shell()
+    return running is None or form in running.display_formatter.active_types

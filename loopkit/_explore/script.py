@@ -9,11 +9,11 @@ import io
 import keyword
 import linecache
 import symtable
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from loopkit._display.markup import shell
 from loopkit._explore.controls import arguments
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -128,10 +128,9 @@ def _joined(pieces: Sequence[_Piece], call: str) -> str:
 
 def _texts(make: FunctionType) -> Sequence[str]:
     """The file that a function stands in, or the cells of the notebook, as they were run."""
-    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = None if find is None else find()
-    if shell is not None and make.__globals__ is shell.user_ns:
-        return [str(text) for text in shell.history_manager.input_hist_parsed]
+    running = shell()
+    if running is not None and make.__globals__ is running.user_ns:
+        return [str(text) for text in running.history_manager.input_hist_parsed]
     return ["".join(linecache.getlines(make.__code__.co_filename, make.__globals__))]
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 
-from loopkit._display.markup import bundle, element
+from loopkit._display.markup import bundle, element, shell
 from loopkit._explore.outcome import Outcome
 from loopkit._explore.panes import page
 from loopkit._explore.text import as_text
@@ -56,5 +55,4 @@ def as_page(explorer: Explorer, outcome: Outcome, note: str = "") -> Element:
 
 
 def _in_jupyter() -> bool:
-    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    return getattr(find() if find is not None else None, "kernel", None) is not None
+    return getattr(shell(), "kernel", None) is not None

@@ -21,14 +21,13 @@ from loopkit._measure.arguments import Prepared, prepared
 from loopkit._measure.measure import (
     Measurement,
     Options,
-    Runner,
     measurement,
     options_of,
     runner,
     together,
     warm,
 )
-from loopkit._measure.shares import launch_times
+from loopkit._measure.shares import Runner, launch_times
 from loopkit._measure.turns import SLOT, Slots, launches_for, middle, order, paired
 from loopkit._printed import Printed
 from loopkit._spelling import shown

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.arguments import Prepared, prepared
-from loopkit._measure.shares import LaunchTime, launch_lines, launch_times
+from loopkit._measure.shares import LaunchTime, Runner, launch_lines, launch_times
 from loopkit._measure.turns import launches_for, middle
 from loopkit._printed import Printed
 from loopkit._spelling import shown
@@ -61,32 +61,6 @@ def options_of(
         )
     flush_l2 = flag("flush_l2", flush_l2)
     return Options(float(seconds), flush_l2, chosen_executor(executor), seed, working)
-
-
-class Runner(Protocol):
-    """A kernel that can be launched again and again: on a GPU, or on the CPU."""
-
-    executor: str
-    in_place: tuple[str, ...]
-
-    def slot(self, launches: int) -> Callable[[], list[float]]:
-        """Launch so often; after :meth:`wait`, what is returned gives the seconds of each."""
-        ...
-
-    def each(self) -> Callable[[], list[tuple[str, float]]]:
-        """Launch a call once; after :meth:`wait`, what is returned gives its launches' seconds.
-
-        Each by the name of its launch, in order; none where they cannot be told apart.
-        """
-        ...
-
-    def wait(self) -> None:
-        """Wait for all launches."""
-        ...
-
-    def outputs(self) -> dict[str, np.ndarray[Any, Any]]:
-        """What one launch writes."""
-        ...
 
 
 @dataclass(frozen=True)

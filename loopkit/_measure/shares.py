@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from loopkit._costs.quantities import seconds_text
 from loopkit._frozen import dataclass
@@ -31,15 +33,33 @@ class LaunchTime:
     share: float
 
 
-class Launching(Protocol):
-    """A kernel whose launches can be timed one by one: see ``Runner``."""
+class Runner(Protocol):
+    """A kernel that can be launched again and again: on a GPU, or on the CPU."""
 
-    def each(self) -> Callable[[], list[tuple[str, float]]]: ...
+    executor: str
+    in_place: tuple[str, ...]
 
-    def wait(self) -> None: ...
+    def slot(self, launches: int) -> Callable[[], list[float]]:
+        """Launch so often; after :meth:`wait`, what is returned gives the seconds of each."""
+        ...
+
+    def each(self) -> Callable[[], list[tuple[str, float]]]:
+        """Launch a call once; after :meth:`wait`, what is returned gives its launches' seconds.
+
+        Each by the name of its launch, in order; none where they cannot be told apart.
+        """
+        ...
+
+    def wait(self) -> None:
+        """Wait for all launches."""
+        ...
+
+    def outputs(self) -> dict[str, np.ndarray[Any, Any]]:
+        """What one launch writes."""
+        ...
 
 
-def launch_times(run: Launching, kernel: Kernel, seconds: float) -> tuple[LaunchTime, ...]:
+def launch_times(run: Runner, kernel: Kernel, seconds: float) -> tuple[LaunchTime, ...]:
     """The times of launches, measured for about so long; none of a call that is one launch."""
     if is_one_launch(kernel):
         return ()

@@ -34,22 +34,18 @@ def colour_of(name: str, dark: bool = False) -> str:
 
 def as_svg(scene: Scene, theme: str = "auto") -> str:
     """A file of its own; ``theme`` is ``light``, ``dark``, or what whoever looks at it prefers."""
-    if theme == "auto":
-        made = _sized(_picture(scene, _variable, frames=False), scene)
+    dark, is_auto = theme == "dark", theme == "auto"
+    colour = _variable if is_auto else lambda name: colour_of(name, dark)
+    made = _picture(scene, colour, frames=False)
+    made.set("width", _number(scene.width))
+    made.set("height", _number(scene.height))
+    if is_auto:
         made.set("style", "border:0;padding:0;margin:0")
         return svg_text(made)
-    dark = theme == "dark"
-    made = _sized(_picture(scene, lambda name: colour_of(name, dark), frames=False), scene)
-    behind = element("rect", width="100%", height="100%", fill=colour_of("ground", dark))
+    behind = element("rect", width="100%", height="100%", fill=colour("ground"))
     made.insert(len(made.findall("title") + made.findall("desc")), behind)
     made.set("xmlns", "http://www.w3.org/2000/svg")
     return tostring(made, encoding="unicode")
-
-
-def _sized(made: Element, scene: Scene) -> Element:
-    made.set("width", _number(scene.width))
-    made.set("height", _number(scene.height))
-    return made
 
 
 def as_part(scene: Scene) -> Element:
@@ -131,16 +127,10 @@ def _groups(marks: Iterable[Mark], colour: Colour) -> Iterator[Element]:
         (_drawn(mark, colour) for mark in marks), lambda drawn: drawn[:2]
     ):
         elements = [made for _, _, made in members]
-        if len(elements) == 1 and tag != "text":
-            yield _with(elements[0], shared)
-        else:
-            yield _with(element("g", elements), shared)
-
-
-def _with(made: Element, shared: Attributes) -> Element:
-    for name, value in shared:
-        made.set(name, value)
-    return made
+        alone = len(elements) == 1 and tag != "text"
+        made = elements[0] if alone else element("g", elements)
+        made.attrib.update(shared)
+        yield made
 
 
 def _drawn(mark: Mark, colour: Colour) -> tuple[str, Attributes, Element]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import wraps
 from math import prod
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import loopkit
@@ -381,19 +382,9 @@ def set_caching_enabled(flag: bool) -> None:
     """Nothing: binaries are cached by all that they depend on."""
 
 
-class CacheMode:
+class CacheMode(nullcontext[None]):
     """A context in which caching is on or off in Loopy; it changes nothing here."""
 
     def __init__(self, new_flag: bool) -> None:
+        super().__init__()
         self.new_flag = new_flag
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None

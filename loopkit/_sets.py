@@ -359,19 +359,17 @@ def sample(domain: isl.Set) -> dict[str, int]:
     names = names_of(domain)
     lifted = isl.Set.from_params(domain)
     lifted = lifted.move_dims(isl.dim_type.set, 0, PARAM, 0, len(names))
-    point = lifted.lexmin().sample_point() if _is_bounded_below(lifted) else lifted.sample_point()
+    least = lifted
+    for i in range(len(names)):
+        value = least.dim_min_val(i)
+        if value.is_int():
+            least = least.fix_val(isl.dim_type.set, i, value)
+    point = least.sample_point()
     if point.is_void():  # isl has misjudged a smallest point of many quotients before
         point = lifted.sample_point()
     return {
         name: integer(point.get_coordinate_val(isl.dim_type.set, i)) for i, name in enumerate(names)
     }
-
-
-def _is_bounded_below(domain: isl.Set) -> bool:
-    return all(
-        domain.dim_has_any_lower_bound(isl.dim_type.set, i)
-        for i in range(domain.dim(isl.dim_type.set))
-    )
 
 
 def equalities(domain: isl.Set) -> Iterator[Linear]:

@@ -38,3 +38,18 @@ def test_numbers_that_are_no_quotients() -> None:
 )
 def test_nowhere(conditions: list[str], answer: bool) -> None:
     assert _sets.is_nowhere(ROWS, map(parse_expression, conditions)) == answer
+
+
+@pytest.mark.parametrize(
+    ("points", "found"),
+    [
+        ("[a, b] -> { : a <= b <= a + 5 and b >= 3 and a >= b - 2 }", {"a": 1, "b": 3}),
+        ("[a, b] -> { : a <= -1 and b >= 2 }", {"b": 2}),
+        ("[a, b] -> { : a <= b <= a + 5 }", {}),  # each bounds the other, and nothing bounds both
+    ],
+)
+def test_a_point_is_small_where_names_are_bounded(points: str, found: dict[str, int]) -> None:
+    domain = isl.Set(points)
+    point = _sets.sample(domain)
+    assert not _sets.at_values(domain, point).is_empty()
+    assert found.items() <= point.items()

@@ -210,6 +210,9 @@ def _promote_weak(a: DType, b: Any) -> DType:
 def _promote_types(a: DType, b: DType) -> DType:
     if a == b:
         return a
+    if mine := components_of(a):
+        its = components_of(b)
+        return record_of({name: promote(kind, its[name]) for name, kind in mine.items()})
     if BFLOAT16 in (a, b):
         other = b if a == BFLOAT16 else a
         if other in (BOOL, INT8, UINT8):

@@ -459,3 +459,29 @@ def test_the_names_of_records() -> None:
     ):
         with pytest.raises(KeyError):
             TYPES[name]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ("uint8", "bfloat16", "bfloat16"),
+        ("int16", "bfloat16", "float32"),
+        ("int8", "int16", "int16"),
+    ],
+)
+def test_components_grow_as_numbers_do(one: str, other: str, both: str) -> None:
+    """A record of components that grow is laid out as C does it, too."""
+    kernel = lk.make_kernel(
+        ROWS,
+        """
+        for i
+            <> t = b[i]
+            t = t + x[i, j]
+            v[i], k[i] = argmin(j, t, j)
+        end
+        """,
+        dtypes={"b": one, "x": other},
+    )
+    record = record_of({"value": DTYPES[both], "index": DTYPES["int64"]})
+    assert kernel.temporary_by_name["acc"].dtype == record
+    assert kernel.prove().ok

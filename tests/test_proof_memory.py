@@ -214,6 +214,33 @@ def test_what_is_overwritten_unseen_may_be_anything() -> None:
     assert "unwritten" in kinds(prove_source(knl, source.replace(line, "")))
 
 
+def test_what_runs_too_often_behind_all_reads_is_unseen() -> None:
+    """Accumulators of the other threads' tiles are started, and combined, after these are read."""
+    knl = lk.make_kernel(
+        "{ [i, v, w, q, k]: 0 <= i < n and 0 <= v, q, k < 8 and 0 <= w <= v }",
+        """
+        for i
+            <> s[q] = c[i, q]
+            <> t[v] = max(w, s[w])
+            x[i, k] = t[k]
+        end
+        """,
+        dtypes={"c": "int32"},
+    )
+    knl = knl.tag_inames("w: l.0, q: l.0, k: l.0").split_iname(
+        "v", 2, inner_tag="ilp", slabs=(1, 0)
+    )
+    knl = knl.tag_inames("v_outer: l.1")
+    assert prove(knl).ok
+    # Where the first tile's are started but once, what runs too often is read.
+    start = re.compile(r"( +#pragma unroll\n.*\n.*// insn_0_init_first\n)")
+    source = knl.program().source
+    (lines,) = start.findall(source)
+    loop = source.index("    for (int i = 0")
+    once = source[:loop] + lines + source[loop:].replace(lines, "", 1)
+    assert "instances" in kinds(prove_source(knl, once))
+
+
 def test_what_is_overwritten_unseen_in_memory_that_threads_share() -> None:
     """The same of a scratch copy in global and in shared memory, but not of an output."""
     knl = lk.make_kernel(

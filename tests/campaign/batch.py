@@ -12,6 +12,7 @@ from math import prod
 
 import loopkit as lk
 from loopkit._arrays import Strided
+from loopkit._check.declarations import broken_structure
 from loopkit._expression import variable_names
 from loopkit._open_lengths import open_lengths
 from loopkit._program import Program
@@ -215,6 +216,9 @@ class Batches:
             kernel = refusal.call.apply(refusal.before, unchecked=True)
         except Exception:
             bucket.impossible += 1
+            return
+        if error.why == broken_structure(kernel):
+            bucket.impossible += 1  # by definition, whatever a run would show
             return
         calls = (*refusal.calls, refusal.call)
         try:

@@ -6,7 +6,9 @@ What a schedule leaves open is chosen against it: the order of blocks, whether
 blocks take turns, the order of threads, whether threads read before any of them
 writes.  Temporaries begin as garbage.  A schedule that comes out
 right in all these ways, for many sizes, is probably legal; one that does not is
-illegal.  Numbers that come out right by chance do not count (:mod:`.formal`), nor does what
+illegal, and so is one that stores to a cell of global memory in several orders, whatever hides
+that in the end.
+Numbers that come out right by chance do not count (:mod:`.formal`), nor does what
 threads leave behind in memory that ends with a launch, or lies in the place of something else.
 Nothing here is shared with the checker or, but for the reading of
 ``ilp``, with lowering.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -225,15 +228,11 @@ class Schedule:
         if formal is None or where is None:
             return None
         stored = mixed("nothing") if value is None else formal.stored(statement, value, where)
-        held = formal.held[statement.written]
         image = self.images.get(statement.id)
         if image is not None and value is not None:
             formal.note(image.origin, image.value_of, values, value)
 
-        def store() -> None:
-            held[where] = stored
-
-        return store
+        return partial(formal.store, statement, stored, where)
 
     def _on_hardware(self, axis: Axis) -> Axis:
         """An axis that index 0 begins, which is the smallest value for all sizes."""
@@ -295,7 +294,7 @@ class Schedule:
                 memory.data[...] = _GARBAGE
         if self.formal is not None:
             temporaries = self.memories.keys() - self.case.given.keys() - self.tables
-            self.formal.start(dict.fromkeys(temporaries, seed + 1))
+            self.formal.start(dict.fromkeys(temporaries, 1))
         r = random.Random(seed)
         if way.blocks == "together" or not self.group_axes:
             walkers = [_Walker(self, {n: p.rows for n, p in self.parts.items()}, way, r)]
@@ -311,7 +310,7 @@ class Schedule:
                 self.memories[name].data[...] = _GARBAGE
                 if self.formal is not None:
                     held = self.formal.held[name]
-                    held[...] = cells(name, held.shape, seed + 2)
+                    held[...] = cells(name, held.shape, 2)
 
     def _rows_of(self, part: _Part, block: tuple[int, ...]) -> list[Row]:
         rows = part.rows
@@ -531,6 +530,7 @@ def _broken(
         assert root.formal is not None
         due = root.formal.seen
         schedule.watch_formally(lineage)
+    past: Mapping[str, Any] = {}
     for number, way in enumerate(ways):
         schedule.run(way, seed + number)
         what = schedule.difference()
@@ -541,7 +541,14 @@ def _broken(
                 at = [int(p[0]) for p in np.nonzero(found != meant[name])]
                 what = f"{name}{at} is right by chance: it was computed otherwise"
                 return Broken(case.sizes, way, what, runs=False)
-        what = _unseen(due, schedule.formal.seen) if schedule.formal is not None else ""
+        if schedule.formal is None:
+            continue
+        what = _unseen(due, schedule.formal.seen)
+        its = {n: p for n, p in schedule.formal.past.items() if n not in schedule.ends_with_launch}
+        past = past or {name: found.copy() for name, found in its.items()}
+        for name, found in its.items():
+            if not np.array_equal(found, past[name]):
+                what = what or f"nothing orders writes of '{name}', which others hide"
         if what:
             return Broken(case.sizes, way, what, runs=False)
     return None

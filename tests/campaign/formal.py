@@ -33,6 +33,7 @@ Values = Mapping[str, int]
 Row = tuple[int, ...]
 _BITS = 64
 _ALL = (1 << _BITS) - 1
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def mixed(*parts: object) -> int:
@@ -67,6 +68,8 @@ class Formal:
         self.data = frozenset(numbers)
         self.sums = {t.name for t in kernel.temporaries if t.accumulates is not None}
         self.held = {name: cells(name, np.shape(data)) for name, data in numbers.items()}
+        self.past = {name: np.zeros_like(held) for name, held in self.held.items()}
+        """One number for all that stores have replaced in a cell, one after the other."""
         self.seen: dict[tuple[str, Row], int] = {}
         """What each instance of the text has computed, by its statement and inames."""
 
@@ -75,6 +78,7 @@ class Formal:
         self.seen.clear()
         for name, held in self.held.items():
             held[...] = cells(name, held.shape, garbage.get(name, 0))
+            self.past[name][...] = 0
 
     def computed(self, statement: Statement, values: Values) -> int:
         """What an instance stores, before an update adds it to what is there."""
@@ -94,6 +98,14 @@ class Formal:
         if statement.operation is None:
             return value
         return (int(self.held[statement.written][index]) + value) & _ALL
+
+    def store(self, statement: Statement, value: int, index: tuple[Any, ...]) -> None:
+        """Let a cell, or all copies of it, hold what :meth:`stored` says."""
+        held, past = self.held[statement.written], self.past[statement.written]
+        if statement.operation is None:
+            old = held[index]
+            past[index] = np.where(old == value, past[index], past[index] * _FACTOR + old)
+        held[index] = value
 
     def value(self, expr: Expression, values: Values) -> int:
         """The formal value of an expression."""

@@ -43,13 +43,14 @@ class CopyChains:
             both = event.where & self.new.writing(at, cell)
             for part in parts_in(both, self.new.order.before(at, event.time)):
                 self.check_plain(statement, event, at, part)
-                if any(self.is_of_copy(part, w, cell) for w in open_):
-                    raise Undecided(
-                        f"data decide whether '{cell.array}' is written, or what was copied to it "
-                        "is kept"
-                    )
                 for writer in others:
-                    part = self.not_replaced(part, at, writer, cell, event.time)
+                    left = self.not_replaced(part, at, writer, cell, event.time)
+                    if writer in open_ and not left.is_equal(part):
+                        raise Undecided(
+                            f"data decide whether '{cell.array}' is written, or what was copied to "
+                            "it is kept"
+                        )
+                    part = left
                 result = result | self.check.onto(part, event.where)
         return result
 

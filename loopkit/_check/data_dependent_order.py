@@ -255,7 +255,9 @@ class DataDependentOrder:
         images = [
             image for w in self.root.writers(array) for image in self.images(w.id, array, array)
         ]
-        for copy in self.check.copy_statements(array):
+        # Of other arrays, each read is asked for copies behind what it sees.
+        is_by_order = self.is_scattered(array) or self.is_looked_up(array)
+        for copy in self.check.copy_statements(array) if is_by_order else ():
             if any(self.is_of_copy(Instance(copy.id, BASE), image) for image in images):
                 raise Undecided(f"'{array}' is written where data decide, and buffered")
         for first in images:

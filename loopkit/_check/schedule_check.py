@@ -244,15 +244,14 @@ class Check:
     def equal_writes(self, a: Instance, b: Instance, where: isl.Set) -> isl.Set:
         """The part of ``where`` in which two writes of the schedule are known to be of one value.
 
-        What the text computes is what the schedule does, where all else holds.  Of copies, only
-        those of what nothing writes are compared.
+        What the text computes is what the schedule does, where all else holds, and copies hold
+        what the schedule has stored.
         """
         one = self.computed_by(a)
         if one is not None:
             return self.equal_to(one, b, where)
         moves = [self.new.statement[at.statement or ""] for at in (a, b)]
-        read = {name for move in moves for name, _ in move.reads}
-        if read & self.new.written or any(m.id in self.lineage.image_of for m in moves):
+        if any(m.id in self.lineage.image_of for m in moves):
             return where - where
         both = [
             Computed(m.id, {i: variable(i, at.label) for i in m.inames})

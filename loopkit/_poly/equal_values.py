@@ -143,30 +143,40 @@ class EqualValues:
         if not all(commute(updates[0], s) for s in updates):
             return other
         for name in names:
-            a, b = before.of(name), after.of(name)
-            alike = self.alike(name, name)
-            bad = bad | _onto(a - _onto(b & alike & a, a), where)
-            bad = bad | _onto(b - _onto(a & alike & b, b), where)
-            bad = bad | self.counted_once(name, before, where)
-            bad = bad | self.counted_once(name, after, where)
+            own = self.model.statement[name].inames - self.model.statement[one.statement].inames
+            unpaired = self.unpaired(name, before, after, where)
+            if not unpaired.is_empty():
+                unpaired = unpaired & self.unpaired(name, before, after, where, own)
+            bad = bad | unpaired
         return bad & other
 
-    def counted_once(self, name: str, seen: _Seen, where: isl.Set) -> isl.Set:
-        """Where two terms of a set are alike, so that it does not show how many there are."""
+    def unpaired(
+        self, name: str, before: _Seen, after: _Seen, where: isl.Set, own: frozenset[str] = _NONE
+    ) -> isl.Set:
+        """Where the terms of two sets are not known to be alike one by one; a superset.
+
+        Two of them belong together that agree in ``own`` inames, and in all that values depend on.
+        """
         inames = self.model.statement[name].inames
-        others = _sets.rename(seen.of(name), _marks(inames, seen.label, SIBLING))
-        pairs = seen.of(name) & others & self._agree(name, seen.label, SIBLING)
-        return _onto(pairs - equal_inames(inames, seen.label, SIBLING), where)
+        agree = own | (self.varying(name) & inames)
+        bad = where - where
+        for one, two in ((before, after), (after, before)):
+            mine, its = one.of(name), two.of(name)
+            alike = equal_inames(agree, one.label, two.label)
+            bad = bad | _onto(mine - _onto(its & alike & mine, mine), where)
+            # It does not show how many there are where several agree.
+            others = _sets.rename(mine, _marks(inames, one.label, SIBLING))
+            pairs = mine & others & equal_inames(agree, one.label, SIBLING)
+            bad = bad | _onto(pairs - equal_inames(inames, one.label, SIBLING), where)
+        return bad
 
     def alike(self, a: str, b: str) -> isl.Set:
         """``{ inames·OLD_SOURCE, inames·NEW_SOURCE : two writes are of one value }``, a subset."""
         if a != b:
             return _sets.universe() - _sets.universe()
-        return self._agree(a, OLD_SOURCE, NEW_SOURCE)
-
-    def _agree(self, name: str, one: str, two: str) -> isl.Set:
-        inames = self.varying(name) & self.model.statement[name].inames
-        return equal_inames(inames, one, two)
+        return equal_inames(
+            self.varying(a) & self.model.statement[a].inames, OLD_SOURCE, NEW_SOURCE
+        )
 
     # {{{ what values depend on
 

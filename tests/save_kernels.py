@@ -123,3 +123,22 @@ def some() -> lk.Kernel:
         """,
         name="some",
     )
+
+
+def ended() -> lk.Kernel:
+    """A value that a loop makes which data end."""
+    return made(
+        """
+        for i
+            <> t = x[i]           {id=load}
+            for k
+                t = t + x[i]      {id=more}
+                break if t > 9
+            end
+            y[i] = t              {id=first}
+            z[i] = t*y[i]         {id=second}
+        end
+        """,
+        "0 <= i < n and 0 <= k < 4",
+        name="ended",
+    )

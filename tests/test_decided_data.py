@@ -303,6 +303,9 @@ BRANCHES = {
     "if c > 1\n<> m = 1\nelse\nm = c\nend\ny[i] = c + m",
     "by nested branches": "if x[i] > 0\n<> c = x[i]\nelif x[i] < -2\nc = 2\nelse\nc = -x[i]\nend\n"
     "if c > 1\n<> m = 1\nelse\nm = c\nend\nif m > 0\n<> q = m\nelse\nq = c\nend\ny[i] = q",
+    "by what a loop leaves": "<> c = x[i]\nfor j\nc = c + x[i] - j\nend\n"
+    "if c > 1\n<> m = 1\nelse\nm = c\nend\ny[i] = m",
+    "never": "if x[i] > 0\n<> m = x[i]\nelif x[i] > 2\nm = 1\nelse\nm = 2\nend\ny[i] = m",
     "loops": "if x[i] > 0\n<> t[j] = x[i] {inames=+j}\nelse\nt[k] = 3 {inames=+k}\nend\n"
     "y[i] = sum(l, t[l])",
     "inside": "<> s = 0\nfor j\n<> q = x[i] - j\nif q > 0\n<> m = q\nelse\nm = 1\nend\n"
@@ -338,19 +341,54 @@ NOT_ALL = {
     "if z[i] > 0\nc = x[i] > -5\nend\nif not c\nm = 3\nend",
     "twice the same": "if x[i] > 0\nm = x[i]\nend\nif x[i] > 0\nm = 3\nend",
     "two of three": "if x[i] > 0\nm = x[i]\nelif x[i] < -3\nm = 3\nend",
+    "what a loop changes": "for j\n<> c = x[i] if j < 2 else z[i]\nif j < 2 and c > 0\nm = 1\nend\n"
+    "end\nif not (c > 0)\nm = 3\nend",
 }
 
 
 @pytest.mark.parametrize("name", NOT_ALL)
 def test_a_branch_that_is_missing_leaves_what_was_there(name: str) -> None:
     knl = lk.make_kernel(
-        "{ [i]: 0 <= i < n }",
+        "{ [i, j]: 0 <= i < n and 0 <= j < 5 }",
         f"<> m = 0\nfor i\n{NOT_ALL[name]}\ny[i] = m\nend",
         [lk.GlobalArg("x, y, z", "float32", shape="n + 1"), ...],
         dtypes={"m": "float32"},
     )
     with pytest.raises(lk.IllegalTransformError):
         knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+@pytest.mark.parametrize("condition", ["x[i] > 2", "x[i] > 2 and i % 2 == 0"])
+def test_a_write_does_not_happen_where_its_condition_does_not_hold(condition: str) -> None:
+    """What is read in an iteration of all loops was not written in an earlier one of some."""
+    knl = lk.make_kernel(
+        "{ [time, i, k]: 0 <= time < m and 0 <= i < n and 0 <= k < 4 }",
+        f"for time, i\n<> s[k] = x[i]*k\nif {condition}\n<> t = x[i]\nend\n"
+        "y[time, i] = t + s[time % 4]\nend",
+        [lk.GlobalArg("x", "float32", shape="n"), ...],
+    )
+    for step in (
+        lambda knl: knl.set_temporary_address_space("s", "shared"),
+        lambda knl: knl.tag_inames("k: l.0"),
+    ):
+        assert step(knl).history[-1].verdict == "proven"
+    with pytest.raises(lk.IllegalTransformError):
+        knl.prioritize_loops("i, time")
+
+
+@pytest.mark.parametrize("start", ["for i\n<> t = x[i]", "<> t = x[0]\nfor i"])
+def test_writes_that_no_read_sees_together_need_no_order(start: str) -> None:
+    """Where each iteration begins with a value of its own, the iterations may turn round."""
+    text = f"{start}\nfor j\nt = t + x[i]\nbreak if t > 9\nend\ny[i] = t\nend"
+    knl = lk.make_kernel("{ [i, j]: 0 <= i < n and 0 <= j < 5 }", text, dtypes={"x": "float32"})
+    if start.startswith("for"):
+        back = knl.map_domain("{ [i] -> [r]: r = -i }")
+        assert back.history[-1].verdict == "proven"
+        x = np.array([1, -1, 2, 12, 0, -7, 200], "f4")
+        assert np.array_equal(back.executor("host")(x=x), knl.executor("reference")(x=x))
+    else:
+        with pytest.raises(lk.IllegalTransformError):
+            knl.map_domain("{ [i] -> [r]: r = -i }")
 
 
 def test_a_branch_is_proven_written_only_if_its_condition_holds_until_then() -> None:

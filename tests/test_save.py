@@ -30,6 +30,11 @@ SCHEDULES = {
     "shared array": lambda: saved(k.exchange()),
     "a sum of threads": lambda: saved(k.centred().tag_inames("i: g.0")),
     "what data add to": lambda: saved(threads(k.chosen())),
+    "what data add to, a parted loop": lambda: saved(k.chosen(), within_inames=()),
+    "a loop that data end": lambda: k.ended().save_and_reload_temporaries("id:stop", "id:first"),
+    "a loop of threads that data end": lambda: threads(k.ended()).save_and_reload_temporaries(
+        "id:stop", "id:first"
+    ),
     "what data decide": lambda: saved(threads(k.some())),
     "two barriers": lambda: saved(threads(k.power())).save_and_reload_temporaries(
         "id:square", "id:first"
@@ -198,6 +203,18 @@ def test_what_a_launch_adds_to_stays_in_global_memory():
     kept = knl.save_and_reload_temporaries()
     assert kept.temporary_by_name["t"].address_space is AddressSpace.PRIVATE
     assert kept.prove().ok
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_copy_is_of_what_was_written_until_then(place: int):
+    """A value is saved behind the write that data decide, and before nothing else changes it."""
+    lines = ["<> t = x[i]", "if x[i] > 0\n t = t + 3\nend", "y[i] = 2", "z[i] = t"]
+    args = [lk.GlobalArg("x, y, z", "float32", shape="n"), ...]
+    knl, copied = (
+        lk.make_kernel("{ [i]: 0 <= i < n }", "\n".join(("for i", *text, "end")), args)
+        for text in (lines, [*lines[:place], "<> s = t", *lines[place:3], "t = s", lines[3]])
+    )
+    assert lk.verify(knl, copied).answer == ("different" if place == 1 else "equal")
 
 
 def test_a_condition_that_changes_says_nothing_of_a_copy():

@@ -251,11 +251,13 @@ class DataDependentOrder:
                 yield {**sizes, **dict(zip(names, map(int, row), strict=True))}
 
     def writes(self, array: str) -> None:
-        """Check that writes of an array that may meet keep their order, or are of one value."""
+        """Check that writes of an array that may meet keep their order, or are of one value.
+
+        Where each read is asked for what it sees, the order matters of what one may see together.
+        """
         images = [
             image for w in self.root.writers(array) for image in self.images(w.id, array, array)
         ]
-        # Of other arrays, each read is asked for copies behind what it sees.
         is_by_order = self.is_scattered(array) or self.is_looked_up(array)
         for copy in self.check.copy_statements(array) if is_by_order else ():
             if any(self.is_of_copy(Instance(copy.id, BASE), image) for image in images):
@@ -279,6 +281,10 @@ class DataDependentOrder:
                     for how, bad in nonempty(tied, self.new.not_before(one, two, array)):
                         # Of equal values it does not show which came last.
                         bad = bad - self.check.equal_writes(one, two, without(bad, *_TEXT))
+                        if not is_by_order and not bad.is_empty():
+                            bad = bad & self.check.dataflow.seen_together(
+                                first.origin, second.origin
+                            )
                         if bad.is_empty():
                             continue
                         sink = self.check.origin_side(second, two)

@@ -374,11 +374,17 @@ class ReadCheck(SourceCheck):
     ) -> isl.Set:
         """The cases of ``bad`` in which no source sets the cell after the foreign write ``at``.
 
-        A superset: only writes that surely happen replace another one.
+        A superset: only writes that surely happen replace another one, and a write does not
+        happen that its conditions rule out where the event happens.
         """
         names = _sets.names_of(bad)
         if sources.choices is not None:
             bad = bad & sources.choices
+        image = self.check.lineage.image_of.get(at.statement or "")
+        never = None if image is None else sources.never.get(image.origin)
+        if image is not None and never is not None and not self.check.lineage.every(image):
+            itself = self.check.image_relation(image, at.label, _hidden.WRITER)
+            bad = bad - self.check.onto(bad & event.bound & never & itself, bad)
         for origin, relation in sources.writes.items():
             relation = sources.sure.get(origin, relation - relation)
             if relation.is_empty():

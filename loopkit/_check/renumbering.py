@@ -36,7 +36,8 @@ def not_renumbered(before: Kernel, after: Kernel, claim: Renumbered) -> str:
         return f"'{min(old & before.iname_tags.keys())}' is tagged"
     if old & {iname for iname, _, _ in before.slabs}:
         return "a loop has slabs"
-    for count in claim.counts:
+    # A loop of fewer than no iterations has none, and none of its chunks; products may be positive.
+    for count in claim.counts if isinstance(claim, Joined) else ():
         least = _sets.condition_set(prim.Comparison(count, ">=", 0))
         if not known_of_sizes(before).is_subset(least):
             return f"{to_text(count)} may be negative, and is to be a number of iterations"

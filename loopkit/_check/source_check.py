@@ -97,13 +97,15 @@ class SourceCheck:
             yield event.violation("order", bad, cell, source=source, how=how)
 
     def _may_serve(self, found: SourceImage) -> bool:
-        """Whether one execution of several is enough: a store, in all instances that are known.
+        """Whether one execution of several is enough: a store whose cell, and loops, are known.
 
-        No update changes what is stored: the other executions would undo it.
+        Data let all of them happen, or none.  No update changes what is stored: the other
+        executions would undo it.
         """
         statement = self.new.statement[found.image.statement]
-        writers = self.new.kernel.writers[statement.written]
-        return self.new.is_exact(statement) and not any(map(is_update, writers))
+        if self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id):
+            return False
+        return not any(map(is_update, self.new.kernel.writers[statement.written]))
 
     def serving(self, where: isl.Set, event: ReadEvent, sure: Instance, cell: Cell) -> isl.Set:
         """The part of ``where`` in which a write is of the cell, and before it is read."""

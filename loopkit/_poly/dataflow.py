@@ -34,6 +34,7 @@ from loopkit._poly.pairs import (
     differ,
     equal_inames,
     intersection,
+    renamed,
     within_any,
     without,
 )
@@ -51,7 +52,8 @@ class Sources:
     part of ``writes`` in which the cell is set whatever the data are, but for the ``choices``:
     names for the truth values of conditions on data, the same for reader and writer, with the
     set ``{ choices : each is 0 or 1 }``.  ``certain`` are the writers that set the cell
-    wherever theirs is the write that is seen, as the choices are.
+    wherever theirs is the write that is seen, as the choices are.  ``never[id]`` relates inames
+    of writer and reader, and choices, where the write does not happen if the read does.
     """
 
     writes: Mapping[str, isl.Set]
@@ -59,6 +61,7 @@ class Sources:
     sure: Mapping[str, isl.Set] = field(default_factory=dict)
     certain: frozenset[str] = frozenset()
     choices: isl.Set | None = None
+    never: Mapping[str, isl.Set] = field(default_factory=dict)
 
     def is_sure(self, writer: str) -> bool:
         """Whether a writer sets the cell wherever it may be what is read, in all choices."""
@@ -134,6 +137,29 @@ class Dataflow:
             return left, _only(statement, itself)
         found = self._sources(end, writer, written, beside=None, domain=left)
         return left, replace(found, untouched=left - left)
+
+    @memoised
+    def seen_together(self, one: str, other: str) -> isl.Set:
+        """``{ inames·READER of one write, inames·WRITER of another : a read may see both }``.
+
+        Both write one array.  What a caller finds there at the end counts as read; a superset.
+        """
+        kernel, array = self.model.kernel, self.model.statement[one].written
+        reads = [
+            self.of_read(reader.id, access)
+            for reader in kernel.readers.get(array, ())
+            for access in dict.fromkeys(kernel.reads_of(reader))
+            if access[0] == array
+        ]
+        if array in kernel.arg_by_name:
+            reads += [self.at_end(writer.id)[1] for writer in self.model.writers(array)]
+        found = _sets.universe() - _sets.universe()
+        for sources in reads:
+            if one in sources.writes and other in sources.writes:
+                mine = renamed(sources.writes[one], {WRITER: KILLER})
+                both = without(mine & sources.writes[other], READER)
+                found = found | renamed(both, {KILLER: READER})
+        return found
 
     def unwritten(self, statement: str, access: Access, guards: Guards = ()) -> isl.Set | None:
         """``{ inames, sizes : no write can have set the cell before it is read }``, not labelled.
@@ -459,6 +485,13 @@ class Dataflow:
             known,
             frozenset(certain),
             free if choices.names else None,
+            {
+                name: equal_inames(found[0], WRITER, READER) - found[1]
+                for name, found in happens.items()
+                if found is not None
+            }
+            if choices.names
+            else {},
         )
 
     def _writes_before(
@@ -585,22 +618,24 @@ class Dataflow:
     def _held(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames in which two statements that agree see one value of a scalar; None if unknown.
 
-        All its writers stand above both, in loops that both are inside of: in one iteration of
-        the innermost of these loops none of them runs between the two.
+        Each of its writers stands above both, and shares the same loops with one as with the other:
+        in an iteration of these all that it does comes first.
         """
         model = self.model
         temporary = model.kernel.temporary_by_name.get(name)
         if temporary is None or temporary.shape:
             return None
-        setters = model.writers(name)
-        for setter in setters:
-            place, loops = model.order.place(setter.id)
-            for other in (writer, reader):
-                its_place, its_loops = model.order.place(other.id)
-                if its_place <= place or its_loops[: len(loops)] != loops:
-                    return None
-        inames = frozenset().union(*(setter.inames for setter in setters))
-        return inames if inames <= writer.inames & reader.inames else None
+        inames: set[str] = set()
+        for setter in model.writers(name):
+            loops = model.order.shared_loops(setter.id, writer.id)
+            if loops != model.order.shared_loops(setter.id, reader.id) or not all(
+                model.order.is_above(setter.id, other.id) for other in (writer, reader)
+            ):
+                return None
+            # Of copies side by side, and of threads, each one sees its own: those have no number.
+            inner = model.order.place(setter.id)[1][len(loops) :]
+            inames |= setter.inames.difference(i for i, number in inner if number > 0)
+        return frozenset(inames) if inames <= writer.inames & reader.inames else None
 
     def _still_set(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames of what sets a flag: where two statements agree in them, it is one flag.

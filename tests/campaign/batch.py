@@ -247,7 +247,7 @@ class Batches:
             if may_run and self.random.random() < self.limits.verifications:
                 self._verify(drawn, truth, kernel, calls, seed, "equal")
             return
-        if not isinstance(error, lk.UndecidedError) and not _were_tried(sizes or {}, cases):
+        if not _were_tried(sizes or {}, cases):
             bucket.unjudged += 1
             return
         bucket.needless += 1

@@ -364,12 +364,12 @@ def test_a_write_does_not_happen_where_its_condition_does_not_hold(condition: st
     knl = lk.make_kernel(
         "{ [time, i, k]: 0 <= time < m and 0 <= i < n and 0 <= k < 4 }",
         f"for time, i\n<> s[k] = x[i]*k\nif {condition}\n<> t = x[i]\nend\n"
-        "y[time, i] = t + s[time % 4]\nend",
+        "y[i] = t + s[0] {id=last}\nend",
         [lk.GlobalArg("x", "float32", shape="n"), ...],
     )
     for step in (
         lambda knl: knl.set_temporary_address_space("s", "shared"),
-        lambda knl: knl.tag_inames("k: l.0"),
+        lambda knl: knl.add_barrier(insn_before="writes:s", insn_after="id:last"),
     ):
         assert step(knl).history[-1].verdict == "proven"
     with pytest.raises(lk.IllegalTransformError):
@@ -379,8 +379,9 @@ def test_a_write_does_not_happen_where_its_condition_does_not_hold(condition: st
 @pytest.mark.parametrize("start", ["for i\n<> t = x[i]", "<> t = x[0]\nfor i"])
 def test_writes_that_no_read_sees_together_need_no_order(start: str) -> None:
     """Where each iteration begins with a value of its own, the iterations may turn round."""
-    text = f"{start}\nfor j\nt = t + x[i]\nbreak if t > 9\nend\ny[i] = t\nend"
+    text = f"{start}\nfor j\nt = t + x[i]\nbreak if t > 9\nend\ny[i] = t {{id=last}}\nend"
     knl = lk.make_kernel("{ [i, j]: 0 <= i < n and 0 <= j < 5 }", text, dtypes={"x": "float32"})
+    knl = knl.add_barrier("id:stop", "id:last")
     if start.startswith("for"):
         back = knl.map_domain("{ [i] -> [r]: r = -i }")
         assert back.history[-1].verdict == "proven"

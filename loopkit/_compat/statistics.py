@@ -207,7 +207,7 @@ def _synchronisation(kernel: Kernel, sizes: Sizes) -> Counted:
         made, at = one.kernel.program(), dict(sizes)
         times = one.calls.counted(made.grid, at)[0] if one.calls.loops else 1
         found.append((Sync("kernel_launch", one.kernel.name), times))
-        for barrier in barriers_of(one.kernel, at, made.grid, made.block, one.calls):
+        for barrier in barriers_of(one.kernel, at, made.grid, one.calls):
             key, each = _sync_key(one.kernel, of_warp=barrier.of_warp), barrier.per_thread
             found.append((key, None if each is None else each * times))
     return added(found)

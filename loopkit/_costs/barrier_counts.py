@@ -147,14 +147,10 @@ def times_combined(
 
 
 def barriers_of(
-    kernel: Kernel,
-    sizes: Mapping[str, int],
-    grid: Sequence[Expression],
-    block: tuple[int, int, int],
-    calls: Calls = ONCE,
+    kernel: Kernel, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls = ONCE
 ) -> tuple[BarrierCosts, ...]:
     """The barriers of a launch, in the order of the source; ``grid`` may depend on its calls."""
-    blocks = calls.counted(grid, sizes)[1]
+    blocks, threads = calls.counted(grid, sizes)[1], prod(_places(kernel)[0].block)
     return tuple(
         BarrierCosts(
             place.after,
@@ -162,10 +158,10 @@ def barriers_of(
             tuple(node.iname for node in place.around if isinstance(node, For)),
             place.barrier.reason,
             place.barrier.of_warp,
-            min(CUDA.warp, prod(block)) if place.barrier.of_warp else prod(block),
+            min(CUDA.warp, threads) if place.barrier.of_warp else threads,
             None if times is None else count * times,
             blocks,
-            -(-prod(block) // CUDA.warp),
+            -(-threads // CUDA.warp),
         )
         for number, place in enumerate(_places(kernel)[1])
         if (count := _count(kernel, place))
@@ -178,11 +174,7 @@ _WARP = hidden("warp")
 
 
 def _times(
-    kernel: Kernel,
-    number: int,
-    sizes: Mapping[str, int],
-    grid: Sequence[Expression],
-    calls: Calls,
+    kernel: Kernel, number: int, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls
 ) -> int | None:
     """In how many blocks, or warps, iterations and calls a barrier is executed."""
     domain, loops, inames = _executed(kernel, number)

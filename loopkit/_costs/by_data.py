@@ -130,7 +130,8 @@ class ByData:
 
     def instances(self, statement: str, conditions: Guards, domain: isl.Set) -> int:
         """How many threads run a statement, each time counted, where all conditions hold."""
-        return self._where(statement, domain, conditions).count
+        own = self.model.statement[statement]
+        return self._where(own, self._in(own, domain), conditions).count
 
     def points(self, access: Access) -> Points:
         """The executions of an access, by the values of inames and of a thread's places.
@@ -139,11 +140,7 @@ class ByData:
         """
         own = self.model.statement[access.statement]
         points = once(self._runs, access.statement, self._with_iterations, own)
-        for condition in self._conditions(access):
-            if condition in access.guards or self.model.condition(condition) is None:
-                known = followed(self.model.kernel, own, condition)
-                points = points.where(truth_of(known, points, self.data))
-        return points
+        return self._where(own, points, self._conditions(access), access.guards)
 
     def _with_iterations(self, statement: Statement) -> Points:
         """Where a statement runs, and a column for each loop: threads run iterations together."""
@@ -202,13 +199,13 @@ class ByData:
             address += place * _sets.value_at(stride, self.sizes)
         return address
 
-    def _where(self, statement: str, domain: isl.Set, conditions: Sequence[Expression]) -> Points:
-        """The points of a statement in a set where conditions hold, those on data too."""
-        own = self.model.statement[statement]
-        points = self._in(own, domain)
+    def _where(
+        self, statement: Statement, points: Points, conditions: Guards, guards: Guards = ()
+    ) -> Points:
+        """The points at which conditions on data hold, and all those that are ``guards``."""
         for condition in conditions:
-            if self.model.condition(condition) is None:
-                known = followed(self.model.kernel, own, condition)
+            if condition in guards or self.model.condition(condition) is None:
+                known = followed(self.model.kernel, statement, condition)
                 points = points.where(truth_of(known, points, self.data))
         return points
 

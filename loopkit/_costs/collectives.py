@@ -34,19 +34,14 @@ class CombinationCosts:
 
 
 def combinations_of(
-    kernel: Kernel,
-    sizes: Mapping[str, int],
-    grid: Sequence[Expression],
-    block: tuple[int, int, int],
-    calls: Calls = ONCE,
+    kernel: Kernel, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls = ONCE
 ) -> tuple[CombinationCosts, ...]:
     """The combinations of a launch, in the order of the source."""
     times = times_combined(kernel, sizes, grid, calls)
     each = combinations_in(kernel) if times else {}
-    prepared = prepare(kernel).statement_by_id if times else {}
-    return tuple(
-        CombinationCosts(
-            name, combination_note(prepare(kernel), prepared[name], block), number, each[name]
-        )
-        for name, number in times.items()
-    )
+    made, block = prepare(kernel), kernel.program().block
+
+    def what(name: str) -> str:
+        return combination_note(made, made.statement_by_id[name], block)
+
+    return tuple(CombinationCosts(name, what(name), n, each[name]) for name, n in times.items())

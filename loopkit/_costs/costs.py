@@ -118,14 +118,14 @@ class Costs(Printed):
             return self._of_launches("barriers")
         if self.waits is not None:
             return self.waits
-        return barriers_of(self.source, dict(self.sizes), self.grid, self.block, self.calls)
+        return barriers_of(self.source, dict(self.sizes), self.grid, self.calls)
 
     @cached_property
     def combinations(self) -> tuple[CombinationCosts, ...]:
         """What threads do to combine partial results of reductions: found when first asked for."""
         if self.launches:
             return self._of_launches("combinations")
-        return combinations_of(self.source, dict(self.sizes), self.grid, self.block, self.calls)
+        return combinations_of(self.source, dict(self.sizes), self.grid, self.calls)
 
     @cached_property
     def layouts(self) -> tuple[Layouts, ...]:

@@ -108,9 +108,7 @@ class Counts:
 
     def barriers(self) -> tuple[BarrierCosts, ...]:
         """Where threads wait for each other, and how often."""
-        counter = self.counter
-        kernel = self.launch.kernel
-        return barriers_of(kernel, counter.sizes, self.grid, counter.block, counter.calls)
+        return barriers_of(self.launch.kernel, self.counter.sizes, self.grid, self.launch.calls)
 
     def parts(self, *, is_part: bool, barriers: bool) -> Iterator[Rebuild]:
         """The parts of the result, in a fixed order.

@@ -30,6 +30,7 @@ from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._poly.parallel_axes import index_name
 from loopkit._target import CUDA
+from loopkit.codegen.hardware import find_hardware
 
 Extents = tuple[int, int, int]
 
@@ -127,15 +128,14 @@ def request_in(
     model: Model,
     access: Access,
     where: AddressMap,
-    extents: Extents,
     sizes: Mapping[str, int],
     warp: int | None,
 ) -> Request | None:
     """The first request of an access in a part of its map's domain; None if there is none.
 
-    Blocks of these ``extents`` count, z first, then loops, outermost first.  ``model`` is of a
-    launch of ``kernel``.
+    Blocks count, z first, then loops, outermost first.  ``model`` is of a launch of ``kernel``.
     """
+    extents = find_hardware(model.kernel).block
     domain = _in_warp(domain, where, extents, warp)
     point = smallest_point(domain, _order(model, access, where))
     if point is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -49,14 +50,12 @@ def chosen_request(
     candidates = found if access is None else [_chosen(found, access)]
     for chosen in candidates:
         one = launch_with(kernel, chosen.statement)
-        model, extents = one.model, find_hardware(one.model.kernel).block
-        threads = extents[0] * extents[1] * extents[2]
+        model, threads = one.model, prod(find_hardware(one.model.kernel).block)
         last = (threads - 1) // CUDA.warp
         if warp is not None and not (isinstance(warp, int) and 0 <= warp <= last):
             raise InvalidArgumentError(
-                f"a block of '{one.kernel.name}' has {counted(threads, 'thread')}: "
-                "there is no warp "
-                f"{shown(warp)}",
+                f"a block of '{one.kernel.name}' has {counted(threads, 'thread')}: there is no "
+                f"warp {shown(warp)}",
                 instead=f"0 to {last}, or None for all",
             )
         try:
@@ -69,10 +68,9 @@ def chosen_request(
             continue
         left = restricted(_sets.at_values(where.domain, sizes), known, at or {})
         left = in_block(left, model, chosen.statement, block)
-        made = request_in(left, kernel, model, chosen, where, extents, sizes, warp)
+        made = request_in(left, kernel, model, chosen, where, sizes, warp)
         if made is not None:
-            others = tuple(text_of(a) for a in found if a is not chosen)
-            return replace(made, others=others)
+            return replace(made, others=tuple(text_of(a) for a in found if a is not chosen))
     raise _nobody(kernel, candidates, warp, at or {}, sizes)
 
 
@@ -114,18 +112,15 @@ def _nobody(
     sizes: Mapping[str, int],
 ) -> LoopkitError:
     """Why there is no request."""
-    first = candidates[0]
-    by_access = [launch_with(kernel, a.statement) for a in candidates]
-    names = {
-        n
-        for a, one in zip(candidates, by_access, strict=True)
-        for n in (*one.model.statement[a.statement].inames, *one.calls.loops)
-    }
+    first, names = candidates[0], set[str]()
+    for access in candidates:
+        one = launch_with(kernel, access.statement)
+        names |= {*one.model.statement[access.statement].inames, *one.calls.loops}
     for name in at:
         if name not in names:
             return UnknownNameError("iname", str(name), names)
     try:
-        address_map(by_access[0].model, first, sizes)
+        address_map(launch_with(kernel, first.statement).model, first, sizes)
     except NotAffineError:
         return InvalidArgumentError(
             f"data decide which cells of '{first.array}' the threads of '{first.statement}' touch"

@@ -218,25 +218,6 @@ def instances_of(
     text = tuple(values)
     values |= {name: prim.Variable(name) for name in names}
     where = restricted(model.domain(Instance(statement, "")), values, at)
-    _check_count(where, names, sizes, statement, at, most)
-    parts = [enumerated(system)[:, : len(names)] for system in systems(where, names, sizes)]
-    rows = np.concatenate([np.zeros((0, len(names)), np.int64), *parts])
-    loops = model.order.loops(statement)
-    side = [n for n in names if n not in loops]
-    order = [rows[:, names.index(n)] for n in (*loops, *side)]
-    if order:
-        rows = rows[np.lexsort(order[::-1])]
-    return Instances(model, statement, dict(sizes), names, loops, rows, values, text)
-
-
-def _check_count(
-    where: isl.Set,
-    names: Sequence[str],
-    sizes: Mapping[str, int],
-    statement: str,
-    at: At,
-    most: int,
-) -> None:
     try:
         found = count(where, names, sizes)
     except TooManyPointsError:
@@ -251,6 +232,14 @@ def _check_count(
             f"'{statement}' has {found:,} instances here, and a picture looks at {most:,} at most",
             instead=f"smaller sizes, or {fixing([n for n in names if n not in at])}",
         )
+    parts = [enumerated(system)[:, : len(names)] for system in systems(where, names, sizes)]
+    rows = np.concatenate([np.zeros((0, len(names)), np.int64), *parts])
+    loops = model.order.loops(statement)
+    side = [n for n in names if n not in loops]
+    order = [rows[:, names.index(n)] for n in (*loops, *side)]
+    if order:
+        rows = rows[np.lexsort(order[::-1])]
+    return Instances(model, statement, dict(sizes), names, loops, rows, values, text)
 
 
 def fixing(names: Iterable[str]) -> str:

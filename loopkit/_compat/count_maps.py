@@ -187,14 +187,16 @@ class ToCountMap(Mapping[Any, Any]):
         self.count_map = dict(count_map)
         self._is_open = is_open
 
+    @property
+    def _nothing(self) -> Any:
+        return Count() if self._is_open else 0
+
     def __getitem__(self, key: Any) -> Any:
         try:
             found = self.count_map.get(key)
         except TypeError:
             raise InvalidArgumentError(f"{shown(key)} is no key of counts") from None
-        if found is not None:
-            return found
-        return Count() if self._is_open else 0
+        return self._nothing if found is None else found
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.count_map)
@@ -303,23 +305,17 @@ class ToCountMap(Mapping[Any, Any]):
 
     def sum(self) -> Any:
         """All counts together."""
-        total: Any = Count() if self._is_open else 0
-        for value in self.values():
-            total = total + value
-        return total
+        return sum(self.values(), self._nothing)
 
     def eval(self, params: Mapping[str, int]) -> ToCountMap:
         """The same with a number for each count."""
-        return ToCountMap({k: _number(v, params) for k, v in self.items()})
+        counts = [(k, v) for k, v in self.items() if isinstance(v, Count)]
+        return ToCountMap({**self, **{k: v.eval_with_dict(params) for k, v in counts}})
 
     def eval_and_sum(self, params: Mapping[str, int] | None = None) -> int:
         """The number of all counts together, at sizes."""
-        sizes = {} if params is None else params
-        return sum(_number(value, sizes) for value in self.values())
-
-
-def _number(value: Any, params: Mapping[str, int]) -> int:
-    return value.eval_with_dict(params) if isinstance(value, Count) else value
+        found: int = self.eval({} if params is None else params).sum()
+        return found
 
 
 def count_map(

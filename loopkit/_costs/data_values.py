@@ -149,9 +149,4 @@ def _side(expr: Expression, points: Points, data: Data) -> Any:
         return found if found.dtype.kind == "f" else _integers(found)
     if isinstance(expr, prim.Variable) and expr.name in data.names:
         return data.at(expr.name, ())
-    return _plain(expr, points, data)
-
-
-def _plain(expr: Expression, points: Points, data: Data) -> Rows:
-    """An integer of inames and sizes: that of data would wrap around."""
-    return values_of(expr, points, NO_DATA)
+    return values_of(expr, points, NO_DATA)  # of inames and sizes: that of data would wrap around

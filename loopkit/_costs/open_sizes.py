@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import gcd, lcm
-from typing import TYPE_CHECKING
 
 from loopkit import _budget, _sets
 from loopkit._arrays import ValueArg, strides_of
@@ -17,9 +16,6 @@ from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._points import smallest_point
-
-if TYPE_CHECKING:
-    pass
 
 
 def polynomials(
@@ -77,15 +73,8 @@ def _unsampled(kernel: Kernel, sizes: Mapping[str, int]) -> InvalidArgumentError
 def _lattice(kernel: Kernel, given: Mapping[str, int], names: tuple[str, ...]) -> Lattice:
     """Sizes at which costs are counted: the smallest ones that tiles and sectors divide."""
     computed = kernel.computed_sizes.items()
-    periods = tuple(
-        lcm(
-            *(
-                _period(kernel, n)
-                for n in (name, *(c for c, v in computed if name in variable_names(v)))
-            )
-        )
-        for name in names
-    )
+    with_computed = {n: [n, *(c for c, v in computed if n in variable_names(v))] for n in names}
+    periods = tuple(lcm(*(_period(kernel, n) for n in with_computed[name])) for name in names)
     where = _sets.at_values(kernel.assumptions.set, given)
     low = smallest_point(_sets.project_onto(where, names), names) or {}
     first = {}
@@ -95,16 +84,9 @@ def _lattice(kernel: Kernel, given: Mapping[str, int], names: tuple[str, ...]) -
         start = -(-max(lowest, 1) // period) * period
         position = open_.find_dim_by_name(_sets.PARAM, name)
         if position >= 0:
-            offset = next(
-                (
-                    n
-                    for n in range(period)
-                    if not _sets.at_values(open_, {name: start + n}).is_empty()
-                ),
-                0,
-            )
-            start += offset
-            open_ = _sets.at_values(open_, {name: start})
+            tried = ((n, _sets.at_values(open_, {name: n})) for n in range(start, start + period))
+            there = next(((n, left) for n, left in tried if not left.is_empty()), None)
+            start, open_ = there or (start, _sets.at_values(open_, {name: start}))
         first[name] = start
     smallest = tuple(max(low.get(name, 1), 1) for name in names)
     return Lattice(names, tuple(first[name] for name in names), periods, smallest)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from loopkit._display.markup import visible
@@ -123,11 +125,9 @@ def controls_of(make: Callable[..., Kernel], given: Mapping[str, Any]) -> tuple[
 
 def _control(name: str, given: object, parameter: inspect.Parameter | None) -> Control:
     made = _kind(name, given)
-    default = inspect.Parameter.empty if parameter is None else parameter.default
-    if made.kind != "checkbox" and default is not inspect.Parameter.empty:
-        for start, option in enumerate(made.options if len(made.options) <= MOST else ()):
-            if _are_same(option, default):
-                return Control(made.name, made.kind, made.options, start)
+    if parameter is not None and made.kind != "checkbox":
+        with suppress(InvalidArgumentError):  # a default that is no option, or none
+            return replace(made, start=made.position(parameter.default))
     return made
 
 

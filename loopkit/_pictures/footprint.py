@@ -175,7 +175,7 @@ def footprint_picture(
         if not set(at or {}) - values[access.statement].keys():
             part = restricted(whole, values[access.statement], at or {})
             part = in_block(part, one.model, access.statement, block)
-        _gather(part, names, indices, writes if access.is_write else reads)
+        (writes if access.is_write else reads).update(_touched(part, names, indices))
         others = cells_of(whole - part, indices)
         elsewhere = others if elsewhere is None else elsewhere | others
     cells = sorted(reads.keys() | writes.keys())
@@ -226,13 +226,10 @@ def _instances(
     return _sets.at_values(where.domain, sizes), names
 
 
-def _gather(
-    part: isl.Set,
-    names: tuple[str, ...],
-    indices: Sequence[Expression],
-    counter: Counter[tuple[int, ...]],
-) -> None:
-    """Count how often each cell is touched."""
+def _touched(
+    part: isl.Set, names: tuple[str, ...], indices: Sequence[Expression]
+) -> Iterator[tuple[int, ...]]:
+    """The cell of each access."""
     try:
         many = count(part, names, {}) > POINTS
     except TooManyPointsError:
@@ -245,7 +242,7 @@ def _gather(
     for system in systems(part, names, {}):
         rows = enumerated(system)[:, : len(names)]
         columns = [evaluated(index, names, rows, {}).tolist() for index in indices]
-        counter.update(zip(*columns, strict=True))
+        yield from zip(*columns, strict=True)
 
 
 def cells_of(where: isl.Set, indices: Sequence[Expression]) -> isl.Set:

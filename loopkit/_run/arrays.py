@@ -73,14 +73,9 @@ class ArrayInfo:
 
     def byte_range(self) -> tuple[int, int]:
         """The first byte and the byte past the last."""
-        if self.size == 0:
-            return self.pointer, self.pointer
-        low = high = 0
-        for extent, stride in zip(self.shape, self.strides, strict=True):
-            reach = (extent - 1) * stride
-            low, high = low + min(reach, 0), high + max(reach, 0)
-        itemsize = self.dtype.itemsize
-        return self.pointer + low * itemsize, self.pointer + (high + 1) * itemsize
+        layout, itemsize = Layout(self.shape, self.strides), self.dtype.itemsize
+        begin = self.pointer - layout.before * itemsize
+        return begin, begin + layout.span * itemsize
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

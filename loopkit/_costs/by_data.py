@@ -7,10 +7,11 @@ next are read, and the enumeration goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
 from math import prod
 
 import islpy as isl
@@ -322,20 +323,11 @@ def _costs(
     order = np.argsort(request, kind="stable")
     many = int(request.max(initial=-1)) + 1
     ends = np.searchsorted(request[order], np.arange(0, many + AT_ONCE, AT_ONCE))
-    return reduce(
-        _together,
-        (
-            _some(request[part] - request[part[0]], thread[part], addresses[part], itemsize, memory)
-            for part in _parts(order, ends)
-        ),
-        WarpCosts(alignment=memory.period),
+    parts = (order[a:b] for a, b in pairwise(ends.tolist()) if a < b)
+    each = (
+        _some(request[p] - request[p[0]], thread[p], addresses[p], itemsize, memory) for p in parts
     )
-
-
-def _parts(order: Rows, ends: Rows) -> Iterator[Rows]:
-    for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        if begin < end:
-            yield order[begin:end]
+    return reduce(_together, each, WarpCosts(alignment=memory.period))
 
 
 def _some(request: Rows, thread: Rows, addresses: Rows, itemsize: int, memory: Memory) -> WarpCosts:

@@ -229,19 +229,15 @@ def chosen(device: Device | str | None) -> Device:
     found = _named(device)
     if found is None:
         plain, known = _plain(device), {_plain(name): name for name in DEVICES}
-        near = [
-            name for other, name in known.items() if plain and (plain in other or other in plain)
-        ]
-        near = near or [
-            known[other] for other in difflib.get_close_matches(plain, known, cutoff=0.5)
-        ]
-        error = UnknownNameError(
-            "device",
-            device if device.isprintable() and len(device) < 80 else shown(device),
-            DEVICES,
-        )
+
+        def is_part(other: str) -> bool:
+            return bool(plain) and (plain in other or other in plain)
+
+        near = [*filter(is_part, known)] or difflib.get_close_matches(plain, known, cutoff=0.5)
+        name = device if device.isprintable() and len(device) < 80 else shown(device)
+        error = UnknownNameError("device", name, DEVICES)
         if near:
-            error.instead = "did you mean " + " or ".join(f"'{name}'" for name in near) + "?"
+            error.instead = "did you mean " + " or ".join(f"'{known[n]}'" for n in near) + "?"
         raise error
     return found
 

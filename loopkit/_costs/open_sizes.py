@@ -51,7 +51,12 @@ def polynomials(
             # Small sizes may be a case of their own.
             found = interpolated(sample, lattice.later(2))
     except NoLaunchError as error:
-        raise _unsampled(kernel, error.sizes) from None
+        shown = ", ".join(f"{n} = {v}" for n, v in error.sizes.items())
+        raise InvalidArgumentError(
+            f"costs of open sizes are found at some of them, but no launch of '{kernel.name}' has "
+            f"{shown}: it assumes {kernel.assumptions.text}",
+            instead="give the sizes that may take few values numbers",
+        ) from None
     except NotPolynomialError as error:
         what = next(iter(seen.values())).what(error.number)
         raise InvalidArgumentError(
@@ -59,15 +64,6 @@ def polynomials(
             instead=f"costs({', '.join(f'{n}=...' for n in kernel.sizes)}) counts it at numbers",
         ) from None
     return names, found
-
-
-def _unsampled(kernel: Kernel, sizes: Mapping[str, int]) -> InvalidArgumentError:
-    shown = ", ".join(f"{n} = {v}" for n, v in sizes.items())
-    return InvalidArgumentError(
-        f"costs of open sizes are found at some of them, but no launch of '{kernel.name}' has "
-        f"{shown}: it assumes {kernel.assumptions.text}",
-        instead="give the sizes that may take few values numbers",
-    )
 
 
 def _lattice(kernel: Kernel, given: Mapping[str, int], names: tuple[str, ...]) -> Lattice:

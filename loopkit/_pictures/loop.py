@@ -4,6 +4,7 @@ long what is staged in shared memory is needed."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -105,14 +106,11 @@ class LoopPicture(Picture):
         cells = [*self._statements(rows)]
         for at, (_, lives) in enumerate(tracks, start=first):
             cells += [self._life(life, at) for life in lives]
-        outlines, heads = [], []
-        for column, event in enumerate(self.events):
-            begins = column == 0 or self.events[column - 1].iteration != event.iteration
-            said = "" if event.iteration is None else str(event.iteration)
-            heads.append(said if begins else "")
-        for iteration in dict.fromkeys(e.iteration for e in self.events):
+        outlines, heads = list[Outline](), list[str]()
+        for iteration, events in groupby(enumerate(self.events), lambda each: each[1].iteration):
+            columns = [column for column, _ in events]
+            heads += ["" if iteration is None else str(iteration), *[""] * (len(columns) - 1)]
             if iteration is not None:
-                columns = [c for c, e in enumerate(self.events) if e.iteration == iteration]
                 around = frozenset((r, c) for r in range(len(rows)) for c in columns)
                 title = f"{self.iname} = {iteration}"
                 outlines.append(Outline(around, "line", title, thick=1.5))

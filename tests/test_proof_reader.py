@@ -8,6 +8,7 @@ import pytest
 from proof_scopes import anywhere, translator
 
 from loopkit.codegen.c.errors import ReadError
+from loopkit.codegen.c.printer import statement_text
 from loopkit.codegen.c.reader import by_comment, read_function
 from loopkit.codegen.c.tree import (
     Assign,
@@ -97,6 +98,9 @@ def test_atomics() -> None:
         "a[0] ? 1;",
         "for (int j = 0; j > n; ++j) a[j] = 1;",
         "for (int j = 0; j < n; --j) a[j] = 1;",
+        "for (int j = 0; j < n | 1; ++j) a[j] = 1;",
+        "for (int j = 0; j < n && n; ++j) a[j] = 1;",
+        "for (int j = 0; j < n ? 1 : 2; ++j) a[j] = 1;",
         "__syncwarp(15);",
         "continue;",
         "goto 1;",
@@ -107,6 +111,14 @@ def test_atomics() -> None:
 def test_what_is_not_printed_is_not_understood(body: str) -> None:
     with pytest.raises(ReadError):
         read(body)
+
+
+@pytest.mark.parametrize("upper", ["n | 1", "n ? 1 : 2", "n == 2", "n + 1", "n << 1"])
+def test_the_end_of_a_loop_is_read_as_it_is_printed(upper: str) -> None:
+    [node] = read(f"for (int j = 0; j < ({upper}); ++j) a[j] = 1;").body
+    assert isinstance(node, For)
+    [again] = read(f"{statement_text(node)} a[j] = 1;").body
+    assert again == node
 
 
 # }}}

@@ -316,10 +316,10 @@ def _declaration(node: c.Declaration) -> str:
 
 
 def _for(node: c.For) -> str:
-    name, lower, upper = node.name, expression_text(node.lower), expression_text(node.upper)
-    compare = "<=" if node.inclusive else "<"
+    name, lower = node.name, expression_text(node.lower)
+    test = c.Binary("<=" if node.inclusive else "<", c.Name(name), node.upper)
     step = f"++{name}" if node.step == 1 else f"{name} += {node.step}"
-    return f"for ({node.ctype} {name} = {lower}; {name} {compare} {upper}; {step})"
+    return f"for ({node.ctype} {name} = {lower}; {expression_text(test)}; {step})"
 
 
 def _assign(node: c.Assign) -> str:

@@ -193,11 +193,12 @@ class _FunctionReader(ExpressionReader):
         ctype, name = self.type_name(), self.word()
         self.expect("=")
         lower = self.expression()
-        self.expect(";", name)
-        compare = self.take()
-        if compare not in ("<", "<="):
-            raise ReadError(line, f"a loop that ends by '{compare}' is not understood")
-        upper = self.expression()
+        self.expect(";")
+        test = self.expression()
+        if not (isinstance(test, c.Binary) and test.operator in ("<", "<=")) or (
+            test.left != c.Name(name)
+        ):
+            raise ReadError(line, f"a loop that does not end by '{name} <' is not understood")
         self.expect(";")
         step = 1
         if self.accept("++"):
@@ -210,8 +211,8 @@ class _FunctionReader(ExpressionReader):
         self.expect(")")
         if step < 1:
             raise ReadError(line, "a loop that does not go up is not understood")
-        is_inclusive = compare == "<="
-        return c.For(ctype, name, lower, upper, is_inclusive, step, self.body(), is_unrolled, line)
+        own, is_inclusive = self.body(), test.operator == "<="
+        return c.For(ctype, name, lower, test.right, is_inclusive, step, own, is_unrolled, line)
 
     def guard(self) -> list[c.Node]:
         """A guard, and one for what stands behind its ``else``."""

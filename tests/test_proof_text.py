@@ -277,6 +277,20 @@ def test_a_parameter_of_another_name_is_found(old: str, name: str) -> None:
     assert {f.kind for f in proof.findings} & {"call", "text"}, str(proof)
 
 
+def test_an_array_may_have_an_extent_below_zero() -> None:
+    """A call takes an array without elements for it, and runs the loops over others."""
+    kernel = lk.make_kernel(
+        "{ [i, j]: 0 <= i < m and 0 <= j < n - 2 }",
+        "x[i] = b[i]\ny[j] = c[j]",
+        [lk.GlobalArg("c", shape="n - 2"), ...],
+        dtypes={"b, c, x, y": "float32"},
+    )
+    source = kernel.cuda()
+    changed = source.replace("x[i] = b[i]", "if (n >= 2) x[i] = b[i]")
+    assert prove_source(kernel, source).ok and changed != source
+    assert "instances" in {f.kind for f in prove_source(kernel, changed).findings}
+
+
 def test_a_case_has_numbers_where_isl_misjudges_the_smallest() -> None:
     """isl finds no smallest point of a set of many quotients that has points."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))

@@ -221,10 +221,6 @@ class Subject:
                     continue  # the text has another type, which is found
                 own, (low, high) = forms.variable(argument.name), of_dtype(dtype)
                 wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
-            elif isinstance(argument, ArrayArg):
-                # No array has a negative extent.
-                extents = map(self.meaning.form, argument.shape or ())
-                wanted += (at_most(forms.constant(0), extent) for extent in extents)
         known = dict.fromkeys(split(*wanted)[0])
         here = self.space.position.keys()
         return self.space.all_of(part for part in known if names_in(part) <= here)

@@ -46,12 +46,17 @@ def drawn(r: random.Random, name: str) -> Subject | None:
         proof = found.kernel.prove()
     except lk.LoopkitError:
         return None
-    if not proof.ok or program.dynamic_shared or len(program.source) > 9000:
+    if not proof.ok or _is_dynamic(program) or len(program.source) > 9000:
         return None
     truth = Truth(kernel, r.randrange(1 << 30))
     cases = truth.cases(found.kernel, 3, found.fixed)
     cases = [c for c in cases if _runs(program, c.sizes)]
     return Subject(name, found.kernel, program, tuple(cases)) if cases else None
+
+
+def _is_dynamic(program: Program) -> bool:
+    """Whether a launch is to allocate shared memory, which runs here do not do."""
+    return any(part.dynamic_shared for part in program.parts)
 
 
 def gallery(r: random.Random) -> Iterator[Subject]:
@@ -63,7 +68,7 @@ def gallery(r: random.Random) -> Iterator[Subject]:
     for module in modules:
         for schedule, kernel in sorted(importlib.import_module(module).make().items()):
             program = kernel.program()
-            if program.dynamic_shared:
+            if _is_dynamic(program):
                 continue
             (binary,) = compile_all([program])
             found = tuple(_cases(r, kernel, binary))

@@ -291,6 +291,17 @@ def test_an_array_may_have_an_extent_below_zero() -> None:
     assert "instances" in {f.kind for f in prove_source(kernel, changed).findings}
 
 
+def test_a_parameter_that_is_not_there_is_found() -> None:
+    kernel = lk.make_kernel(
+        "{ [i, h, k]: 0 <= i < n and 0 <= h, k < 8 }",
+        "<> s[h] = c[i, h] {id=s}\nx[i, k] = s[7 - k] {dep=s}",
+        dtypes={"c, x": "int32"},
+    )
+    kernel = kernel.set_temporary_address_space("s", "shared").tag_inames("i:g.0, h:l.0, k:l.0")
+    changed = kernel.cuda().replace("int const n, ", "")
+    assert "call" in {f.kind for f in prove_source(kernel, changed).findings}
+
+
 def test_a_case_has_numbers_where_isl_misjudges_the_smallest() -> None:
     """isl finds no smallest point of a set of many quotients that has points."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))

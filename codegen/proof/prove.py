@@ -145,8 +145,8 @@ def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) 
         recorder.open("text", f"isl needs more than {PROGRAM_TEXT} operations to read it")
         return
     SignatureCheck(subject, recorder).run()
-    if not {p.name for p in function.parameters} <= {p.name for p in program.params}:
-        return  # that is said; nothing is known of what has other names
+    if {p.name for p in function.parameters} != {p.name for p in program.params}:
+        return  # that is said; nothing is known of what has other names or is not there
     check_declarations(subject, recorder)
     sizes = [TYPES[p.ctype] for p in function.parameters if p.name in kernel.sizes]
     if any(dtype.kind not in "iub" for dtype in sizes):

@@ -148,8 +148,8 @@ def _check(source: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     if {p.name for p in function.parameters} != {p.name for p in program.params}:
         return  # that is said; nothing is known of what has other names or is not there
     check_declarations(subject, recorder)
-    sizes = [TYPES[p.ctype] for p in function.parameters if p.name in kernel.sizes]
-    if any(dtype.kind not in "iub" for dtype in sizes):
+    sizes = [p for p in function.parameters if p.name in kernel.sizes]
+    if any(p.is_pointer or TYPES[p.ctype].kind not in "iub" for p in sizes):
         return  # so is that; sets know whole numbers alone
     check_layout(subject, recorder)
     check_storage(subject, source, recorder)

@@ -1300,3 +1300,16 @@ def test_ilp_copies_are_kept_beside_statements_outside() -> None:
     b = np.arange(9, dtype="int32")
     for executor in ("reference", "host"):
         assert np.array_equal(knl.executor(executor)(b=b), b)
+
+
+def test_blocks_that_share_an_array_are_in_other_iterations_at_one_time() -> None:
+    """What each iteration sets anew is no matter of its own where blocks are in different ones."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 8 }"],
+        "for i\nfor k\n<> s[k] = c[i, k]\nend\nfor k\nx[i, k] = s[k]\nend\nend",
+        dtypes={"c, x": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.peel_iname("k", at="i").split_iname("i", 8)
+    with pytest.raises(lk.RaceError, match="both write s"):
+        knl.split_iname("k_first", 2, outer_tag="g.1", inner_tag="l.1")

@@ -220,8 +220,10 @@ class StepOrder(StepAxes):
         )
         if not is_kept:
             is_kept, is_apart = self.order_asked(copied, one, two, itself, NONE)
-        if not is_kept and (loops := self.values.renewed_in(name)):
-            # What each iteration of some loops sets anew is seen in no other one.
+        blocks = {axis for axis in self.changed_axes if axis[0] == "g"} - copied
+        if not (is_kept or blocks) and (loops := self.values.renewed_in(name)):
+            # What each iteration of some loops sets anew is seen in no other one, unless blocks
+            # share the array, which are in different iterations at one time.
             is_kept, is_apart = self.order_kept(copied, one, two, itself, loops)
             if not is_kept:
                 is_kept, is_apart = self.order_asked(copied, one, two, itself, loops)

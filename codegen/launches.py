@@ -25,7 +25,6 @@ from loopkit._arrays import (
     strides_of,
 )
 from loopkit._cached import memoised
-from loopkit._errors import IllegalTransformError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._history import History
@@ -38,7 +37,6 @@ from loopkit._poly.in_bounds import between
 from loopkit._relations import reachable
 from loopkit._rules import expand_rules
 from loopkit._same import key_of
-from loopkit._sets import UnboundedError
 from loopkit._tree import nodes_in, statements_in
 from loopkit.codegen.bounds import Bounds, loop_bounds
 from loopkit.codegen.widths import EVERYTHING, INT32, INT64, largest_size
@@ -167,13 +165,7 @@ class _Parting:
         reach = self.reach(node, {*inames}) & context
         if reach.is_empty():
             return None
-        try:
-            bounds = loop_bounds(reach, node.iname, context)
-        except UnboundedError:
-            raise IllegalTransformError(
-                f"the loop over '{node.iname}' has no end: its domain is unbounded",
-                instead="give the iname a lower and an upper bound in its domain",
-            ) from None
+        bounds = loop_bounds(reach, node.iname, context)
         inner = context & bounds.enforced
         where = self.domain(inames)
         self.loops[node.iname] = dtype = self.dtype_of(node.iname, inner)
@@ -202,11 +194,14 @@ class _Parting:
 
         ``inames`` are a statement's, ``outer`` those of the loops around its launch.
         """
-        return tuple(
-            _sets.conditions(domain.set)
-            for domain in self.homes(inames & outer)
-            if outer.issuperset(domain.inames) and not outer >= self.inames_in(domain)
-        )
+        found: list[Expression] = []
+        for domain in self.homes(inames & outer):
+            bounding = self.inames_in(domain)
+            if outer.issuperset(domain.inames) and not outer >= bounding:
+                others = sorted(bounding - inames)  # some instance stands for them all
+                around = self.kernel.domain_around(domain.inames) if others else domain.set
+                found.append(_sets.conditions(_sets.project_out(around, others)))
+        return tuple(found)
 
     def reach(self, node: LaunchLoop, inames: set[str]) -> isl.Set:
         """``{ inames of loops around launches, sizes : something runs }``."""

@@ -13,7 +13,7 @@ from loopkit import _budget, _sets
 from loopkit._budget import SpentError, in_turn, within
 from loopkit._cached import memoised
 from loopkit._collectives import TOGETHER, is_collective
-from loopkit._errors import IllegalTransformError, UndecidedError
+from loopkit._errors import UndecidedError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
@@ -21,7 +21,6 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
 from loopkit._poly.in_bounds import between
-from loopkit._sets import UnboundedError
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit._target import CUDA
 from loopkit._uniform import varying
@@ -436,13 +435,7 @@ class _Walker:
             ):
                 if low is not None and high is not None:
                     return Bounds(low, high + 1, 1, between(node.iname, low, high))
-        try:
-            return loop_bounds(reach, node.iname, context)
-        except UnboundedError:
-            raise IllegalTransformError(
-                f"the loop over '{node.iname}' has no end: its domain is unbounded",
-                instead="give the iname a lower and an upper bound in its domain",
-            ) from None
+        return loop_bounds(reach, node.iname, context)
 
     def chosen_thread(self, statement: Statement) -> list[Expression]:
         """Conditions that leave one thread along axes that the statement has no iname for."""

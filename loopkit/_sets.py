@@ -21,6 +21,7 @@ import pymbolic.primitives as prim
 
 from loopkit._bits import arithmetic
 from loopkit._budget import is_spent, kept
+from loopkit._errors import IllegalTransformError
 from loopkit._expression import evaluate, variable_names
 from loopkit._hidden import hidden
 from loopkit._linear import Linear, is_name, linear_sum, total
@@ -33,8 +34,14 @@ PARAM = isl.dim_type.param
 N = TypeVar("N", bound=Hashable)
 
 
-class UnboundedError(Exception):
+class UnboundedError(IllegalTransformError):
     """A name has no largest or no smallest value, for some values of the others."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the loop over '{name}' has no end: its domain is unbounded",
+            instead="give the iname a lower and an upper bound in its domain",
+        )
 
 
 def universe() -> isl.Set:

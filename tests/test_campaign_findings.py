@@ -1313,3 +1313,22 @@ def test_blocks_that_share_an_array_are_in_other_iterations_at_one_time() -> Non
     knl = knl.peel_iname("k", at="i").split_iname("i", 8)
     with pytest.raises(lk.RaceError, match="both write s"):
         knl.split_iname("k_first", 2, outer_tag="g.1", inner_tag="l.1")
+
+
+def test_a_launch_asks_for_the_instances_of_loops_that_its_lines_are_outside_of() -> None:
+    knl = lk.make_kernel(
+        ["{ [j]: 0 <= j < n }", "{ [k]: 0 <= k < n and (k - j) mod 3 = 0 }"],
+        "for j, k\nb[k, j] = a[k, j]\nend",
+        dtypes={"a, b": "int32"},
+    )
+    knl = knl.split_iname("j", 4, outer_tag="g.1", inner_tag="l.1")
+    knl = knl.add_prefetch(
+        "a", "j_inner", fetch_bounding_box=True, temporary_address_space="private"
+    )
+    knl = knl.save_and_reload_temporaries("id:fetch_a", within_inames="k")
+    a = np.arange(49, dtype="int32").reshape(7, 7)
+    near = (np.subtract.outer(np.arange(7), np.arange(7)) % 3 == 0) * a
+    for executor in ("reference", "host"):
+        b = np.zeros_like(a)
+        knl.executor(executor)(a=a, b=b)
+        assert np.array_equal(b, near)

@@ -254,10 +254,12 @@ def test_what_is_no_c_is_refused(body: tuple[Node, ...], said: str) -> None:
 
 
 def test_what_the_specification_lets_through() -> None:
-    loop = For("int", "j", ZERO, Name("n"), False, 1, (Wait("block"),))
     warp = If(Name("threadIdx.x"), (Wait("warp"),))
     value = Call("lk_floordiv", (Name("n"), Number(3, "int")))
-    assert set(check_c(function(loop, warp, stored(value)))) == {"lk_floordiv"}
+    own = For("int", "j", ZERO, Name("threadIdx.x"), False, 1, ())  # another loop's j
+    inner = For("int", "m", ZERO, Name("j"), False, 1, (Wait("block"),))
+    loop = For("int", "j", ZERO, Name("n"), False, 1, (inner, Wait("block")))
+    assert set(check_c(function(own, loop, warp, stored(value)))) == {"lk_floordiv"}
 
 
 def test_lowering_shows_what_is_no_c(monkeypatch: pytest.MonkeyPatch) -> None:

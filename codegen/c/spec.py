@@ -56,10 +56,12 @@ def _check_barriers(
         ):
             raise ReadError(node.line, "threads may disagree on whether they reach the barrier")
         depends = any(_uses(expr, varying) for expr in c.expressions(node))
-        if depends and isinstance(node, (c.Let, c.For)):
-            varying |= {node.name}
+        own = {node.name} if depends and isinstance(node, (c.Let, c.For)) else set()
+        inside = varying | own
+        if isinstance(node, c.Let):
+            varying = inside
         if isinstance(node, (c.For, c.If, c.Block, c.Combine)):
-            _check_barriers(node.body, varying, is_varying=is_varying or depends)
+            _check_barriers(node.body, inside, is_varying=is_varying or depends)
 
 
 def _uses(expr: c.CExpression, names: frozenset[str]) -> bool:

@@ -1332,3 +1332,14 @@ def test_a_launch_asks_for_the_instances_of_loops_that_its_lines_are_outside_of(
         b = np.zeros_like(a)
         knl.executor(executor)(a=a, b=b)
         assert np.array_equal(b, near)
+
+
+def test_threads_that_sum_other_terms_meet_as_well() -> None:
+    """Two threads that never add the same term may still wait for each other."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 16 }", "{ [j]: j = i }"],
+        "if p[i] > 3\nb[i] = sum(j, c[j])\nend",
+        dtypes={"p, b, c": "int32"},
+    )
+    with pytest.raises(lk.IllegalTransformError, match="one may wait for the other"):
+        knl.tag_inames("i: l.1").split_iname("j", 2, inner_tag="l.0")

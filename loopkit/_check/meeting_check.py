@@ -24,7 +24,8 @@ def missed_meetings(lineage: Lineage, schedule: Kernel) -> list[Violation]:
         one, two = Instance(update.id, SOURCE), Instance(update.id, OTHER)
         apart = threads & {*found.names} or threads
         where = check.new.domain(one) & check.new.domain(two) & check.lineage.sizes
-        where = where & equal_inames(sorted(update.inames - apart), SOURCE, OTHER)
+        # What is summed up need not be the same, nor need other threads.
+        where = where & equal_inames(sorted(found.combination.inames - threads), SOURCE, OTHER)
         where = within_any(where, [differ(i, SOURCE, OTHER) for i in sorted(apart)])
         if not where.is_empty():
             sides = check.side_of(two), check.side_of(one)

@@ -1343,3 +1343,12 @@ def test_threads_that_sum_other_terms_meet_as_well() -> None:
     )
     with pytest.raises(lk.IllegalTransformError, match="one may wait for the other"):
         knl.tag_inames("i: l.1").split_iname("j", 2, inner_tag="l.0")
+
+
+def test_loops_that_bound_others_are_not_counted_in_another_way() -> None:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: i <= j < n }"], "e[i, j] = j", dtypes={"e": "int32"}
+    )
+    for unchecked in (False, True):
+        with pytest.raises(lk.IllegalTransformError, match="values of i, j hang on each other"):
+            knl.chunk_iname("i", 3, unchecked=unchecked)

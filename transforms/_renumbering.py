@@ -90,8 +90,10 @@ def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) 
     domains = [d for number, d in enumerate(kernel.domains) if number not in homes]
     whole = reduce(isl.Set.intersect, (kernel.domains[number].set for number in homes))
     some, known = _sets.project_out(whole, claim.old), known_of_sizes(kernel)
-    if not (whole & known).is_equal(claim.before & some & known):
-        names = ", ".join(i for number in sorted(homes) for i in kernel.domains[number].inames)
+    bounded = [i for domain in domains if domain.parameters & old for i in domain.inames]
+    if bounded or not (whole & known).is_equal(claim.before & some & known):
+        mine = [i for number in sorted(homes) for i in kernel.domains[number].inames]
+        names = ", ".join((*mine, *bounded))
         raise IllegalTransformError(
             f"{' and '.join(map(repr, claim.old))} cannot be counted in another way: values of "
             f"{names} hang on each other or leave some out, and sizes are among their bounds",

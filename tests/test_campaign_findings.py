@@ -1352,3 +1352,24 @@ def test_loops_that_bound_others_are_not_counted_in_another_way() -> None:
     for unchecked in (False, True):
         with pytest.raises(lk.IllegalTransformError, match="values of i, j hang on each other"):
             knl.chunk_iname("i", 3, unchecked=unchecked)
+
+
+def test_rules_use_the_cells_of_an_accumulator_that_blocks_add_to() -> None:
+    knl = lk.make_kernel(
+        "{ [i, h]: 0 <= i, h < n }", "u[i] = 1 + sum(h, e[h, i])", dtypes={"e, u": "int32"}
+    )
+    knl = knl.extract_subst("rule", "acc", []).realize_reduction(by="atomic", inames="h")
+    e = np.arange(16, dtype="int32").reshape(4, 4)
+    for executor in ("reference", "host"):
+        assert np.array_equal(knl.executor(executor)(e=e), 1 + e.sum(0))
+
+
+def test_rules_use_the_cells_of_an_accumulator_whose_loops_are_parted() -> None:
+    text = "for i\n<> t = sum(j, a[i, j])\nb[i] = 2*t\nend"
+    knl = lk.make_kernel("{ [i, j]: 0 <= i < 5 and 0 <= j < 4 }", text, dtypes={"a, b": "int32"})
+    knl = knl.extract_subst("rule", "acc", []).duplicate_inames(
+        "i", within="writes:acc and reads:a"
+    )
+    a = np.arange(20, dtype="int32").reshape(5, 4)
+    assert knl.temporary_by_name["acc"].shape == (5,)
+    assert np.array_equal(knl.executor("host")(a=a), 2 * a.sum(1))

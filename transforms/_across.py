@@ -18,6 +18,7 @@ from loopkit._tree import LaunchBarrier, build, entries_of
 from loopkit.transforms._common import with_arrays, with_statements
 from loopkit.transforms._expand import with_axes
 from loopkit.transforms._loop_nests import extent
+from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
 def added_atomically(kernel: Kernel, parts: Iterable[tuple[str, str]]) -> Kernel:
@@ -39,6 +40,8 @@ def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
     update = kernel.statement_by_id[taking]
     accumulator = kernel.temporary_by_name[update.written]
     name = accumulator.name
+    every = [s.id for s in kernel.statements]
+    kernel = expand_rules_that_use(kernel, name, every, in_reductions=True)
     if operations_of(kernel.reductions)[update.operation or ""].components:
         raise IllegalTransformError(
             f"'{name}' has several components, which nothing changes at once in memory",

@@ -24,6 +24,7 @@ from loopkit._tags import InstructionParallel
 from loopkit._tree import common_prefix
 from loopkit.transforms._common import with_arrays, with_statements
 from loopkit.transforms._loop_nests import check_nesting, extent
+from loopkit.transforms._rule_uses import expand_rules_that_use
 
 T = TypeVar("T")
 
@@ -52,15 +53,17 @@ def settled(old: Kernel, change: Change) -> Change:
     new = change.kernel
     check_nesting(new)
     maps = {m.new: m for m in change.instances}
+    every = [s.id for s in new.statements]
     for temporary in new.temporaries:
         if temporary.accumulates is None or temporary.name not in old.temporary_by_name:
             continue
-        uses = _uses(old, new, temporary.name, maps)
+        shown = expand_rules_that_use(new, temporary.name, every, in_reductions=True)
+        uses = _uses(old, shown, temporary.name, maps)
         lost = _lost_inames(old, new, temporary, uses)
         inside = {i: [u for u in uses if i in old.statement_by_id[u.old].inames] for i in lost}
         lost = [i for i in lost if not _is_separated(new, temporary, inside[i], i)]
         if lost:
-            new = _expanded(old, new, temporary, uses, lost)
+            new = _expanded(old, shown, temporary, uses, lost)
     return replace(change, kernel=new)
 
 
@@ -158,13 +161,6 @@ def _expanded(
             )
         axes.append((iname, *found))
     name = temporary.name
-    for rule in new.substitutions:
-        if name in variable_names(rule.expression):
-            raise IllegalTransformError(
-                f"accumulator '{name}' would have to hold one value for each '{lost[0]}', and "
-                f"substitution rule '{rule.name}' uses it without saying which",
-                instead=f"write the rule out first: expand_subst() puts '{rule.name}' in place",
-            )
     added: dict[str, tuple[Expression, ...]] = {}
     for use in uses:
         for iname in lost:

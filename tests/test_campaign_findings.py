@@ -1373,3 +1373,18 @@ def test_rules_use_the_cells_of_an_accumulator_whose_loops_are_parted() -> None:
     a = np.arange(20, dtype="int32").reshape(5, 4)
     assert knl.temporary_by_name["acc"].shape == (5,)
     assert np.array_equal(knl.executor("host")(a=a), 2 * a.sum(1))
+
+
+def test_tables_are_no_data_of_a_replay() -> None:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }", "{ [k]: 0 <= k < 2 }"],
+        "<> hi = ptr[i + 1]\n<> lo = ptr[i]\nv[i] = sum(r, g[r]) {id=all}\nu[k] = tab[k]",
+        [
+            lk.TemporaryVariable("tab", initializer=np.array([3, 1], "int8"), read_only=True),
+            lk.GlobalArg("g", "int8", shape="n + 2"),
+            ...,
+        ],
+        dtypes={"v": "int8", "ptr, u": "int32"},
+    )
+    with pytest.raises(lk.IllegalTransformError, match=r"leaves in v\[0\] would not be there"):
+        knl.remove_instructions("all")

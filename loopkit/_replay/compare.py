@@ -61,9 +61,9 @@ class Both:
         """
         one, two = self.one, self.two
         arrays = {
-            n: (shape, one.dtypes[n])
-            for n, shape in one.shapes.items()
-            if n in one.kernel.arg_by_name and one.dtypes[n].kind in "iu"
+            a.name: (one.shapes[a.name], one.dtypes[a.name])
+            for a in one.kernel.passed
+            if a.name in one.shapes and one.dtypes[a.name].kind in "iu"
         }
         found = {}
         if one.loads_bounds or two.loads_bounds:

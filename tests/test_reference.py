@@ -495,6 +495,35 @@ def test_copies_may_carry_what_nothing_has_written() -> None:
     np.testing.assert_array_equal(knl.executor("reference")(b=b), 2 * b + 10)
 
 
+def test_what_a_step_computes_of_nothing_is_nothing() -> None:
+    """Nobody looks at it; who does in the text is told."""
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "<> t = b[i]\nu[i] = b[i]", dtypes={"b": "int32"})
+    knl = knl.buffer_array("t", [], init_expression="0", store_expression="base + buffer")
+    b = np.arange(4, dtype="int32")
+    assert np.array_equal(run_reference(knl, {"b": b})["u"], b)
+    text = "for j\n<> s[j] = b[j]\nend\nfor i\nu[i] = s[i]\nend"
+    knl = lk.make_kernel("{ [i, j]: 0 <= i, j < n }", text, dtypes={"b": "int32"})
+    added = {"init_expression": "0", "store_expression": "base + buffer", "within": "writes:s"}
+    with pytest.raises(lk.LoopkitError):
+        knl.buffer_array("s", [], **added)
+    with pytest.raises(UninitializedReadError, match="read before anything has been written"):
+        run_reference(knl.buffer_array("s", [], **added, unchecked=True), {"b": b})
+
+
+def test_idle_threads_look_at_no_condition() -> None:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        "<> hi = ptr[i]\nif x[i] > 2\nv[i] = sum(r, g[r])\nend",
+        [lk.GlobalArg("g", "int32", shape="n + 2"), ...],
+        dtypes={"ptr, v, x": "int32"},
+    )
+    ptr, x = np.array([[3, 4, 2, 0, 4], [3, 0, 4, 3, 3]], "int32")
+    given = {"g": np.arange(7, dtype="int32"), "ptr": ptr, "x": x, "lo": 0}
+    tiled = knl.split_iname("i", 4, outer_tag="g.1", inner_tag="l.1")
+    expected = [0 + 1 + 2, 0, 0 + 1, 0, 0 + 1 + 2 + 3]
+    assert run_reference(tiled, {**given, "v": np.zeros(5, "int32")})["v"].tolist() == expected
+
+
 def test_bounds_of_threads_and_of_inner_loops_are_read_where_they_are() -> None:
     """What a condition or an outer loop keeps a thread from, it reads no bounds for."""
     domains = ["{ [r]: 0 <= r < 3 }", "{ [t]: 0 <= t < c }", "{ [s]: 0 <= s < d }"]

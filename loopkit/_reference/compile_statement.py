@@ -111,7 +111,8 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     value = _value(kernel, statement, translator, store.dtypes[name])
     places = [c for c in before if c is not None] + [translator.index(i) for i in indices]
     stores = f"{function}({', '.join([value, *places])})"
-    if statement.kind == "move":  # what nobody looks at may be carried along
+    # What a step made may carry what nobody looks at, to where nobody looks.
+    if statement.made_by is not None and memory.watched:
         forget, error = map(translator.bind, (memory.forgetter(open_axes), UninitializedReadError))
         stores = f"try: {stores}\n    except {error}: {forget}({', '.join(places)})"
     lines.append(stores)

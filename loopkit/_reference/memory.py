@@ -57,10 +57,8 @@ class Memory:
         return self._compiled("store", ["data[{i}] = value", *watch], open_axes)
 
     def forgetter(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
-        """A function after which a cell of a temporary holds nothing; arguments stay."""
-        return self._compiled(
-            "forget", ["written[{i}] = False" * self.watched or "pass"], open_axes
-        )
+        """A function after which a cell of a temporary holds nothing."""
+        return self._compiled("forget", ["written[{i}] = False"], open_axes)
 
     def _compiled(
         self, name: str, lines: Sequence[str], open_axes: Collection[int] = ()

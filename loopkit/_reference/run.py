@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from functools import partial
 from itertools import product
@@ -220,14 +221,16 @@ class Walker:
             elsewhere = any(prefixed.get(name, value) != value for name, value in known.items())
             known |= prefixed
             given = {name: known[name] for name in compiled.columns if name in known}
+            # Only who comes to a loop looks at conditions, and has loaded its bounds.
+            here = ChainMap(known, dict(self.store.sizes))
+            elsewhere = elsewhere or bool(_sets.at_values(domain, here).is_empty())
             if elsewhere or (compiled.guard is not None and not compiled.guard(**given)):
                 continue
             for name in compiled.loaded:
-                # Only who comes to an inner loop has loaded its bounds.
-                if _sets.at_values(domain, {**self.store.sizes, **known}).is_empty():
-                    break
                 load = self.store.memories[name].loader()
                 known[name] = int(load(*(at[a.key] for a in copies.get(name, ()))))
+                if _sets.at_values(domain, here).is_empty():
+                    break
             else:
                 rows += self._rows(compiled, known)
         compiled.rows = sorted(rows) if own else rows

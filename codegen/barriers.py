@@ -73,27 +73,25 @@ def choose_gaps(needs: Dependences) -> dict[int, bool]:
 
 def _divergent(bodies: Bodies, need: Dependence) -> IllegalTransformError:
     body = bodies.owner[bits(need.gaps)[0]]
-    array = need.before.array
+    array, loop = need.before.array, body.loops[-1]
     exits = bodies.exits(body)
+    names = exits or bodies.divergent_names(body)
+    listed = (" and " if exits else ", ").join(f"'{name}'" for name in names)
     if exits:
-        names = " and ".join(f"'{name}'" for name in exits)
-        raise IllegalTransformError(
-            f"threads exchange '{array}' inside the loop over '{body.loops[-1]}', between "
-            f"'{need.before.statement}' and '{need.after.statement}', and would have to wait for "
-            f"each other there; but {names} ends the loop for each thread when its data say so, "
-            "and nobody waits for those that have left",
-            instead="keep what is exchanged within one thread, or go through the whole loop under "
-            "a condition in place of the 'break'",
-        )
-    values = bodies.divergent_names(body)
-    names = ", ".join(f"'{name}'" for name in values)
-    decide = "decides" if len(values) == 1 else "decide"
+        why = f"{listed} ends the loop for each thread when its data say so, and nobody waits for "
+        why += "those that have left"
+        instead = "keep what is exchanged within one thread, or go through the whole loop under a "
+        instead += "condition in place of the 'break'"
+    else:
+        decide = "decides" if len(names) == 1 else "decide"
+        why = f"{listed}, which each thread computes, {decide} how often it passes"
+        instead = f"give '{loop}' bounds that depend on sizes and loops only, or keep "
+        instead += f"what is exchanged through '{array}' within one thread"
     return IllegalTransformError(
-        f"threads exchange '{array}' inside the loop over '{body.loops[-1]}', between "
+        f"threads exchange '{array}' inside the loop over '{loop}', between "
         f"'{need.before.statement}' and '{need.after.statement}', and would have to wait for "
-        f"each other there; but {names}, which each thread computes, {decide} how often it passes",
-        instead=f"give '{body.loops[-1]}' bounds that depend on sizes and loops only, or keep "
-        f"what is exchanged through '{array}' within one thread",
+        f"each other there; but {why}",
+        instead=instead,
     )
 
 

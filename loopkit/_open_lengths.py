@@ -6,7 +6,8 @@ an assumption, a split.  The nest says what is owed, and lowering refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -85,17 +86,15 @@ def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
 def open_lengths(kernel: Kernel) -> Iterator[LoopkitError]:
     """Why lowering refuses a kernel until some step settles it."""
     used = frozenset().union(*(s.inames for s in kernel.statements))
-    for iname, tag in kernel.tags:
+    tags = [(iname, tag) for iname, tag in kernel.tags if iname in used]
+    asked: list[Callable[[], object]]
+    asked = [partial(thread_range, kernel, i, t) for i, t in tags if isinstance(t, LocalAxis)]
+    asked += [partial(first_index, kernel, i, t) for i, t in tags if isinstance(t, GroupAxis)]
+    placed = drop_own_axes(decide_address_spaces(expand_rules(kernel)))
+    own = (t for t in placed.temporaries if t.address_space is not AddressSpace.GLOBAL)
+    asked += [partial(constant_shape, t) for t in own]
+    for ask in asked:
         try:
-            if iname in used and isinstance(tag, LocalAxis):
-                thread_range(kernel, iname, tag)
-            elif iname in used and isinstance(tag, GroupAxis):
-                first_index(kernel, iname, tag)
+            ask()
         except LoopkitError as error:
             yield error
-    for temporary in drop_own_axes(decide_address_spaces(expand_rules(kernel))).temporaries:
-        if temporary.address_space is not AddressSpace.GLOBAL:
-            try:
-                constant_shape(temporary)
-            except LoopkitError as error:
-                yield error

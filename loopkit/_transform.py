@@ -29,7 +29,7 @@ from loopkit._errors import (
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
 from loopkit._registry import transform_named
-from loopkit._slabs import settled, used_slabs, without_lost
+from loopkit._slabs import used_slabs, without_lost
 from loopkit._spelling import shown
 
 P = ParamSpec("P")
@@ -103,7 +103,7 @@ def transform(function: Makes[P]) -> Transform[P]:
         step = replace(step, seconds=time.perf_counter() - start, kernels=kernels)
         new = change.kernel.recorded(History((*kernel.history, step)), lineage)
         if not unchecked:
-            _check_slabs(new, step)
+            _check_code(new, step)
         return new
 
     apply.__annotations__ = {**function.__annotations__, "return": "Kernel"}
@@ -165,13 +165,15 @@ def _with_wishes(kernel: Kernel, change: Change, lineage: Lineage) -> tuple[Chan
     return change, lineage
 
 
-def _check_slabs(kernel: Kernel, step: Step) -> None:
-    """Raise where the first or last iterations of a loop cannot get code of their own."""
+def _check_code(kernel: Kernel, step: Step) -> None:
+    """Raise where no code can be made of what a step has left."""
+    from loopkit._check.code_check import check_code
+
     try:
-        settled(kernel)
+        check_code(kernel)
     except LoopkitError as error:
         error.step = step.call()[1:]
-        error.asked = f"{error.step} leaves slabs that cannot be peeled:\n{error.asked}".rstrip()
+        error.asked = f"{error.step} leaves what cannot become code:\n{error.asked}".rstrip()
         raise
 
 

@@ -1388,3 +1388,65 @@ def test_tables_are_no_data_of_a_replay() -> None:
     )
     with pytest.raises(lk.IllegalTransformError, match=r"leaves in v\[0\] would not be there"):
         knl.remove_instructions("all")
+
+
+THREADS_APART = """
+for i
+    for k
+        x[i, k] = sum(h, c[i, h])
+    end
+end
+"""
+
+
+@pytest.mark.parametrize("way", ["split first", "reduction first"])
+def test_shuffles_that_do_not_reach_all_threads_are_refused_by_the_step(way: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i, k, h]: 0 <= i < n and 0 <= k < 33 and 0 <= h < 64 }",
+        THREADS_APART,
+        dtypes={"c, x": "float32"},
+    ).tag_inames("i: g.0, k: l.0")
+    with pytest.raises(lk.IllegalTransformError, match="neither within a warp") as caught:
+        if way == "split first":
+            knl.split_iname("h", 16, inner_tag="l.1").realize_reduction(by="shuffle")
+        else:
+            knl.realize_reduction(by="shuffle").split_iname("h", 16, inner_tag="l.1")
+    assert "leaves what cannot become code" in str(caught.value)
+    knl.split_iname("h", 16, inner_tag="l.1").realize_reduction(by="shared").cuda()
+
+
+def test_lengths_that_later_steps_settle_keep_nobody_from_shuffles() -> None:
+    knl = lk.make_kernel(
+        "{ [i, k, h]: 0 <= i < n and 0 <= k < m and 0 <= h < 64 }",
+        THREADS_APART,
+        dtypes={"c, x": "float32"},
+    ).tag_inames("i: g.0, k: l.1")
+    knl = knl.split_iname("h", 16, inner_tag="l.0").realize_reduction(by="shuffle")
+    assert "__shfl" in knl.fix_parameters(m=2).cuda()
+
+
+def test_threads_that_would_wait_in_a_loop_that_ends_are_refused_by_the_step() -> None:
+    knl = lk.make_kernel(
+        "{ [i, h, p]: 0 <= i < n and 0 <= h, p < 4 }",
+        "for i\n<> t = b[i]\nfor h\nbreak if t > 9 {id=stop}\nt = t + b[i] {id=add}\nend\n"
+        "x[i, p] = t\nend",
+        dtypes={"b, x": "int32"},
+    ).tag_inames("p: l.0")
+    assert knl.prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="would have to wait for each other there"):
+        knl.set_temporary_address_space("t", "shared")
+
+
+def test_stores_that_one_launch_does_not_see_to_be_equal_are_refused_by_the_step() -> None:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [t]: 0 <= t < m }"],
+        "for t, i\n<> s = b[i] {id=in}\nu[i] = s {id=out}\nend",
+        dtypes={"b, u": "int32"},
+        assumptions="n, m >= 1",
+    )
+    assert knl.split_iname("t", 2, inner_tag="l.1").prove().ok
+    knl = knl.add_barrier("id:in", "id:out").privatize_temporaries_with_inames(
+        "t", only_var_names="s"
+    )
+    with pytest.raises(lk.RaceError, match="no barrier fits between the two"):
+        knl.split_iname("t", 2, inner_tag="l.1")

@@ -6,6 +6,10 @@ writes or reads.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import islpy as isl
+
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.schedule_check import Check, written_cells
 from loopkit._check.violation import Violation
@@ -25,34 +29,41 @@ def check_races(check: Check, array: str) -> None:
     Updates of a reduction are judged where their sum is read, and writes that
     data decide by their order.
     """
-    new = check.new
+    check_carriers(check, array)
+    for one, two, how, bad in unordered_writes(check.new, array):
+        bad = bad - check.equal_writes(one, two, bad)
+        if bad.is_empty():
+            continue
+        sides = check.side_of(two), check.side_of(one)
+        indices = check.new.write_cell(two).indices
+        check.report(Violation("rewritten", bad, *sides, None, how, array, indices))
+
+
+def unordered_writes(new: Model, array: str) -> Iterator[tuple[Instance, Instance, str, isl.Set]]:
+    """Where two writes meet in one cell and nothing orders them: the two, how, and the cases.
+
+    Statements that write alike have one answer, but for each with itself.
+    """
     writers = [w for w in new.writers(array) if not is_update(w)]
     known: set[tuple[object, ...]] = set()
-    check_carriers(check, array)
     for number, first in enumerate(writers):
         for second in writers[number:]:
-            # Statements that write alike have one answer, but for each with itself.
+            if first is second and _shows_its_threads(new, first):
+                continue
+            one, two = Instance(first.id, BASE), Instance(second.id, OTHER)
+            pieces = new.unordered(one, two, array)
+            a, b = new.write_cell(one), new.write_cell(two)
+            if not pieces or a.by_data or b.by_data:
+                continue
             launches = tuple(new.order.launch(s.id).number for s in (first, second))
             values = tuple(value_key(new, s) for s in (first, second))
             key = (written_cells(first), written_cells(second), first is second, launches, values)
             if key in known:
                 continue
             known.add(key)
-            if first is second and _shows_its_threads(new, first):
-                continue
-            one, two = Instance(first.id, BASE), Instance(second.id, OTHER)
-            a, b = new.write_cell(one), new.write_cell(two)
-            pieces = new.unordered(one, two, array)
-            if not pieces or a.by_data or b.by_data:
-                continue
             both = new.domain(one) & new.writing(two, a)
             for how, bad in nonempty(both, pieces):
-                bad = bad - check.equal_writes(one, two, bad)
-                if bad.is_empty():
-                    continue
-                sides = check.side_of(two), check.side_of(one)
-                found = Violation("rewritten", bad, *sides, None, how, array, b.indices)
-                check.report(found)
+                yield one, two, how, bad
 
 
 def _shows_its_threads(new: Model, statement: Statement) -> bool:

@@ -1,0 +1,72 @@
+"""Whether a schedule that computes what the text says can become code, too.
+
+The proof of a step takes it that threads can wait for each other, and combine what they have,
+wherever one loop nest lets them, and it knows stores of equal values by the text.  Lowering
+looks closer: at the block, at loops that data end, at the values of one launch.  Where these may
+disagree, lowering is asked at once, so that the step that leads there is refused.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from loopkit._arrays import AddressSpace
+from loopkit._check.race_check import unordered_writes
+from loopkit._collectives import TOGETHER
+from loopkit._errors import LoopkitError
+from loopkit._exits import flags_of
+from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
+from loopkit._open_lengths import open_lengths
+from loopkit._places import space_of
+from loopkit._poly.model import model_of
+from loopkit._poly.pairs import Undecided
+from loopkit._slabs import settled
+from loopkit._uniform import thread_inames
+
+
+def check_code(kernel: Kernel) -> None:
+    """Raise where no code can be made of a proven kernel, whatever later steps settle.
+
+    What a later step may settle, such as lengths that are no numbers yet, is left to lowering.
+
+    :raises IllegalTransformError: where threads cannot wait for each other or combine, or the
+        first or last iterations of a loop cannot be set apart.
+    :raises RaceError: where threads store values that are not seen to be equal.
+    """
+    kernel = settled(kernel)
+    if not _is_doubtful(kernel) or any(open_lengths(kernel)):
+        return
+    from loopkit.codegen.combinations import chosen_ways
+    from loopkit.codegen.hardware import find_hardware
+    from loopkit.codegen.launches import parts_in, parts_of
+    from loopkit.codegen.nest import nest_of
+    from loopkit.codegen.prepare import prepare
+
+    try:
+        single = is_one_launch(kernel)
+        parts = [kernel] if single else [p.kernel for p in parts_in(parts_of(kernel))]
+        launches = {part: find_hardware(part).block for part in map(prepare, parts)}
+    except LoopkitError:
+        return  # a later step may settle types and axes
+    for part, block in launches.items():
+        for statement in part.statements:
+            if statement.kind in TOGETHER:
+                chosen_ways(part, statement, block)
+        nest_of(part)
+
+
+def _is_doubtful(kernel: Kernel) -> bool:
+    """Whether lowering may refuse what the proof of a step has found right."""
+    if any(t.combined_by is not None for t in kernel.temporaries):
+        return True
+    spaces = {t.name: space_of(kernel, t) for t in kernel.temporaries}
+    shared = [s for s in kernel.statements if spaces.get(s.written) is not AddressSpace.PRIVATE]
+    flags = flags_of(kernel).values()
+    ending = (kernel.loaded_bounds(s.inames) or any(f.guards(s) for f in flags) for s in shared)
+    if thread_inames(kernel) and any(ending):
+        return True
+    model, arrays = model_of(kernel), dict.fromkeys(s.written for s in shared)
+    with suppress(Undecided):
+        return any(True for array in arrays for _ in unordered_writes(model, array))
+    return True

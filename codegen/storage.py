@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, strides_of
-from loopkit._errors import IllegalTransformError, ResourceError
-from loopkit._expression import variable_names
+from loopkit._errors import ResourceError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._open_lengths import constant_shape
@@ -72,8 +70,6 @@ def lay_out(kernel: Kernel, reserved: int = 0) -> Storage:
     }
     shared = [d for d in declared.values() if d.temporary.address_space is AddressSpace.LOCAL]
     together = shared_storage(kernel)
-    for names in together.values():
-        _check_together(kernel, names)
     offset = 0
     begins: dict[object, int] = {}
     placed = []
@@ -102,26 +98,6 @@ def lay_out(kernel: Kernel, reserved: int = 0) -> Storage:
     return Storage(declared, reserved, offset)
 
 
-def _check_together(kernel: Kernel, names: Sequence[str]) -> None:
-    """Refuse storage that is not shared memory: no other has a place that could be said."""
-    for temporary in (kernel.temporary_by_name[name] for name in names):
-        if temporary.address_space is not AddressSpace.LOCAL:
-            others = ", ".join(f"'{name}'" for name in names if name != temporary.name)
-            raise IllegalTransformError(
-                f"'{temporary.name}' shares its storage with {others}, but is in "
-                f"{temporary.address_space.word} memory",
-                instead=f"set_temporary_address_space('{temporary.name}', 'shared')",
-            )
-
-
 def global_temporaries(kernel: Kernel) -> list[TemporaryVariable]:
     """Temporaries in global memory, which the executor allocates."""
-    found = [t for t in kernel.temporaries if t.address_space is AddressSpace.GLOBAL]
-    for temporary in found:
-        names: set[str] = set().union(*(variable_names(s) for s in temporary.shape))
-        if names - set(kernel.sizes):
-            raise IllegalTransformError(
-                f"the shape of '{temporary.name}' uses {', '.join(sorted(names))}",
-                instead="shapes may use sizes only",
-            )
-    return found
+    return [t for t in kernel.temporaries if t.address_space is AddressSpace.GLOBAL]

@@ -162,6 +162,26 @@ def test_what_cannot_be_built() -> None:
         alone.set_temporary_address_space("s", "private")
 
 
+def test_storage_is_shared_whatever_becomes_of_the_threads() -> None:
+    text = """
+    for j
+        <> s[j] = a[j]
+    end
+    for k
+        c[k] = s[31 - k]
+    end
+    for j
+        <> t[j] = 2*a[j]
+    end
+    for k
+        b[k] = t[31 - k]
+    end
+    """
+    knl = lk.make_kernel("{ [j, k]: 0 <= j, k < 32 }", text, dtypes={"a, b, c": "float32"})
+    knl = knl.tag_inames("j: l.0, k: l.0").alias_temporaries("s, t").untag_inames("j, k")
+    assert knl.prove().ok
+
+
 def test_storage_is_data_of_the_arrays() -> None:
     plain = staged()
     knl = plain.alias_temporaries("t, s")

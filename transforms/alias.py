@@ -56,4 +56,5 @@ def alias_temporaries(
     taken = {t.base_storage for t in kernel.temporaries if t.base_storage is not None}
     wanted = base_name_prefix or f"{chosen[0]}_storage"
     base = kernel.fresh_name(wanted, taken)
-    return Change(with_arrays(kernel, {t.name: replace(t, base_storage=base) for t in found}))
+    laid = [replace(t, base_storage=base, address_space=AddressSpace.LOCAL) for t in found]
+    return Change(with_arrays(kernel, {t.name: t for t in laid}))

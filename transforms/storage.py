@@ -82,7 +82,7 @@ def set_temporary_address_space(
     for name in chosen:
         temporary_of(kernel, name)
         base = temporaries[name].base_storage
-        if base is not None and wanted in (AddressSpace.PRIVATE, AddressSpace.GLOBAL):
+        if base is not None and wanted is not AddressSpace.LOCAL:
             others = [t.name for t in kernel.temporaries if t.base_storage == base]
             raise IllegalTransformError(
                 f"'{name}' shares its storage with {_others(others, name)}, and only arrays in "

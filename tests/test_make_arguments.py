@@ -103,6 +103,14 @@ def test_inputs_and_outputs() -> None:
     assert flags == {"a": (True, False), "b": (False, True), "c": (True, True)}
 
 
+@pytest.mark.parametrize("name", ["hi", "i", "a"])
+def test_shapes_use_sizes_only(name: str) -> None:
+    text = "<> hi = a[i]\nb[i] = t[0] + hi"
+    for made in (ArrayArg("t", "int32", name), TemporaryVariable("t", "int32", name)):
+        with pytest.raises(InvalidArgumentError, match=f"the shape of 't' uses {name}"):
+            make_kernel(ONE, text, [made, ...], dtypes={"a, b": "int32"})
+
+
 def test_layouts() -> None:
     kernel = make_kernel(TWO, "c[i, j] = a[i, j]", default_order="F", default_offset="auto")
     assert kernel.arg_by_name["a"] == ArrayArg(

@@ -471,6 +471,7 @@ class Maker:
     ) -> frozenset[str]:
         """Fill in shapes; returns the names of arrays whose shape follows from their accesses."""
         inferred: set[str] = set()
+        sizes = {a.name for a in args if infer_arguments.is_integer(a)} - shapes.names
 
         def shaped(data: D, is_open: bool) -> D:
             shape = data.shape
@@ -479,6 +480,9 @@ class Maker:
                 inferred.add(data.name)
             if self.fixed and shape is not None:
                 shape = tuple(substitute(extent, self.fixed) for extent in shape)
+            if others := sorted(frozenset().union(*map(variable_names, shape or ())) - sizes):
+                why = f"the shape of '{data.name}' uses {', '.join(others)}"
+                raise InvalidArgumentError(why, instead="shapes may use sizes only")
             return data if shape is data.shape else replace(data, shape=shape)
 
         for position, argument in enumerate(args):

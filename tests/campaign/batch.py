@@ -221,6 +221,8 @@ class Batches:
             bucket.impossible += 1  # by definition, whatever a run would show
             return
         calls = (*refusal.calls, refusal.call)
+        if self.note is not None:
+            self.note(drawn, calls, f"{seed} by brute force")
         try:
             witness = getattr(error, "witness", None)
             sizes = dict(witness.parameters) if witness else None

@@ -62,7 +62,7 @@ def polynomial(
             found = _checked(times(found, its))
         return found
     found_atom = atom(expr)
-    if isinstance(found_atom, (int, prim.Sum, prim.Product)):
+    if found_atom is not expr and isinstance(found_atom, (int, prim.Sum, prim.Product)):
         return polynomial(found_atom, lambda expr: expr)
     return {(found_atom,): 1}
 

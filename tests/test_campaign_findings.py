@@ -1450,3 +1450,15 @@ def test_stores_that_one_launch_does_not_see_to_be_equal_are_refused_by_the_step
     )
     with pytest.raises(lk.RaceError, match="no barrier fits between the two"):
         knl.split_iname("t", 2, inner_tag="l.1")
+
+
+def test_a_flag_is_no_polynomial() -> None:
+    """A rule for an iname stands around all values, those of flags included."""
+    knl = lk.make_kernel(
+        "{ [i, h]: 0 <= i, h < n }",
+        "for i\nbreak if b[i] > 2\nx[i] = i\nend\ny[h] = h",
+        dtypes={"b, x, y": "int32"},
+    )
+    knl = knl.extract_subst("rule", "i", ["i"]).split_iname("h", 16, inner_tag="l.0")
+    with pytest.raises(lk.LoopkitError, match="precompute"):
+        knl.precompute("rule", ["h_inner"], default_tag="unr", temporary_address_space="global")

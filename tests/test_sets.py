@@ -20,6 +20,13 @@ def test_ends_of_names() -> None:
         _sets.maximum(ROWS, "j")
 
 
+def test_a_point_of_what_has_no_smallest() -> None:
+    """Each name has a lower bound, which hangs on another name."""
+    strip = isl.Set("[i, j] -> { : i <= j <= i + 2 }")
+    for domain in (strip, strip | isl.Set("[i, j] -> { : i >= 0 and j >= 0 }")):
+        assert not (domain & _sets.at(_sets.sample(domain))).is_empty()
+
+
 def test_a_spent_budget_is_no_missing_end() -> None:
     with pytest.raises(SpentError), at_most(1):
         _sets.maximum(ROWS, "i")

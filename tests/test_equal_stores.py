@@ -34,6 +34,8 @@ EQUAL = {
     "under guards": "for i, k\n if i + k < n\n  <> t = x[k]\n end\n"
     " if i + k < n\n  y[k] = t\n end\nend",
     "a sum under a guard": "for i, j\n if i + j < n\n  y[j] = sum(k, x[k]*j)\n end\nend",
+    "an array": "for i\n <> s[a] = 2*x[a]\n y[b] = s[2 - b]\nend",
+    "arrays": "for i\n <> s[a] = x[a]\n s[1] = s[1]*n\n <> r[a] = s[a]*a\n y[b] = r[b]\nend",
 }
 DIFFERENT = {
     "an iname": "for i\n    y[0] = i\nend",
@@ -52,6 +54,10 @@ DIFFERENT = {
     "   y[0] = t\n  end\n end\nend",
     "what was stored before": "for i\n <> t = x[0]\n <> u = t\n t = i\n <> v = t + u\n"
     " y[0] = v\nend",
+    "an array read elsewhere": "for i\n <> s[a] = x[a]\n y[b] = s[(b + i) % 3]\nend",
+    "an array that changes": "for i\n <> s[a] = x[a]\n if i > 2\n  s[a] = 5\n end\n"
+    " y[b] = s[b]\nend",
+    "arrays": "for i\n <> s[a] = x[a]\n <> r[a] = s[(a + i) % 3]\n y[b] = r[b]\nend",
     "what loops make of threads": "for i\n <> t = 0\n for k\n  t = t + x[i*(5 - k) % 3]\n end\n"
     " y[0] = t\nend",
 }
@@ -63,6 +69,8 @@ def made(text: str) -> lk.Kernel:
         domains.append("{ [l]: 0 <= l < m }")
     if "sum(h" in text:
         domains.append("{ [h]: 0 <= h <= i }")
+    if "s[" in text:
+        domains.append("{ [a, b]: 0 <= a, b < 3 }")
     text = text.replace("v, y[j]", "<> v, y[j]")
     arrays = ["x", "y", *(["place"] if "place" in text else [])]
     data = [lk.GlobalArg(name, "int32", shape="n + 2*m") for name in arrays]
@@ -103,6 +111,19 @@ def test_equal_values_may_meet(name: str, tag: str) -> None:
 def test_equal_values_of_ragged_tiles(name: str) -> None:
     """Whether a thread stores at all depends on the iteration of a loop around it."""
     assert made(EQUAL[name]).split_iname("i", 8, inner_tag="l.0").prove().ok
+
+
+@pytest.mark.parametrize("name", ["an array", "arrays"])
+def test_what_threads_share_is_one_value_for_all_blocks(name: str) -> None:
+    """Each thread of a block makes what the same one of another block does."""
+    for texts, is_equal in ((EQUAL, True), (DIFFERENT, False)):
+        knl = made(texts.get(name, DIFFERENT["an array read elsewhere"])).tag_inames("a: l.0")
+        try:
+            proof = knl.split_iname("i", 4, inner_tag="g.0", unchecked=not is_equal).prove()
+        except lk.RaceError:
+            assert not is_equal
+        else:
+            assert proof.ok == is_equal
 
 
 @pytest.mark.parametrize("tag", AXES)

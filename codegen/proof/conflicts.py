@@ -23,6 +23,7 @@ from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.families import Family, Kind, families_of, matched, one_cell
 from loopkit.codegen.proof.forms import Form, Variable, constant, floor, opaque, values_of, variable
+from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -60,10 +61,16 @@ class ConflictCheck(Check):
     halves are asked about, down to pairs.
     """
 
-    def __init__(self, subject: Subject, recorder: Recorder, data: DataFacts) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        recorder: Recorder,
+        data: DataFacts,
+        initialized: InitializedCheck,
+    ) -> None:
         super().__init__(subject, recorder)
         self.data = data
-        self.equal_stores = EqualStores(subject)
+        self.equal_stores = EqualStores(subject, initialized)
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
         self._kinds: dict[tuple[object, ...], Kind] = {}
         self._sets: dict[isl.Set, isl.Set] = {}

@@ -20,6 +20,7 @@ from loopkit._same import key_of, same
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Group, Leaf, Touch, and_parts
@@ -58,9 +59,10 @@ class Pair:
 class EqualStores:
     """Which stores of a text are of one value."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, initialized: InitializedCheck) -> None:
         self.subject = subject
         self.names = subject.names
+        self.initialized = initialized
 
     def without(self, space: Space, first: Touch, second: Touch, meeting: isl.Set) -> isl.Set:
         """The pairs of executions in ``meeting`` that are not known to store one value."""
@@ -115,7 +117,8 @@ class EqualStores:
             is_form = not reads and self.names.is_integer(expr)
             form = self.subject.text.form(expr, both.first.scope) if is_form else None
             if form is not None and not form.is_data:
-                if form.names.isdisjoint(inner):
+                own_words = inner & {*self.subject.thread_words}
+                if form.names.isdisjoint(inner | (lets.keys() if own_words else _NOTHING)):
                     yield form
                     continue
                 for name in form.names - inner:
@@ -131,8 +134,7 @@ class EqualStores:
                 # A later iteration of a loop around the line may read what it has written.
                 yield from map(variable, own - inner)
                 waiting += ((part, pair, held, inner | own | others) for part, pair in parts)
-                continue
-            if read is not None and reads:
+            elif read is not None and reads:
                 words = self.depends(held)[read]
                 yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
                 if read in self.written:
@@ -145,18 +147,22 @@ class EqualStores:
         With it the loops around the reading line that may change it, and those around others.
         """
         (mine, around), (its, _) = (self.writers_behind(expr, x) for x in (both.first, both.second))
-        if len(mine) == len(its) == 1:
+        is_scalar = isinstance(expr, c.Name)
+        if len(mine) == len(its) == 1 and is_scalar:
             made, value = Pair(mine[0][0], its[0][0]), mine[0][1].value
             is_one = value == its[0][1].value and not self.changes_between(value, made)
             return ([(value, made)], _NOTHING, _NOTHING) if is_one else None
         if not mine or both.first is not both.second:
             return None
         parts: list[tuple[c.CExpression, Pair]] = []
-        others: set[str] = set()
+        is_shared = self.subject.place_of(self.read_by(expr) or "") == "shared"
+        # What a block shares, all its threads have made, each as the same one of another block.
+        others = {*(self.subject.thread_words if is_shared else ())}
         for number, (line, node) in enumerate(mine):
-            used = [node.value] if node.operator == "=" else [node.value, node.target]
-            # The first is under no more conditions than those that hold.
-            for group in _around(line, around) if number else ():
+            used = [node.value, *c.children(node.target)]
+            used += [node.target] if node.operator != "=" else ()
+            # The first of a scalar is under no more conditions than those that hold.
+            for group in _around(line, around) if number or not is_scalar else ():
                 if isinstance(group.node, c.For):
                     others.add(group.node.name)
                 used += c.expressions(group.node) if group.node is not None else ()
@@ -170,16 +176,22 @@ class EqualStores:
         """The lines that may have written a variable that another line reads, and a group of all.
 
         The first has surely done so: it stands under no guards but those of the other line, and in
-        no other loops of the group.
+        no other loops of the group; or it writes all cells of an array that the other line reads.
         """
-        if not isinstance(expr, c.Name) or self.subject.place_of(expr.name) != "private":
+        name = self.read_by(expr)
+        places = ("private", "shared") if isinstance(expr, c.Element) else ("private",)
+        if name is None or self.subject.place_of(name) not in places:
             return [], None
-        at, lines = leaf.position, self.stores(expr.name)
+        at, lines = leaf.position, self.stores(name)
         asked = {part for group in _around(leaf) for part in self.asked(group)}
         for number, (first, node) in reversed([*enumerate(lines)]):
             if first.position >= at or node.operator != "=":
                 continue
             group = first.parent
+            if isinstance(expr, c.Element):
+                if not self.initialized.writes_all(first, leaf, name):
+                    continue
+                group = Pair(first, leaf).around
             while group.parent and not group.span[0] <= at <= group.span[1]:
                 if not self.asked(group) or not asked.issuperset(self.asked(group)):
                     break

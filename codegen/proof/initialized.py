@@ -69,6 +69,11 @@ class InitializedCheck(Check):
         arrays = [one for name in written for one in self.arrays.get(name, ())]
         return not all(one.hides(leaf) for one in arrays)
 
+    def writes_all(self, leaf: Leaf, reader: Leaf, name: str) -> bool:
+        """Whether a line writes all that another reads of an array, each time before it does."""
+        reads = [(a, r) for a in self.arrays.get(name, ()) for r in a.reads if r.leaf is reader]
+        return bool(reads) and all(a.writes_all(leaf, r, a.asked(r)) for a, r in reads)
+
     def read_at_all(self, leaf: Leaf, where: isl.Set, space: Space) -> isl.Set:
         """Those of some executions of a line that write cells of temporaries which are ever read.
 

@@ -350,9 +350,9 @@ def _lies(data: ArrayArg | TemporaryVariable, given: ArrayParam, is_strided: boo
 
 
 def _of_types(kernel: Kernel, where: isl.Set) -> isl.Set:
-    """A set of sizes, where no array has a negative extent."""
+    """A set of sizes, where none that is an extent is negative: a call does not take it."""
     extents = (e for a in kernel.args if isinstance(a, ArrayArg) for e in a.shape or ())
     for extent in extents:
-        if _sets.is_affine(extent):
+        if isinstance(extent, prim.Variable):
             where = where & _sets.condition_set(prim.Comparison(extent, ">=", 0))
     return where

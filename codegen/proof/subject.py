@@ -221,6 +221,10 @@ class Subject:
                     continue  # the text has another type, which is found
                 own, (low, high) = forms.variable(argument.name), of_dtype(dtype)
                 wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
+            elif isinstance(argument, ArrayArg):
+                # A call takes no size below zero for an extent; of other extents it takes any.
+                plain = (e for e in argument.shape or () if isinstance(e, prim.Variable))
+                wanted += (at_most(forms.constant(0), forms.variable(e.name)) for e in plain)
         known = dict.fromkeys(split(*wanted)[0])
         here = self.space.position.keys()
         return self.space.all_of(part for part in known if names_in(part) <= here)

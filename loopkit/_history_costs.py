@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from loopkit._costs.costs import Costs, costs_of
-from loopkit._costs.counts import in_all
+from loopkit._costs.counts import sum_of
 from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._costs.sizes import check_sizes, whole
 from loopkit._costs.text_table import lines_of
@@ -31,24 +31,20 @@ class StepCosts:
     @property
     def operations(self) -> int | None:
         """All operations, of all kinds and types."""
-        return None if self.costs is None else in_all(self.costs.operations)
+        return None if self.costs is None else sum_of(n for _, n in self.costs.operations)
 
     @property
     def moved(self) -> int | None:
         """Bytes of the sectors that requests to global memory touch; None where data decide."""
-        if self.costs is None or None in self.costs.moved.values():
-            return None
-        return sum(n for n in self.costs.moved.values() if n is not None)
+        return None if self.costs is None else sum_of(self.costs.moved.values())
 
     @property
     def wavefronts(self) -> int | None:
         """Passes over the banks of shared memory; None where data decide."""
-        shared = (
-            [a.counts for a in self.costs.accesses if a.space == "shared"] if self.costs else []
-        )
-        if self.costs is None or None in shared:
+        if self.costs is None:
             return None
-        return sum(c.pieces for c in shared if c is not None)
+        shared = (a.counts for a in self.costs.accesses if a.space == "shared")
+        return sum_of(None if counts is None else counts.pieces for counts in shared)
 
 
 @dataclass(frozen=True)

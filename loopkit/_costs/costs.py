@@ -14,7 +14,7 @@ from loopkit._cached import cached_property
 from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.collectives import CombinationCosts, combinations_of
-from loopkit._costs.counts import CallCounts, Counts, Operations, added
+from loopkit._costs.counts import CallCounts, Counts, Operations, added, sum_of
 from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
@@ -173,10 +173,8 @@ class Costs(Printed):
         Those of arguments: what launches only hand to each other may stay in a cache.
         """
         before = dict(self.from_before)
-        found = [
-            n for f in self.footprints if f.array in before for n in (before[f.array], f.written)
-        ]
-        return None if None in found else sum(n for n in found if n is not None)
+        mine = [f for f in self.footprints if f.array in before]
+        return sum_of(n for f in mine for n in (before[f.array], f.written))
 
     def at(self, /, **sizes: int) -> dict[str, int]:
         """All counts at sizes that were left open, by what they count.

@@ -318,10 +318,10 @@ def added(counts: Iterable[tuple[K, int | None]]) -> dict[K, int | None]:
     return total
 
 
-def in_all(operations: Operations) -> int | None:
-    """How many operations there are of all kinds and types; None where that is not known."""
-    found = [n for _, n in operations if n is not None]
-    return sum(found) if len(found) == len(operations) else None
+def sum_of(counts: Iterable[int | None]) -> int | None:
+    """The sum of counts; None where one of them is not known."""
+    found = [*counts]
+    return None if None in found else sum(n for n in found if n is not None)
 
 
 def kinds_of_operations(model: Model, ids: Collection[str]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from loopkit._costs.counts import in_all
+from loopkit._costs.counts import sum_of
 from loopkit._costs.text_table import Head, Table, table
 from loopkit._errors import LoopkitError, counted
 
@@ -249,9 +249,9 @@ def _barriers(costs: Costs) -> Iterator[Table]:
 def _launches(costs: Costs) -> Iterator[Table]:
     rows = []
     for one in costs.launches:
-        moved = [n for f in one.footprints for n in (f.read, f.written)]
-        known = None if None in moved else sum(n for n in moved if n is not None)
-        counts = one.times, one.blocks, one.threads, in_all(one.operations), known
+        operations = sum_of(n for _, n in one.operations)
+        touched = sum_of(n for f in one.footprints for n in (f.read, f.written))
+        counts = one.times, one.blocks, one.threads, operations, touched
         rows.append((one.number + 1, one.kernel, *counts, one.shared_bytes))
     columns = ("launch", "", "times", "blocks", "threads each", "operations")
     return table((*columns, "bytes touched", "shared bytes each"), rows)

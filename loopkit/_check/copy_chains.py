@@ -82,12 +82,6 @@ class CopyChains:
             if not where.is_empty():
                 self.check.missing(ReadEvent(where, at, mover, {}, everywhere, at), cell)
 
-    def is_of_copy(self, where: isl.Set, writer: Statement, cell: Cell) -> bool:
-        """Whether a statement may write the array of a cell: that of a thread, block and launch."""
-        at = Instance(writer.id, OTHER)
-        same = self.new.same_copy(self.new.write_cell(at), cell)
-        return not (where & self.new.domain(at) & same).is_empty()
-
     def not_replaced(
         self, where: isl.Set, at: Instance, writer: Statement, cell: Cell, until: Instance
     ) -> isl.Set:

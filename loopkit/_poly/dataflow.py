@@ -9,7 +9,7 @@ may: the updates of a reduction, and writes under conditions on data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import reduce
 from itertools import chain
@@ -616,26 +616,11 @@ class Dataflow:
         return inames
 
     def _held(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
-        """The inames in which two statements that agree see one value of a scalar; None if unknown.
-
-        Each of its writers stands above both, and shares the same loops with one as with the other:
-        in an iteration of these all that it does comes first.
-        """
-        model = self.model
-        temporary = model.kernel.temporary_by_name.get(name)
+        """The inames in which two statements that agree see one value of a scalar, if known."""
+        temporary = self.model.kernel.temporary_by_name.get(name)
         if temporary is None or temporary.shape:
             return None
-        inames: set[str] = set()
-        for setter in model.writers(name):
-            loops = model.order.shared_loops(setter.id, writer.id)
-            if loops != model.order.shared_loops(setter.id, reader.id) or not all(
-                model.order.is_above(setter.id, other.id) for other in (writer, reader)
-            ):
-                return None
-            # Of copies side by side, and of threads, each one sees its own: those have no number.
-            inner = model.order.place(setter.id)[1][len(loops) :]
-            inames |= setter.inames.difference(i for i, number in inner if number > 0)
-        return frozenset(inames) if inames <= writer.inames & reader.inames else None
+        return self._made_before(self.model.writers(name), writer, reader)
 
     def _still_set(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames of what sets a flag: where two statements agree in them, it is one flag.
@@ -643,15 +628,27 @@ class Dataflow:
         Where a later statement finds it set, an earlier one has: nothing sets it again.
         """
         flag = flags_of(self.model.kernel).get(name)
-        if flag is None:
-            return None
-        place, loops = self.model.order.place(flag.start.id)
-        for other in (writer, reader):
-            its_place, its_loops = self.model.order.place(other.id)
-            if its_place <= place or its_loops[: len(loops)] != loops:
+        return None if flag is None else self._made_before([flag.start], writer, reader)
+
+    def _made_before(
+        self, setters: Iterable[Statement], writer: Statement, reader: Statement
+    ) -> frozenset[str] | None:
+        """The inames in which two statements agree that come after the same instances of others.
+
+        Each of these stands above both, and shares the same loops with one as with the other: in an
+        iteration of these all that it does comes first.  None where that is not so.
+        """
+        order, inames = self.model.order, set[str]()
+        for setter in setters:
+            loops = order.shared_loops(setter.id, writer.id)
+            if loops != order.shared_loops(setter.id, reader.id) or not all(
+                order.is_above(setter.id, other.id) for other in (writer, reader)
+            ):
                 return None
-        inames = flag.start.inames
-        return inames if inames <= writer.inames & reader.inames else None
+            # Of copies side by side, and of threads, each one sees its own: those have no number.
+            inner = order.place(setter.id)[1][len(loops) :]
+            inames |= setter.inames.difference(i for i, number in inner if number > 0)
+        return frozenset(inames) if inames <= writer.inames & reader.inames else None
 
     def _load(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames that decide a loaded bound that two statements share; None if unknown."""

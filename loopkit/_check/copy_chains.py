@@ -37,7 +37,6 @@ class CopyChains:
         cell = self.check.cell(event, access)
         result = event.where - event.where
         others = [w for w in self.new.writers(cell.array) if w.id in self.check.lineage.image_of]
-        open_ = [w for w in others if not self.new.is_exact(w)]
         for statement in self.check.copy_statements(cell.array):
             at = Instance(statement.id, SOURCE)
             both = event.where & self.new.writing(at, cell)
@@ -45,7 +44,7 @@ class CopyChains:
                 self.check_plain(statement, event, at, part)
                 for writer in others:
                     left = self.not_replaced(part, at, writer, cell, event.time)
-                    if writer in open_ and not left.is_equal(part):
+                    if not (self.new.is_exact(writer) or left.is_equal(part)):
                         raise Undecided(
                             f"data decide whether '{cell.array}' is written, or what was copied to "
                             "it is kept"

@@ -235,6 +235,7 @@ class DataDependentOrder:
         for copy in self.check.copy_statements(array) if is_by_order else ():
             if any(self.is_of_copy(Instance(copy.id, BASE), image) for image in images):
                 raise Undecided(f"'{array}' is written where data decide, and buffered")
+        together = self.check.dataflow.seen_together
         for first in images:
             for second in images:
                 statements = self.root.statement
@@ -255,9 +256,7 @@ class DataDependentOrder:
                         # Of equal values it does not show which came last.
                         bad = bad - self.check.equal_writes(one, two, without(bad, *_TEXT))
                         if not is_by_order and not bad.is_empty():
-                            bad = bad & self.check.dataflow.seen_together(
-                                first.origin, second.origin
-                            )
+                            bad = bad & together(first.origin, second.origin)
                         if bad.is_empty():
                             continue
                         sink = self.check.origin_side(second, two)

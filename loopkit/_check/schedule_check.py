@@ -250,13 +250,12 @@ class Check:
         one = self.computed_by(a)
         if one is not None:
             return self.equal_to(one, b, where)
-        moves = [self.new.statement[at.statement or ""] for at in (a, b)]
-        if any(m.id in self.lineage.image_of for m in moves):
+        if self.computed_by(b) is not None:
             return where - where
-        both = [
-            Computed(m.id, {i: variable(i, at.label) for i in m.inames})
-            for m, at in zip(moves, (a, b), strict=True)
-        ]
+        both = []
+        for at in (a, b):
+            move = self.new.statement[at.statement or ""]
+            both.append(Computed(move.id, {i: variable(i, at.label) for i in move.inames}))
         return equal_values_of(self.new.kernel).stored(both[0], both[1], where)
 
     @memoised

@@ -103,9 +103,8 @@ class SourceCheck:
         executions would undo it.
         """
         statement = self.new.statement[found.image.statement]
-        if self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id):
-            return False
-        return not any(map(is_update, self.new.kernel.writers[statement.written]))
+        by_data = self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id)
+        return not (by_data or any(map(is_update, self.new.kernel.writers[statement.written])))
 
     def serving(self, where: isl.Set, event: ReadEvent, sure: Instance, cell: Cell) -> isl.Set:
         """The part of ``where`` in which a write is of the cell, and before it is read."""

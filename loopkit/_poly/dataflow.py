@@ -41,6 +41,8 @@ from loopkit._poly.pairs import (
 from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
 
+_Happens = tuple[frozenset[str], isl.Set]
+
 
 @dataclass(frozen=True, eq=False)
 class Sources:
@@ -485,13 +487,7 @@ class Dataflow:
             known,
             frozenset(certain),
             free if choices.names else None,
-            {
-                name: equal_inames(found[0], WRITER, READER) - found[1]
-                for name, found in happens.items()
-                if found is not None
-            }
-            if choices.names
-            else {},
+            choices.never(happens),
         )
 
     def _writes_before(
@@ -566,9 +562,7 @@ class Dataflow:
         loads = model.bounds_from_data(writer.id)
         return all(self._load(name, writer, reader) is not None for name in loads)
 
-    def _happens(
-        self, writer: Statement, reader: Statement, choices: _Choices
-    ) -> tuple[frozenset[str], isl.Set] | None:
+    def _happens(self, writer: Statement, reader: Statement, choices: _Choices) -> _Happens | None:
         """Where conditions on data let a write happen, and which inames it shares with the reader.
 
         ``{ choices : all conditions hold }``, for instances that agree in the inames, names of
@@ -704,6 +698,11 @@ class _Choices:
     def free(self) -> isl.Set:
         """``{ choices : each is 0 or 1 }``."""
         return intersection(between(name, 0, 1) for name in self.names.values())
+
+    def never(self, happens: Mapping[str, _Happens | None]) -> dict[str, isl.Set]:
+        """``{ inames·WRITER, inames·READER, choices : the write does not happen }``, by writer."""
+        known = happens.items() if self.names else ()
+        return {n: equal_inames(h[0], WRITER, READER) - h[1] for n, h in known if h is not None}
 
     def forgotten(self, where: isl.Set) -> isl.Set:
         """A set without the choices."""

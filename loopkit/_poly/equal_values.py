@@ -172,11 +172,9 @@ class EqualValues:
 
     def alike(self, a: str, b: str) -> isl.Set:
         """``{ inames·OLD_SOURCE, inames·NEW_SOURCE : two writes are of one value }``, a subset."""
-        if a != b:
-            return _sets.universe() - _sets.universe()
-        return equal_inames(
-            self.varying(a) & self.model.statement[a].inames, OLD_SOURCE, NEW_SOURCE
-        )
+        inames = self.varying(a) & self.model.statement[a].inames
+        found = equal_inames(inames, OLD_SOURCE, NEW_SOURCE)
+        return found if a == b else found - found
 
     # {{{ what values depend on
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._collectives import adds_to
 from loopkit._errors import LaunchError, UninitializedReadError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
@@ -22,7 +21,6 @@ from loopkit._reference.device_functions import evaluator
 from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
 from loopkit._reference.python_source import Names, Translator, Value
-from loopkit._reference.running import Running
 from loopkit._tree import common_prefix, path_inames
 
 _COMBINING: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -42,8 +40,6 @@ class Store:
     sizes: Mapping[str, int]
     values: Mapping[str, Any]
     dtypes: Mapping[str, DType]
-    running: Mapping[str, Running] = field(default_factory=dict)
-    started: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -116,11 +112,6 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
         forget, error = map(translator.bind, (memory.forgetter(open_axes), UninitializedReadError))
         stores = f"try: {stores}\n    except {error}: {forget}({', '.join(places)})"
     lines.append(stores)
-    if (running := store.running.get(name)) is not None and adds_to(statement, name):
-        axes = target[: len(running.extents)]
-        if all(a.iname_of(statement) for a in axes):  # what is on no thread, each adds alike
-            thread = ", ".join(map(str, before[: len(axes)]))
-            lines.append(f"{translator.bind(running.pass_on)}({thread})")
     columns = (*path, *parallel, *extra.values())
     text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
     bounds, loaded, ready = {*kernel.loaded_bounds(statement.inames)}, tuple[str, ...](), 0

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._collectives import scans_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
-from loopkit._places import space_of
+from loopkit._places import decide_address_spaces, space_of
 from loopkit._points import range_in
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 
@@ -78,12 +79,16 @@ def copies_of(
     # Along the threads of its reduction an accumulator is one: they combine what each has.
     updates = [w for w in writers if w.operation is not None and temporary.accumulates is not None]
     reduced = [i for w in updates for i in kernel.reduced_inames(w)]
+    decided = decide_address_spaces(kernel) if temporary.is_running else kernel
+    scanned = {i for scan in scans_of(decided, temporary.name) for i in scan.inames}
     found = []
     for axis in axes.values():
         kind = axis.key[0]
         if space is AddressSpace.LOCAL and kind != "g":
             continue
         inside = [s for s in touching if axis.iname_of(s) is not None]
+        if scanned & axis.first.keys():  # they add to it one after another
+            continue
         if not inside or (kind == "l" and not axis.first.keys().isdisjoint(reduced)):
             continue
         if kind == "ilp" and not (

@@ -34,7 +34,7 @@ from loopkit._reference.compile_statement import Compiled, Store, compile_statem
 from loopkit._reference.endings import Ending, Pieces, endings_of
 from loopkit._reference.memory import Memory, temporary
 from loopkit._reference.places import column_of, copies_of, find_axes
-from loopkit._reference.running import Running, axes_of_scans, threads_in_turn
+from loopkit._reference.running import threads_in_turn
 from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree, statements_in
 
@@ -71,10 +71,7 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     }
     check_data(kernel.name, kernel.assertions, {n: m.data for n, m in memories.items()}, sizes)
     axes = find_axes(kernel, sizes)
-    scans = axes_of_scans(kernel, axes)
     copies = {t.name: copies_of(kernel, t, axes) for t in kernel.temporaries}
-    for name, along in scans.items():  # an accumulator of each thread, in the order of the scan
-        copies[name] = (*along, *(a for a in copies[name] if a not in along))
     dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None}
     for t in kernel.temporaries:
         # A negative extent means no element: the loops that would reach for one are empty.
@@ -82,9 +79,8 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
         extents = [a.extent for a in copies[t.name]]
         memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
     with np.errstate(all="ignore"):
-        running = {name: Running(memories[name], along) for name, along in scans.items()}
-        kernel, started = threads_in_turn(kernel)
-        store = Store(memories, copies, sizes, values, dtypes, running, started)
+        kernel = threads_in_turn(kernel)
+        store = Store(memories, copies, sizes, values, dtypes)
         try:
             Walker(kernel, store).run()
         except OverflowError as error:
@@ -256,10 +252,6 @@ class Walker:
                 self.statement(self.compiled[node], prefix)
 
     def loop(self, loop: Loop, prefix: tuple[int, ...]) -> None:
-        if started := self.store.started.get(loop.iname):
-            written = {self.kernel.statement_by_id[s].written for s in statements_in(loop)}
-            for name in written.intersection(started):
-                self.store.running[name].begin()
         ending = self.endings.get(id(loop))
         if ending is None:
             self.iterate(loop, prefix)

@@ -19,8 +19,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _budget
 from loopkit._arrays import AddressSpace, ArrayArg, ConstantTable, ValueArg
-from loopkit._collectives import thread_scans
+from loopkit._collectives import looks_back
 from loopkit._device_functions import OwnFunction
+from loopkit._errors import LaunchError
 from loopkit._expression import ExpressionMapper, evaluate, is_constant
 from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch, launches_in, launches_of
@@ -34,9 +35,9 @@ from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, Key, column_of, copies_of, find_axes
 from loopkit._reference.run import Walker
-from loopkit._reference.running import axes_of_scans
+from loopkit._reference.running import threads_in_turn
 from loopkit._replay.examples import ExampleData, Place, Sizes
-from loopkit._tree import common_prefix, path_inames, rewrite_paths, statements_in
+from loopkit._tree import statements_in
 
 Row = tuple[int, ...]
 
@@ -189,10 +190,9 @@ class Interpreter(KernelAtSizes):
         super().__init__(model.kernel, sizes)
         kernel = _on_wide_numbers(self.kernel)
         self.axes = find_axes(kernel, self.sizes)
-        scanned = axes_of_scans(kernel, self.axes)
         # Blocks that look back wait for those before them.
-        self.looks_back = any(a.key[0] == "g" for axes in scanned.values() for a in axes)
-        self.copies = _copies(kernel, self.axes, scanned)
+        self.looks_back = any(looks_back(kernel, t.name) for t in kernel.temporaries)
+        self.copies = _copies(kernel, self.axes)
         self.data = ExampleData(0)
         self.block: Mapping[Key, int] = {}
         self.used: list[TracedValue] = []
@@ -202,9 +202,11 @@ class Interpreter(KernelAtSizes):
         dtypes = {name: _wide(dtype) for name, dtype in self.dtypes.items()}
         store = Store(self.memories, self.copies, self.sizes, {}, dtypes)
         try:
-            self.walker = Walker(_in_turn(kernel, model), store, _budget.EXAMPLE_INSTANCES)
+            self.walker = Walker(threads_in_turn(kernel), store, _budget.EXAMPLE_INSTANCES)
         except TooManyPointsError:
             raise UnsupportedError("too many instances") from None
+        except LaunchError as error:
+            raise UnsupportedError(error.why) from None
         compiled = self.walker.compiled.values()
         loops = _loops(model)
         launches = _launches(model)
@@ -315,32 +317,12 @@ class Interpreter(KernelAtSizes):
             self.memories[entry.array].cells[entry.place] = entry
 
 
-def _in_turn(kernel: Kernel, model: Model) -> Kernel:
-    """A kernel in which the threads of each scan are loops around what adds and reads."""
-    scans = thread_scans(model.kernel)
-    if not scans:
-        return kernel
-    order = model.order
-    kernel = kernel.with_(tree=rewrite_paths(kernel.tree, lambda id_, _: order.place(id_)[1]))
-    for scan in scans:
-        around = path_inames(common_prefix([kernel.paths[id_] for id_ in scan.statements]))
-        if not {*scan.inames} <= {*around}:
-            raise UnsupportedError("threads of a scan do something else before they read it")
-    return kernel
-
-
-def _copies(
-    kernel: Kernel, axes: Mapping[Key, Axis], scanned: Mapping[str, tuple[Axis, ...]]
-) -> dict[str, tuple[Axis, ...]]:
+def _copies(kernel: Kernel, axes: Mapping[Key, Axis]) -> dict[str, tuple[Axis, ...]]:
     """The axes along which each temporary exists several times.
 
-    An accumulator that threads scan is one, which they add to and read one after another.
     What blocks need to fill copies of their own, they compute each for themselves.
     """
-    found = {
-        t.name: tuple(a for a in copies_of(kernel, t, axes) if a not in scanned.get(t.name, ()))
-        for t in kernel.temporaries
-    }
+    found = {t.name: copies_of(kernel, t, axes) for t in kernel.temporaries}
     own = {t.name for t in kernel.temporaries if space_of(kernel, t) is not AddressSpace.GLOBAL}
     waiting = [*kernel.statements]
     while waiting:

@@ -68,12 +68,39 @@ class DataDependentOrder:
     def matters(self, array: str) -> bool:
         """Whether the order of an array's writes can show where no read is asked for it.
 
-        A read may see several writes of which data decide the last, or any where data decide its
-        cell.
+        A read of which data decide the cell may see any of them.  Of an inexact array,
+        it cannot show where each read sees a write that surely happens, under the reader's
+        own conditions say, and sums on top of it: that is asked read by read.
         """
-        return self.is_looked_up(array) or not all(
-            map(self.root.is_exact, self.root.writers(array))
+        if self.is_looked_up(array):
+            return True
+        if all(self.root.is_exact(w) for w in self.root.writers(array)):
+            return False
+        if array not in self.root.kernel.temporary_by_name or self.is_scattered(array):
+            return True
+        return not all(
+            self._is_sure(reader.id, access)
+            for reader in self.root.kernel.readers.get(array, ())
+            for access in dict.fromkeys(self.root.kernel.reads_of(reader))
+            if access[0] == array
         )
+
+    def _is_sure(self, reader: str, access: Access) -> bool:
+        """Whether all that a read of the text may see, sums aside, is set for certain."""
+        if any(map(self.root.is_beyond_sets, access[1])):
+            return False
+        try:
+            sources = self.check.dataflow.of_read(reader, access)
+        except Undecided:
+            return False
+        if not sources.untouched.is_empty():
+            return False
+        for name in sources.writes:
+            if is_update(self.root.statement[name]):
+                continue
+            if name not in sources.certain:
+                return False
+        return True
 
     def is_looked_up(self, array: str) -> bool:
         """Whether data decide which cells of an array are read in the text."""

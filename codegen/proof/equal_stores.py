@@ -104,7 +104,7 @@ class EqualStores:
         Conditions that are ``held`` are true wherever it matters.  Both go through ``inner`` loops
         in step: what is asked about again there was equal until then (induction over the steps).
         """
-        lets, _ = self.values
+        (lets, _), threads = self.values, {*self.subject.thread_words}
         waiting: list[Question] = [(expr, both, frozenset(), _NOTHING)]
         seen = set()
         while waiting:  # sums may be long
@@ -117,8 +117,7 @@ class EqualStores:
             is_form = not reads and self.names.is_integer(expr)
             form = self.subject.text.form(expr, both.first.scope) if is_form else None
             if form is not None and not form.is_data:
-                own_words = inner & {*self.subject.thread_words}
-                if form.names.isdisjoint(inner | (lets.keys() if own_words else _NOTHING)):
+                if form.names.isdisjoint(inner | (lets.keys() if inner & threads else _NOTHING)):
                     yield form
                     continue
                 for name in form.names - inner:
@@ -155,9 +154,9 @@ class EqualStores:
         if not mine or both.first is not both.second:
             return None
         parts: list[tuple[c.CExpression, Pair]] = []
-        is_shared = self.subject.place_of(self.read_by(expr) or "") == "shared"
         # What a block shares, all its threads have made, each as the same one of another block.
-        others = {*(self.subject.thread_words if is_shared else ())}
+        is_shared = self.subject.place_of(self.read_by(expr) or "") == "shared"
+        others = set[str](self.subject.thread_words if is_shared else ())
         for number, (line, node) in enumerate(mine):
             used = [node.value, *c.children(node.target)]
             used += [node.target] if node.operator != "=" else ()

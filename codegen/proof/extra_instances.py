@@ -76,8 +76,7 @@ class ExtraInstancesCheck(Check):
                 # What other iterations leave there, nobody sees.
                 loops = self.renewed(surplus, array, read, asked)
                 around = [x.name for x in read.scope.loops if surplus.leaf.scope.is_inside(x)]
-                is_last = surplus.leaf.position >= read.leaf.position
-                if is_last and loops.issuperset(around[-1:]):
+                if loops.issuperset(around[-1:]) and surplus.leaf.position >= read.leaf.position:
                     continue  # read before, and written anew before it is read again
                 loops |= array.fills.held(surplus.leaf, read.leaf, loops)
                 if loops:

@@ -93,14 +93,8 @@ class DataDependentOrder:
             sources = self.check.dataflow.of_read(reader, access)
         except Undecided:
             return False
-        if not sources.untouched.is_empty():
-            return False
-        for name in sources.writes:
-            if is_update(self.root.statement[name]):
-                continue
-            if name not in sources.certain:
-                return False
-        return True
+        stores = (w for w in sources.writes if not is_update(self.root.statement[w]))
+        return bool(sources.untouched.is_empty()) and sources.certain.issuperset(stores)
 
     def is_looked_up(self, array: str) -> bool:
         """Whether data decide which cells of an array are read in the text."""

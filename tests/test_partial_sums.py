@@ -216,3 +216,17 @@ def test_partial_results_of_types_that_nobody_knows_yet(operation: str) -> None:
     knl = lk.make_kernel("{ [i, j]: 0 <= i, j < n }", text)
     for new in (knl.split_reduction_outward("j"), knl.split_reduction_inward("j")):
         assert new.add_dtypes({"a": "int32"}).prove().ok
+
+
+@pytest.mark.parametrize("tag", ["l.0", "l.1"])
+@pytest.mark.parametrize("removed", ["i_inner", "i_outer_inner"])
+def test_threads_add_what_they_have_to_what_is_theirs(tag: str, removed: str) -> None:
+    """Without an iname of threads, each of them adds its partial sum to a sum of its own."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "r = sum(i, u[i])", dtypes={"r, u": "int32"}, assumptions="n >= 1"
+    )
+    knl = knl.split_iname("i", 4).split_iname("i_outer", 2).tag_inames({removed: tag})
+    knl = knl.split_reduction_inward("i_outer_outer")
+    with pytest.raises(lk.IllegalTransformError, match="would not go where it belongs") as caught:
+        knl.remove_inames_from_insn(removed, "id:insn_update_part")
+    assert caught.value.witness.parameters["n"] >= 2

@@ -38,6 +38,7 @@ from loopkit._poly.dataflow import Sources, commute, dataflow_of
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance, Undecided, equal_inames, nonempty, renamed, without
+from loopkit._poly.parallel_axes import Axis
 from loopkit._same import same
 
 if TYPE_CHECKING:
@@ -307,6 +308,8 @@ class PartialSums:
         for flush, added in pieces:
             if not self.is_alike(update, flush, added):
                 raise Undecided(f"data decide whether '{flush.id}' adds what '{update.id}' leaves")
+            for axis in self.new.copy_axes(update.written):
+                added = self.on_one_index(added, at, Instance(flush.id, TWO), axis)
             left = left - without(added, TWO)
         side = self.check.side_of(at)
         if not left.is_empty():
@@ -324,6 +327,22 @@ class PartialSums:
                 for bad in apart:
                     if not bad.is_empty():
                         self.check.report(Violation("repeated", bad, side, detail="partial"))
+
+    def on_one_index(
+        self, added: isl.Set, update: Instance, flush: Instance, axis: Axis
+    ) -> isl.Set:
+        """The pairs on one index of an axis along which each index has a copy of the temporary.
+
+        A flush that runs on all of them adds on each what is there, and its cell has copies, too:
+        index 0 has what was added there, and none has it all.
+        """
+        mine, apart = self.new.coordinate(update, axis), self.new.apart(update, flush, axis)
+        if mine is None or apart is None:
+            return added
+        if self.new.coordinate(flush, axis) is None:
+            apart = _sets.condition_set(prim.Comparison(mine, "!=", 0))
+            return added - added if (added & apart).is_empty() else added - apart
+        return added - apart
 
     def is_alike(self, update: Statement, flush: Statement, added: isl.Set) -> bool:
         """Whether the data that decide if a flush runs are those by which its updates do."""

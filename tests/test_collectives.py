@@ -286,7 +286,7 @@ def test_shuffles_that_do_not_reach():
             "j", 32, inner_tag="l.0"
         ).realize_reduction(by="shuffle").cuda()
     knl = own().split_iname("j", 32, inner_tag="l.0")
-    with pytest.raises(lk.IllegalTransformError, match="no atomic update is either of"):
+    with pytest.raises(lk.IllegalTransformError, match="by either, of which there is no atomic"):
         knl.realize_reduction(by="atomic")
 
 

@@ -16,6 +16,7 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError, Nothing
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._make.atomic_updates import OPERATIONS
 from loopkit._match import matching
 from loopkit._transform import transform
 from loopkit._tree import Entry, build, common_prefix, entries_of
@@ -88,6 +89,8 @@ def realize_reduction(
         return _across(kernel, inames_in(kernel, inames), touched)
     chosen = [t for t in kernel.temporaries if t.accumulates is not None and t.name in touched]
     is_scan = bool(force_scan or force_outer_iname_for_scan)
+    if by == "atomic":
+        _check_atomic(chosen)
     names = [t.name for t in chosen]
     change = Change(kernel)
     if is_scan and names:
@@ -113,6 +116,17 @@ def realize_reduction(
             instead="statements that make or use a reduction",
         )
     return replace(change, kernel=change.kernel.with_(temporaries=temporaries))
+
+
+def _check_atomic(accumulators: Sequence[TemporaryVariable]) -> None:
+    """Raise where no atomic update is the operation of an accumulator, whatever its type."""
+    for accumulator in accumulators:
+        if accumulator.accumulates not in OPERATIONS.values():
+            raise IllegalTransformError(
+                f"'{accumulator.name}' is combined by {accumulator.accumulates}, of which there is "
+                "no atomic update",
+                instead="by='shared', or insn_id_filter for other statements",
+            )
 
 
 @transform

@@ -1302,6 +1302,21 @@ def test_ilp_copies_are_kept_beside_statements_outside() -> None:
         assert np.array_equal(knl.executor(executor)(b=b), b)
 
 
+@pytest.mark.parametrize("start", (-2, 0, 1, 2))
+def test_ilp_copies_are_none_of_what_lies_outside(start: int) -> None:
+    """Wherever an iname begins, none of its copies is the accumulator of the peeled iteration."""
+    knl = lk.make_kernel(
+        f"{{ [i, j]: 0 <= i < n and {start} <= j < {start + 3} }}",
+        f"u[i] = sum(j, a[i, j - {start}])",
+        dtypes={"a, u": "int32"},
+        assumptions="n >= 1",
+    )
+    peeled = knl.peel_iname("j", first=1)
+    with pytest.raises(lk.IllegalTransformError, match="has its own 'acc'"):
+        peeled.tag_inames({"j": "ilp"})
+    assert peeled.tag_inames({"j": "unr"}).prove().ok
+
+
 def test_blocks_that_share_an_array_are_in_other_iterations_at_one_time() -> None:
     """What each iteration sets anew is no matter of its own where blocks are in different ones."""
     knl = lk.make_kernel(

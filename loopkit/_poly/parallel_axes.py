@@ -87,8 +87,8 @@ class ParallelAxes:
                 low = self.lower(iname)
                 return name if low == 0 else prim.Sum((name, -low))
         if axis[0] == "ilp":
-            # No copy of what exists once per value of an iname belongs to all of them.
-            return self.lower(str(axis[1])) - 1
+            # Copies are numbered from 0; what is outside the iname belongs to none of them.
+            return -1
         return None if axis in self.replicated_axes(statement.written) else 0
 
     def everywhere(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:

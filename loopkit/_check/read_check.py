@@ -128,10 +128,13 @@ class ReadCheck(SourceCheck):
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _hidden.OTHER)
             both = self.with_facts(untouched & self.new.writing(at, cell), event, at)
+            if not both.is_empty():
+                # Where data decide whether a write happens, its reader may see both. To subtract
+                # nothing would write the set otherwise, and a suggestion with it.
+                family = self.family(event, sources, writer)
+                both = both if family.is_empty() else both - family
             if both.is_empty():
                 continue
-            # Where data decide whether a write happens, its reader may see both.
-            both = both - self.family(event, sources, writer)
             early = self.new.not_before(event.time, at, cell.array, itself=False)
             for how, bad in nonempty(both, early):
                 side = self.check.side_of(at)

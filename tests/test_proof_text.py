@@ -252,14 +252,19 @@ def test_loops_count_in_types_for_indices(ctype: str) -> None:
     assert not proof.ok
 
 
-@pytest.mark.parametrize("ctype", ["__half", "float", "double", "bool", "unsigned", "int *"])
-def test_a_size_of_another_type_is_found(ctype: str) -> None:
+def reversed_in_blocks() -> lk.Kernel:
+    """Rows that blocks reverse through shared memory, of a size that nothing bounds."""
     kernel = lk.make_kernel(
         "{ [i, h, k]: 0 <= i < n and 0 <= h, k < 8 }",
         "<> s[h] = c[i, h] {id=s}\nx[i, k] = s[7 - k] {dep=s}",
         dtypes={"c, x": "int32"},
     )
-    kernel = kernel.set_temporary_address_space("s", "shared").tag_inames("i:g.0, h:l.0, k:l.0")
+    return kernel.set_temporary_address_space("s", "shared").tag_inames("i:g.0, h:l.0, k:l.0")
+
+
+@pytest.mark.parametrize("ctype", ["__half", "float", "double", "bool", "unsigned", "int *"])
+def test_a_size_of_another_type_is_found(ctype: str) -> None:
+    kernel = reversed_in_blocks()
     changed = kernel.cuda().replace(
         "int const n", f"{ctype} n" if "*" in ctype else f"{ctype} const n"
     )
@@ -294,12 +299,7 @@ def test_an_array_may_have_an_extent_below_zero() -> None:
 
 
 def test_a_parameter_that_is_not_there_is_found() -> None:
-    kernel = lk.make_kernel(
-        "{ [i, h, k]: 0 <= i < n and 0 <= h, k < 8 }",
-        "<> s[h] = c[i, h] {id=s}\nx[i, k] = s[7 - k] {dep=s}",
-        dtypes={"c, x": "int32"},
-    )
-    kernel = kernel.set_temporary_address_space("s", "shared").tag_inames("i:g.0, h:l.0, k:l.0")
+    kernel = reversed_in_blocks()
     changed = kernel.cuda().replace("int const n, ", "")
     assert "call" in {f.kind for f in prove_source(kernel, changed).findings}
 

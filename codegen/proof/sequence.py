@@ -50,6 +50,7 @@ from loopkit.codegen.joined import joined
 from loopkit.codegen.launches import Part, parts_in, parts_of
 from loopkit.codegen.own_functions import lines_above
 from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.subject import extents
 
 _HEAD = re.compile(r'^(?=extern "C" )', re.MULTILINE)
 """Where the text of a launch begins."""
@@ -350,9 +351,7 @@ def _lies(data: ArrayArg | TemporaryVariable, given: ArrayParam, is_strided: boo
 
 
 def _of_types(kernel: Kernel, where: isl.Set) -> isl.Set:
-    """A set of sizes, where none that is an extent is negative: a call does not take it."""
-    extents = (e for a in kernel.args if isinstance(a, ArrayArg) for e in a.shape or ())
-    for extent in extents:
-        if isinstance(extent, prim.Variable):
-            where = where & _sets.condition_set(prim.Comparison(extent, ">=", 0))
+    """A set of sizes, as far as a call takes them as extents of arrays."""
+    for name in extents(kernel):
+        where = where & _sets.condition_set(prim.Comparison(prim.Variable(name), ">=", 0))
     return where

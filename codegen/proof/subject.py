@@ -35,6 +35,15 @@ from loopkit.codegen.proof.typed_forms import limits
 from loopkit.codegen.proof.value_kernel import KernelValues
 
 
+def extents(kernel: Kernel) -> tuple[str, ...]:
+    """Names that are extents of arrays by themselves: a call takes no number below zero for these.
+
+    Of other extents it takes any: an array without elements is passed for one below zero.
+    """
+    found = (e for a in kernel.args if isinstance(a, ArrayArg) for e in a.shape or ())
+    return tuple(dict.fromkeys(e.name for e in found if isinstance(e, prim.Variable)))
+
+
 class Subject:
     """One program, read back.
 
@@ -221,10 +230,7 @@ class Subject:
                     continue  # the text has another type, which is found
                 own, (low, high) = forms.variable(argument.name), of_dtype(dtype)
                 wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
-            elif isinstance(argument, ArrayArg):
-                # A call takes no size below zero for an extent; of other extents it takes any.
-                plain = (e for e in argument.shape or () if isinstance(e, prim.Variable))
-                wanted += (at_most(forms.constant(0), forms.variable(e.name)) for e in plain)
+        wanted += (at_most(forms.constant(0), forms.variable(n)) for n in extents(self.kernel))
         known = dict.fromkeys(split(*wanted)[0])
         here = self.space.position.keys()
         return self.space.all_of(part for part in known if names_in(part) <= here)

@@ -238,6 +238,25 @@ def test_many_copies_take_little_time() -> None:
     assert copies(800) < 4 * copies(200) * 2.5
 
 
+@pytest.mark.parametrize("target", ["b[k, i]", "b[{count}*k + i]", "b[k, 2*i + 1]"])
+@pytest.mark.parametrize("value", ["a[i]", "sum(j, a[j])", "if(a[k] > 0, a[i], c[k])"])
+def test_many_copies_of_threads_take_little_time(target: str, value: str) -> None:
+    """No copy is compared with each other one by one, where all run in many blocks, too."""
+
+    def copies(count: int) -> float:
+        where = f"0 <= i < {count} and 0 <= j < n and 0 <= k < m"
+        knl = lk.make_kernel(
+            f"{{ [i, j, k]: {where} }}",
+            f"<> t = 2*a[i]\n{target.format(count=count)} = t + {value}",
+            dtypes=dict.fromkeys("abc" if "c[" in value else "ab", "float32"),
+        )
+        knl = knl.split_iname("k", 128, outer_tag="g.0", inner_tag="l.0")
+        return timed(lambda: knl.unroll("i"))[1]
+
+    copies(10)
+    assert copies(400) < 4 * copies(100) * 2.5
+
+
 COPIES = {
     "on blocks": ("2*y[i, j] + j", "x[i, j]", "0 <= i < m and 0 <= j < {count}"),
     "in rows": ("2*y[{count}*i + j] + j", "x[{count}*i + j]", "0 <= i < m and 0 <= j < {count}"),

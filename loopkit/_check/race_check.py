@@ -7,6 +7,7 @@ writes or reads.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import sub
 
 import islpy as isl
 
@@ -17,10 +18,12 @@ from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
+from loopkit._linear import NotAffineError, linear
 from loopkit._poly.dataflow import is_update
 from loopkit._poly.equal_values import value_key
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, nonempty
+from loopkit._same import key_of
 
 
 def check_races(check: Check, array: str) -> None:
@@ -44,26 +47,49 @@ def unordered_writes(new: Model, array: str) -> Iterator[tuple[Instance, Instanc
 
     Statements that write alike have one answer, but for each with itself.
     """
+    if all(axis[0] == "ilp" for axis in new.axes):
+        return
     writers = [w for w in new.writers(array) if not is_update(w)]
+    forms = {w.id: _form(new, w) for w in writers}
     known: set[tuple[object, ...]] = set()
     for number, first in enumerate(writers):
+        form, constants = forms[first.id]
         for second in writers[number:]:
-            if first is second and _shows_its_threads(new, first):
+            its_form, its_constants = forms[second.id]
+            # Where the two meet, the distance of their constants alone decides.
+            distance = tuple(map(sub, constants, its_constants))
+            meeting = (form, its_form, distance, first is second)
+            if meeting in known or (first is second and _shows_its_threads(new, first)):
                 continue
             one, two = Instance(first.id, BASE), Instance(second.id, OTHER)
-            pieces = new.unordered(one, two, array)
-            a, b = new.write_cell(one), new.write_cell(two)
-            if not pieces or a.by_data or b.by_data:
+            a = new.write_cell(one)
+            if a.by_data or new.write_cell(two).by_data:
                 continue
-            launches = tuple(new.order.launch(s.id).number for s in (first, second))
             values = tuple(value_key(new, s) for s in (first, second))
-            key = (written_cells(first), written_cells(second), first is second, launches, values)
+            key = (forms[first.id], forms[second.id], first is second, values)
             if key in known:
                 continue
-            known.add(key)
-            both = new.domain(one) & new.writing(two, a)
-            for how, bad in nonempty(both, pieces):
+            pieces = new.unordered(one, two, array)
+            both = new.domain(one) & new.writing(two, a) if pieces else None
+            found = [*nonempty(both, pieces)] if both is not None else []
+            known.add(key if found else meeting)
+            for how, bad in found:
                 yield one, two, how, bad
+
+
+def _form(model: Model, writer: Statement) -> tuple[object, tuple[int, ...]]:
+    """What decides where a write meets others: all but the constants of its indices, and these."""
+    indices = model.write_cell(Instance(writer.id, "")).indices
+    form: object
+    try:
+        forms = [linear(i) for i in indices]
+    except NotAffineError:
+        form, constants = key_of(indices), (0,) * len(indices)
+    else:
+        form = tuple(frozenset(f.terms.items()) for f in forms)
+        constants = tuple(f.constant for f in forms)
+    launch = model.order.launch(writer.id).number
+    return (launch, writer.inames, key_of(writer.predicates), form), constants
 
 
 def _shows_its_threads(new: Model, statement: Statement) -> bool:

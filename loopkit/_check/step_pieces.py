@@ -239,23 +239,21 @@ class Pieces:
                     continue
                 for writer, same in flow.agreeing(reader, access).items():
                     # Those that run at different numbers do not meet.
+                    both = (*pieces, *self.pieces[writer])
+                    numbered = [
+                        i for i in same if all(isinstance(p.values.get(i), int) for p in both)
+                    ]
                     mine, its = (
-                        grouped((self.numbers(p, same), p) for p in some)
+                        grouped((tuple(p.values[i] for i in numbered), p) for p in some)
                         for some in (pieces, self.pieces[writer])
                     )
                     for at, here in mine.items():
-                        there = its.get(at, ()) if None not in at else self.pieces[writer]
-                        for one, two in product(here, there):
+                        for one, two in product(here, its.get(at, ())):
                             if self.home(one, array) != self.home(two, array) and self.meet(
                                 one, two, access, same
                             ):
                                 return False
         return True
-
-    def numbers(self, pair: StatementPair, inames: frozenset[str]) -> tuple[int | None, ...]:
-        """The values of old inames that are numbers in a piece; None for others."""
-        values = (pair.values.get(iname) for iname in sorted(inames))
-        return tuple(value if isinstance(value, int) else None for value in values)
 
     def meet(
         self, one: StatementPair, two: StatementPair, access: Access, same: frozenset[str]

@@ -318,3 +318,22 @@ def test_a_signature_that_is_not_the_programs_is_refused() -> None:
     source = 'extern "C" __global__ void kernel(long long n, float *c) {}'
     with pytest.raises(CompileError, match="not those that its Program declares"):
         compile_host(program(source, value("n"), array("c")))
+
+
+def test_stores_of_one_cell_keep_their_order() -> None:
+    """An outer loop of a store that overwrites itself is not made a vector."""
+    text = """
+    extern "C" __global__ void kernel(int const *__restrict__ c, int *__restrict__ x)
+    {
+        int s[19];
+        for (int b = 0; b < 4; ++b)
+            for (int a = 0; a < 16; ++a)
+                s[a + b] = c[a] + b;
+        for (int a = 0; a < 19; ++a)
+            x[a] = s[a];
+    }
+    """
+    c, x = np.arange(16, dtype=np.int32) * 100, np.zeros(19, np.int32)
+    made = program(text, array("c", "int32"), array("x", "int32", written=True), block=(1, 1, 1))
+    compile_host(made).launch([c, x], (1, 1, 1))
+    assert x.tolist() == [0, 1, 2, *range(3, 1600, 100)]

@@ -558,3 +558,33 @@ def test_sums_of_a_fetch_that_waits_for_threads(threads: bool) -> None:
     expected = 2 * (a[:3] + a[1:4] + a[2:])
     for executor in ("reference", "host"):
         np.testing.assert_array_equal(knl.executor(executor)(a=a), expected)
+
+
+@pytest.mark.parametrize("copied", ["k", "d", "kd"])
+def test_statements_of_one_loop_of_copies_do_not_take_turns(copied: str) -> None:
+    """Under ``ilp`` a statement is executed for all values before the next one."""
+    read = ", ".join(f"({n} + 3) % 8" if n in copied else n for n in "kd")
+    knl = lk.make_kernel(
+        "{ [i, h, e, k, d]: 0 <= i < 3 and 0 <= h, e, k, d < 8 }",
+        f"""
+        for i
+            <int32> s[h, e] = c[i, h] + e
+            for k, d
+                s[k, d] = 3*s[k, d]
+            end
+            for k, d
+                x[i, k, d] = s[{read}]
+            end
+        end
+        """,
+        dtypes={"c, x": "int32"},
+    )
+    new = knl.tag_inames(dict.fromkeys(copied, "ilp"))
+    new = new.fuse_loops(["d", "k"] if copied == "k" else ["k", "d"])
+    c = np.random.default_rng(3).integers(0, 99, (3, 8), dtype="int32")
+    expected = 3 * (c[:, :, None] + np.arange(8, dtype="int32"))
+    for axis, name in enumerate("kd", 1):
+        expected = np.roll(expected, -3, axis) if name in copied else expected
+    np.testing.assert_array_equal(run_reference(knl, {"c": c})["x"], expected)
+    for executor in ("reference", "host"):
+        np.testing.assert_array_equal(new.executor(executor)(c=c), expected)

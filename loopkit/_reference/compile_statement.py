@@ -46,7 +46,7 @@ class Store:
 class Compiled:
     """A statement ready to run: ``function`` takes a value per column.
 
-    Columns are the loops around it, outermost first, then parallel inames, then
+    Columns are the loops around it, outermost first, then parallel inames by name, then
     coordinates along axes on which all threads run it though it has no iname there.
     ``rows`` are found below ``least`` loops, those around the innermost one that data end, if any;
     those of ``loaded`` bounds below ``ready`` loops, where the ``guard`` holds.
@@ -69,7 +69,7 @@ class Compiled:
 def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Compiled:
     """The statement as a function; ``rows`` are still to be filled in."""
     path = path_inames(kernel.paths[statement.id])
-    parallel = sorted(statement.inames - set(path), key=kernel.all_inames.index)
+    parallel = sorted(statement.inames - set(path))  # as copies side by side are ordered
     target = store.copies.get(statement.written, ())
     missing = [a for a in target if a.iname_of(statement) is None]
     read = {a.key for name, _ in kernel.reads_of(statement) for a in store.copies.get(name, ())}

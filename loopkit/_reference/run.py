@@ -34,7 +34,7 @@ from loopkit._reference.compile_statement import Compiled, Store, compile_statem
 from loopkit._reference.endings import Ending, Pieces, endings_of
 from loopkit._reference.memory import Memory, temporary
 from loopkit._reference.places import column_of, copies_of, find_axes
-from loopkit._reference.running import threads_in_turn
+from loopkit._reference.running import loops_as_tagged
 from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree, statements_in
 
@@ -46,10 +46,10 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     kernel
-        Any kernel, transformed or not. Parallel inames count as loops around
-        each statement: a statement is executed for all its coordinates before
-        the next one in the tree. Private temporaries exist once per thread,
-        shared ones once per block.
+        Any kernel, transformed or not. Parallel inames, and those tagged ``ilp``,
+        count as loops around each statement: a statement is executed for all its
+        coordinates before the next one in the tree. Private temporaries exist once
+        per thread, shared ones once per block.
     given
         Arrays and sizes by name. Sizes that are the extent of an array may be
         left out, and so may arrays that are only written.
@@ -79,7 +79,7 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
         extents = [a.extent for a in copies[t.name]]
         memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
     with np.errstate(all="ignore"):
-        kernel = threads_in_turn(kernel)
+        kernel = loops_as_tagged(kernel)
         store = Store(memories, copies, sizes, values, dtypes)
         try:
             Walker(kernel, store).run()

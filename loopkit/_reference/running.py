@@ -1,7 +1,9 @@
-"""Running reductions along threads: one thread after another, each going on from the one before.
+"""The loops that the reference walks, where tags change the order of the tree.
 
-The threads of a scan are loops here, around the statements that add and those that read what they
-have added, and the accumulator is one for all of them.
+Inames tagged ``ilp`` have no loops here: a statement is executed for all their values before the
+next one.  The threads of a scan have: one thread after another goes on from the one before, in
+loops around the statements that add and those that read what they have added, and the accumulator
+is one for all of them.
 """
 
 from __future__ import annotations
@@ -13,14 +15,22 @@ from loopkit._collectives import ThreadScan, thread_scans
 from loopkit._errors import LaunchError
 from loopkit._kernel import Kernel
 from loopkit._places import decide_address_spaces
-from loopkit._tree import Loop, Tree, statements_in
+from loopkit._tags import InstructionParallel
+from loopkit._tree import Loop, Tree, rewrite_paths, statements_in
 
 
-def threads_in_turn(kernel: Kernel) -> Kernel:
-    """The kernel with loops over the threads of each scan, around the statements of it.
+def loops_as_tagged(kernel: Kernel) -> Kernel:
+    """The kernel without loops over ``ilp`` inames, and with loops over the threads of scans.
 
     Raises :class:`LaunchError` where all threads must come to something before one goes on.
     """
+    side = {iname for iname, tag in kernel.tags if isinstance(tag, InstructionParallel)}
+    if side:
+        kernel = kernel.with_(
+            tree=rewrite_paths(
+                kernel.tree, lambda _, path: tuple(loop for loop in path if loop[0] not in side)
+            )
+        )
     decided = decide_address_spaces(kernel)
     for scan in thread_scans(decided):
         kernel = kernel.with_(tree=_in_turn(decided, kernel.tree, scan))

@@ -35,7 +35,7 @@ from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, Key, column_of, copies_of, find_axes
 from loopkit._reference.run import Walker
-from loopkit._reference.running import threads_in_turn
+from loopkit._reference.running import loops_as_tagged
 from loopkit._replay.examples import ExampleData, Place, Sizes
 from loopkit._tree import statements_in
 
@@ -202,7 +202,7 @@ class Interpreter(KernelAtSizes):
         dtypes = {name: _wide(dtype) for name, dtype in self.dtypes.items()}
         store = Store(self.memories, self.copies, self.sizes, {}, dtypes)
         try:
-            self.walker = Walker(threads_in_turn(kernel), store, _budget.EXAMPLE_INSTANCES)
+            self.walker = Walker(loops_as_tagged(kernel), store, _budget.EXAMPLE_INSTANCES)
         except TooManyPointsError:
             raise UnsupportedError("too many instances") from None
         except LaunchError as error:

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from campaign import device, kernels, steps, together
 from campaign.batch import Batches, Limits
-from campaign.brute_force import try_to_break
+from campaign.brute_force import UnsupportedError, try_to_break
 from campaign.compiled import compile_all, first_wrong
-from campaign.data import Truth
+from campaign.data import Truth, reference_of
 from campaign.kernels import Block, Drawn, Line
 from campaign.shrink import Reproducer, shrunk
 from campaign.steps import Call
@@ -181,6 +181,44 @@ def test_brute_force_breaks_storage_that_is_needed(is_early):
     truth, kernel = unchecked(drawn, space, Call("alias_temporaries", {"names": ["s", "t"]}))
     broken = try_to_break(kernel, truth.cases(kernel, 2, {}), 1, text=truth.kernel)
     assert (broken is not None) == is_early
+
+
+def test_data_are_what_a_schedule_asserts():
+    """Also those that the text does not look at, since it stops before."""
+    text = "for i\nq[perm[i]] = x[i]\nbreak if x[i] > 2\nend"
+    arrays = [lk.GlobalArg("q", "int32", shape="m"), lk.GlobalArg("perm", "int32", shape="n"), ...]
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", text, arrays, dtypes={"x": "int32"})
+    schedule = knl.assume_within("perm", 0, "m")
+    truths = [Truth(knl, seed) for seed in range(9)]
+    cases = [case for truth in truths for case in truth.cases(schedule, 4, {})]
+    assert len(cases) == 36 and not reference_of(schedule, cases)
+
+
+def test_brute_force_does_not_compare_copies_along_other_axes():
+    """One array has a copy in each block of an axis, one in each of another axis."""
+    text = "<> s[k] = b[k]\nu[k] = s[k]\n<> t[p] = b[p]\nv[p] = t[p]"
+    domains = ("{ [k, p]: 0 <= k < 6 and 0 <= p < 2 }",)
+    types = tuple((name, "int32") for name in "buv")
+    drawn = Drawn(domains, tuple(map(Line, text.split("\n"))), types)
+    space = {"temp_var_names": "s, t", "address_space": "shared"}
+    splits = [
+        {"split_iname": i, "inner_length": 2, "inner_tag": f"l.{a}", "outer_tag": f"g.{a}"}
+        for a, i in enumerate("kp")
+    ]
+    truth, kernel = unchecked(
+        drawn,
+        Call("set_temporary_address_space", space),
+        Call("alias_temporaries", {"names": ["s", "t"]}),
+        *(Call("split_iname", split) for split in splits),
+    )
+    with pytest.raises(UnsupportedError, match="other copies"):
+        try_to_break(kernel, truth.cases(kernel, 2, {}), 1, text=truth.kernel)
+
+
+def test_brute_force_writes_to_numbers():
+    knl = lk.make_einsum("ij->", "c", dtypes={"c": "float64", "out": "float64"})
+    cases = Truth(knl, 3).cases(knl, 2, {}, adverse=True)
+    assert cases and try_to_break(knl, cases, 1, text=knl) is None
 
 
 @pytest.mark.parametrize(

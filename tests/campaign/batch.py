@@ -232,7 +232,9 @@ class Batches:
             by_data = any(not variable_names(p) <= kernel.integers for p in conditions)
             if by_data or isinstance(error, lk.UndecidedError):
                 cases += truth.cases(kernel, self.limits.sizes, fixed, sizes, adverse=True)
-            lineage = error.refused[0] if getattr(error, "refused", None) else None
+            # A refusal may be of what the step leaves to be done: that is of another kernel.
+            lineage, refused = getattr(error, "refused", None) or (None, kernel)
+            lineage = lineage if refused.all_inames == kernel.all_inames else None
             broken = try_to_break(kernel, cases, 1, text=truth.kernel, lineage=lineage)
         except UnsupportedError:
             bucket.tried -= 1

@@ -148,10 +148,8 @@ class Schedule:
         self.overlaid = shared_storage(kernel)
         self.places = {n: self._places_of(n) for n in self.overlaid}
         for name, names in self.overlaid.items():
-            if len({self.memories[n].axes for n in names}) > 1:
-                raise UnsupportedError(
-                    "storage is shared by arrays with more and with fewer copies"
-                )
+            if len({tuple(axis.key for axis in copies[n]) for n in names}) > 1:
+                raise UnsupportedError("storage is shared by arrays that have other copies")
             self.memories[name].spoil = self._spoil
         self.tables = {a.name for a in kernel.args if isinstance(a, ConstantTable)}
         self.formal: Formal | None = None

@@ -10,6 +10,7 @@ import numpy as np
 
 import loopkit as lk
 from loopkit import _sets
+from loopkit._assertions.check import check_data
 from loopkit._assertions.values import Disjoint, Increasing, Injective
 from loopkit._expression import evaluate
 from loopkit._reference import run_reference
@@ -124,7 +125,8 @@ def arguments(
             values = np.where(values % 4 == 0, far, values.astype(argument.dtype))
         if adverse and name not in ("col", "perm", "ptr") and values.dtype.kind != "b":
             values = np.abs(values.real) + 4
-        found[name] = values.astype(argument.dtype)
+        # A number that is no array would not be written to.
+        found[name] = np.array(values, argument.dtype)
     return found
 
 
@@ -135,6 +137,15 @@ class Case:
     sizes: Sizes
     given: Arrays
     expected: Arrays
+
+
+def is_allowed(schedule: lk.Kernel, case: Case) -> bool:
+    """Whether the data of a case are what a schedule asserts, beyond what the text looks at."""
+    try:
+        check_data(schedule.name, schedule.assertions, case.given, case.sizes)
+    except lk.AssumptionError:
+        return False
+    return True
 
 
 def in_words_of(text: lk.Kernel, last: lk.Kernel) -> lk.Kernel:
@@ -220,6 +231,6 @@ class Truth:
             if not holds(last, {n: v for n, v in sizes.items() if n not in fixed}):
                 continue
             case = self.case(sizes, friendly, adverse)
-            if case is not None:
+            if case is not None and is_allowed(last, case):
                 found.append(case)
         return found

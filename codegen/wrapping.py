@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 
 from loopkit import _intervals
-from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType, RunTime
+from loopkit._promotion import BOOL, INT64, INTEGERS, UINT32, UNSIGNED, Choice, DType, RunTime
 from loopkit.codegen.c.tree import Binary, Cast, Number
 from loopkit.codegen.operands import NARROW, SIGNED, Operand, Value
 
@@ -74,7 +74,9 @@ def combined(
 def addend(symbol: str, dtype: DType, value: Value, operand: Operand) -> Value:
     """``value`` as the right side of ``target symbol= value`` for a target of type ``dtype``."""
     most = _LARGEST_OF[symbol](_largest_of(dtype), magnitude(operand, dtype))
-    if not overflows(most, dtype) or value.unsigned:
+    # C computes with an uint32 in 64 bits where the other operand has these.
+    is_wider = dtype == UINT32 and isinstance(operand, Value) and operand.dtype == INT64
+    if not overflows(most, INT64 if is_wider else dtype) or value.unsigned:
         return value
     if type(operand) is int and 0 <= operand < 2**31:
         ctype = "ulong" if dtype == INT64 else "uint"

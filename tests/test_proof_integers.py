@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 
 import loopkit as lk
@@ -196,3 +197,24 @@ def test_whole_numbers_are_divided_by_names(text: str) -> None:
         as_in_c = knl.cuda().replace(f"{helper}(i - 3, j)", f"(i - 3) {symbol} j")
         assert as_in_c != knl.cuda()
         assert not prove_source(knl, as_in_c).ok
+
+
+@pytest.mark.parametrize("operation", ["sum", "product"])
+@pytest.mark.parametrize("other", ["int16", "int64"])
+def test_wide_terms_of_unsigned_results(operation: str, other: str) -> None:
+    """C computes with a result of 32 bits and no sign in 64 bits where the term has these."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 9 }",
+        f"x[i] = {operation}(k, a[i, k]*b[i, k])",
+        dtypes={"a, x": "uint32", "b": other},
+        assumptions="n >= 1",
+    )
+    assert prove(knl).findings == ()
+    rng = np.random.default_rng(5)
+    low, high = np.iinfo(other).min, np.iinfo(other).max
+    a = rng.integers(0, 2**32, (40, 9), dtype="uint32")
+    b = rng.integers(low, high, (40, 9), dtype=other)
+    whole = a.astype(object) * b
+    exact = (whole.sum(axis=1) if operation == "sum" else whole.prod(axis=1)) % 2**32
+    for executor in ("host", "reference"):
+        assert np.array_equal(knl.executor(executor)(a=a, b=b), exact.astype("uint32"))

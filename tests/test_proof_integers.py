@@ -218,3 +218,22 @@ def test_wide_terms_of_unsigned_results(operation: str, other: str) -> None:
     exact = (whole.sum(axis=1) if operation == "sum" else whole.prod(axis=1)) % 2**32
     for executor in ("host", "reference"):
         assert np.array_equal(knl.executor(executor)(a=a, b=b), exact.astype("uint32"))
+
+
+@pytest.mark.parametrize("least", ["lo", "lo + 1", "2*lo"])
+def test_guards_of_loaded_bounds(least: str) -> None:
+    """Bounds that are loaded stay far below what 64 bits hold; other data do not."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", f"{{ [r]: {least} <= r < hi }}"],
+        "<> lo = ptr[i]\nu[i] = u[i] + g[2*r]",
+        [lk.GlobalArg("g", "int32", shape="2*n"), ...],
+        dtypes={"u": "int32", "ptr": "int64"},
+        assumptions="n >= 1",
+    ).peel_iname("r", first=1, last=1)
+    assert prove(knl).findings == ()
+    guard = {"lo": "lo + 1 < hi", "lo + 1": "lo + 2 < hi", "2*lo": "2 * lo + 1 < hi"}[least]
+    source = str(knl.cuda())
+    assert guard in source
+    for term in ("ptr[i] + 1 - ptr[i] - 1 + ", "lo * lo - lo * lo + "):
+        found = prove_source(knl, source.replace(f"if ({guard})", f"if ({term}{guard})"))
+        assert [f.kind for f in found.findings] == ["width"]

@@ -117,6 +117,7 @@ class _Bounds:
         self.widths = widths
         self.data_alone = data_alone
         self.inside = inside
+        self.bounding = widths.subject.kernel.bounding
         self.beyond: tuple[DType, bool] | None = None
 
     def of(self, expr: c.CExpression) -> Interval:
@@ -128,6 +129,8 @@ class _Bounds:
 
     def whole(self, expr: c.CExpression, parts: list[Interval]) -> Interval:
         """The same, given the bounds of its parts."""
+        if self.data_alone and isinstance(expr, c.Name) and expr.name in self.bounding:
+            return _intervals.intersection(limits(self.names.type_of(expr)), _COUNTABLE)
         if isinstance(expr, c.Element):
             return limits(self.names.type_of(expr))
         if isinstance(expr, c.Number):
@@ -192,6 +195,8 @@ def _operands(expr: c.CExpression) -> tuple[c.CExpression, ...]:
     return () if isinstance(expr, c.Element) else c.children(expr)
 
 
+# Guards of loops compute with the loaded bounds of these, which count elements as sizes do.
+_COUNTABLE = (-(2**53), 2**53)
 _RESULTS: dict[str, Callable[..., Interval]] = {
     "+": _intervals.add,
     "-": _intervals.subtract,

@@ -273,6 +273,25 @@ def test_refusals(step: Any, why: str) -> None:
     assert why in str(refused.value)
 
 
+def test_each_thread_has_an_accumulator_of_its_own() -> None:
+    """What every thread starts for itself, some threads use: it is the start in their own copy."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < 8 and 0 <= k < m }",
+        """
+        for i
+            z[i, j] = x[i, j]
+            y[i] = sum(k, x[i, k]) {id=row}
+        end
+        """,
+        dtypes={"x, y, z": "float32"},
+        assumptions="n >= 1 and 0 <= m <= 8",
+    ).tag_inames("j: l.0")
+    assert knl.add_inames_to_insn("j", "id:row_init").prove().ok
+    # One thread alone starts what another one reads.
+    with pytest.raises(lk.IllegalTransformError, match="each thread has its own 'acc'"):
+        knl.duplicate_inames("i", "id:row_init").tag_inames("i_0: l.0")
+
+
 def test_bounds_need_their_parents() -> None:
     knl = lk.make_kernel(
         "{ [i, j]: 0 <= i < n and 0 <= j <= i }",

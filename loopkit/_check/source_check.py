@@ -66,13 +66,12 @@ class SourceCheck:
                 pairs = pairs - violation.where
             equal = self.equal_loops(pairs, one.at, event.time)
             serving.append(SourceImage(one.image, one.at, pairs, equal))
-        served = [without(one.pairs, _hidden.SOURCE) for one in serving if self._may_serve(one)]
         is_whole = True
         for violation in (v for violations in wrong for v in violations):
             bad = violation.where
-            if violation.kind == "place" or violation.how == "after":
-                for right in served:
-                    bad = bad - right
+            for one in serving:
+                if self._may_serve(one, violation):
+                    bad = bad - without(one.pairs, _hidden.SOURCE)
             if not bad.is_empty():
                 is_whole = False
                 self.check.report(replace(violation, where=bad))
@@ -96,15 +95,20 @@ class SourceCheck:
         for how, bad in nonempty(pairs, late):
             yield event.violation("order", bad, cell, source=source, how=how)
 
-    def _may_serve(self, found: SourceImage) -> bool:
+    def _may_serve(self, found: SourceImage, other: Violation) -> bool:
         """Whether one execution of several is enough: a store whose cell, and loops, are known.
 
-        Data let all of them happen, or none.  No update changes what is stored: the other
-        executions would undo it.
+        Data let all of them happen, or none.  The ``other`` execution is in another cell, such as
+        that of another thread.  Or it comes later, and no update changes what is stored: it would
+        undo that.
         """
         statement = self.new.statement[found.image.statement]
-        by_data = self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id)
-        return not (by_data or any(map(is_update, self.new.kernel.writers[statement.written])))
+        if self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id):
+            return False
+        if other.kind == "place":
+            return not is_update(statement)
+        writers = self.new.kernel.writers[statement.written]
+        return other.how == "after" and not any(map(is_update, writers))
 
     def serving(self, where: isl.Set, event: ReadEvent, sure: Instance, cell: Cell) -> isl.Set:
         """The part of ``where`` in which a write is of the cell, and before it is read."""

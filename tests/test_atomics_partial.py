@@ -331,3 +331,20 @@ def test_refused() -> None:
         lk.make_kernel(
             "{ [i]: 0 <= i < 8 }", "y[i] = 2*x[i]", dtypes={"x, y": "float32"}
         ).buffer_array("y", "i", default_tag=None, partial=True)
+
+
+@pytest.mark.parametrize("shift", [0, 2], ids=["the whole array", "a part of it"])
+def test_updates_are_promised_to_be_in_their_array(shift: int) -> None:
+    """Types allow more cells than there are: the buffer holds, and adds, those of the array."""
+    kernel = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
+        f"h[c[i] + {shift}*j] = max(h[c[i] + {shift}*j], x[i, j]) {{atomic}}",
+        [lk.GlobalArg("h", shape="n + 2"), ...],
+        dtypes={"h, x": "int32", "c": "uint8"},
+        assumptions="n >= 1",
+    )
+    fast = kernel.buffer_array("h", "i" if shift else "i, j", partial=True)
+    assert fast.history[-1].verdict == "proven"
+    assert not fast.prove().findings
+    with pytest.raises(lk.IllegalTransformError, match="would not go where it belongs"):
+        fast.peel_iname("h_store_dim_0", first=1).remove_instructions("store_h_first")

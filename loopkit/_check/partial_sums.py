@@ -28,7 +28,7 @@ from loopkit._cached import cached_property, memoised
 from loopkit._check.compare_statements import with_rests
 from loopkit._check.instance_maps import Image
 from loopkit._check.violation import Side, Violation
-from loopkit._expression import Access, access_of, is_constant, variable_names
+from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import FLUSH, ONE, READER, TWO, UPDATE, WRITER, hidden, variable
 from loopkit._kernel import Domain, Statement
@@ -123,7 +123,8 @@ class PartialSums:
                     cell[axis] = prim.Variable(iname)
                     source = followed(kernel, statement, index)
                     known = index_range(kernel.assertions, source, iname, data_of(kernel))
-                    domains[iname] = Domain((iname,), known & inside(cell[axis], shape[axis]))
+                    known = known & inside(cell[axis], shape[axis])
+                    domains[iname] = Domain((iname,), known & self.promised(statement, axis, iname))
             if cell != list(indices):
                 more = variable_names(tuple(cell)) - statement.inames & domains.keys()
                 lhs = prim.Subscript(prim.Variable(name), tuple(cell))
@@ -140,6 +141,28 @@ class PartialSums:
             statements=statements, domains=domains_now, temporaries=temporaries
         )
         return model_of(changed_kernel)
+
+    def meant(self, image: Image, axis: int, name: str) -> Expression:
+        """The text's index for one that data choose, ``name``: a buffer may begin elsewhere."""
+        text, own = self.check.root.statement[image.origin], self.new.statement[image.statement]
+        rests = with_rests(text.write[1][axis], own.write[1][axis], self.check.root, self.new)
+        if rests is None:
+            return prim.Variable(name)
+        begun = substitute(rests.old, image.value_of)
+        return prim.Sum((prim.Variable(name), begun, prim.Product((-1, rests.new))))
+
+    def promised(self, update: Statement, axis: int, name: str) -> isl.Set:
+        """Where the text is in its array, if data choose the index ``name``: that is promised."""
+        image = self.images.get(update.id)
+        if image is None:
+            return _sets.universe()
+        array, indices = self.check.root.statement[image.origin].write
+        shape = self.check.root.array(array).shape or ()
+        if not len(shape) == len(indices) == len(update.write[1]):
+            return _sets.universe()
+        index = self.meant(image, axis, name)
+        is_known = _sets.is_affine(index) and _sets.is_pw_affine(shape[axis])
+        return inside(index, shape[axis]) if is_known else _sets.universe()
 
     @memoised
     def sources(self, flush: Statement) -> Sources:
@@ -217,7 +240,7 @@ class PartialSums:
         """Report a flush that adds to another cell than the text's update changes."""
         image = self.update_of(carried)
         mine = self.model.statement[image.statement].write[1]
-        text, own = self.check.root.statement[image.origin], self.new.statement[image.statement]
+        own = self.new.statement[image.statement]
         written = self.new.write_cell(Instance(carried.statement, FLUSH))
         pairs = self.paths(carried) & self.check.executed(image, UPDATE, READER)
         pairs = pairs & self.check.lineage.sizes
@@ -229,15 +252,7 @@ class PartialSums:
                 name = hidden("cell", own.id, axis)
                 if axis >= len(mine) or mine[axis] != prim.Variable(name):
                     raise Undecided(f"which cell of '{written.array}' is meant, data decide")
-                cell = variable(name, UPDATE)
-                rests = with_rests(
-                    text.write[1][axis], own.write[1][axis], self.check.root, self.new
-                )
-                if rests is not None:
-                    # The buffer may begin elsewhere than the array.
-                    begun = self.check.root.named(rests.old, READER)
-                    less = prim.Product((-1, self.new.named(rests.new, UPDATE)))
-                    cell = prim.Sum((cell, begun, less))
+                cell = self.model.named(self.meant(image, axis, name), UPDATE)
             differ = _sets.pw_affine(cell).ne_set(_sets.pw_affine(its))
             bad = pairs & differ
             if not bad.is_empty():

@@ -341,6 +341,34 @@ def test_cut_of_blocks(triangle: Kernel) -> None:
     assert len(new.statements) == 2 and new.prove().ok
 
 
+def test_an_iname_that_other_loops_have_too_keeps_its_values_there() -> None:
+    """The loop over ``h`` bounds ``p`` inside of it, and as a whole elsewhere."""
+    domains = ["{ [g]: 0 <= g < 4 }", "{ [h]: 0 <= h < 5 }", "{ [p]: 0 <= p <= h and p <= g }"]
+    knl = make_kernel(
+        [*domains, "{ [q]: 0 <= q < 5 and q <= g }"],
+        """
+        for g
+            for h, p
+                y[g, h, p] = c[p] + h
+            end
+            s[g, q] = c[q]
+        end
+        """,
+        dtypes={"c, s, y": "int32"},
+    ).rename_iname("q", "p", existing_ok=True)
+    check_change(tr.peel_iname, knl, "h", first=1, last=1, sizes={})
+    check_change(tr.peel_iname, knl, "h", at="g", sizes={})
+    check_change(tr.unroll, knl, "h", sizes={})
+    for new in (
+        knl.peel_iname("h", first=1, last=1),
+        knl.peel_iname("h", at="g"),
+        knl.unroll("h"),
+        knl.split_iname("h", 2, slabs=(0, 1)),
+        knl.tag_inames("p: l.0").split_iname("h", 2, slabs=(1, 0)),
+    ):
+        assert new.prove().ok
+
+
 def test_peel_with_rules() -> None:
     """The rules that peeled statements use say what these say: copies for their inames."""
     knl = make_kernel(

@@ -221,10 +221,13 @@ def in_parts(
     # Inames of the group that other statements are inside, too, keep their values there.
     elsewhere = {i for s in kernel.statements if s.id not in ids for i in s.inames} & set(group)
     domains, homes = _without_group(kernel, group, elsewhere)
-    # An axis that loops bound, of which there are other ones now, is as long as these let it be.
-    lost = {*group} - elsewhere if parts[0].value is not None else set[str]()
+    # An axis, or a loop elsewhere, that loops bound, of which there are other ones now, is as long
+    # as these let it be.
+    lost, all_inames = {*group} - elsewhere, {*kernel.all_inames}
     domains = [
-        Domain(d.inames, kernel.domain_around(d.inames)) if d.parameters & lost else d
+        Domain(d.inames, kernel.domain_around({*d.inames, *d.parameters - lost} & all_inames))
+        if d.parameters & lost
+        else d
         for d in domains
     ]
     tags = [(i, t) for i, t in kernel.tags if i not in group or i in elsewhere]

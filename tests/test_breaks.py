@@ -780,3 +780,42 @@ def test_what_copies_side_by_side_compute_before_they_end(lane: str) -> None:
         again = knl.cuda().replace("it_goes_on[i_inner] = false;", "it_goes_on[i_inner] = true;")
         assert again != knl.cuda()
         assert not prove_source(knl, again).ok
+
+
+@pytest.mark.parametrize("condition", ["d[i, j] > 6", "j > 0", "d[i, j] + i > 9"])
+def test_loops_that_end_inside_of_one_with_gaps(condition: str) -> None:
+    """Between the parts of a domain the inner loop is entered too, and does nothing there."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 2 or 4 <= i < n }", "{ [j]: 0 <= j < 3 }"],
+        f"""
+        for i
+            for j
+                x[i, j] = d[i, j] + j
+                break if {condition}
+            end
+            break if u[i] > 7
+        end
+        """,
+        dtypes={"d, u, x": "int32"},
+        assumptions="n >= 1",
+    )
+    assert knl.prove().ok, knl.prove()
+    rng = np.random.default_rng(2)
+    for n in (1, 5, 9):
+        d, u = rng.integers(0, 10, (9, 3), dtype="i4"), rng.integers(0, 9, 9, dtype="i4")
+        d, u = (a[: max(n, 2)] for a in (d, u))
+        left = []
+        for executor in ("reference", "host"):
+            left.append(np.full_like(d, -1))
+            knl.executor(executor)(d=d, u=u, x=left[-1], n=n)
+        np.testing.assert_array_equal(*left)
+    source, gap = str(knl.cuda()), "(i <= 1 || (i >= 4 && i < n))"
+    assert source.count(gap) >= 2
+    changes = {
+        f"if {gap}\n": "if (i < n)\n",
+        "break;": ";",
+        "u[i] > 7": "u[i] > 6",
+        "j < 3": "j < 2",
+    }
+    for old, new in changes.items():
+        assert old in source and not prove_source(knl, source.replace(old, new)).ok

@@ -183,13 +183,20 @@ def _assigned(flag: str, value: int, statement: str | None, line: int) -> c.Assi
 def _guarded(nodes: tuple[c.Node, ...], flag: str, memory: Collection[str]) -> tuple[c.Node, ...]:
     """Nodes that do nothing where the flag is not set; ``memory`` are names of temporaries.
 
-    Bounds that read none are computed all the same.
+    Bounds and conditions that read none are computed all the same.
     """
     found: list[c.Node] = []
     for node in nodes:
         if isinstance(node, (c.For, c.If, c.Block)):
             node = replace(node, body=_guarded(node.body, flag, memory))
-        if isinstance(node, _DECIDING) or (isinstance(node, c.For) and _loads(node, memory)):
+        if isinstance(node, c.If):
+            parts = and_parts(node.condition)
+            plain = [*takewhile(lambda part: not _reads(part, memory), parts)]
+            if plain != parts:
+                parts.insert(len(plain), c.Name(flag))
+            for number, part in enumerate(reversed(parts)):
+                node = replace(node, condition=part, body=(node,) if number else node.body)
+        elif isinstance(node, _DECIDING) or (isinstance(node, c.For) and _loads(node, memory)):
             node = c.If(c.Name(flag), (node,), node.line)
         found.append(node)
     return tuple(found)

@@ -470,3 +470,38 @@ def test_subscripts_of_open_types_are_whole_numbers() -> None:
     assert knl.history[-1].verdict == "proven"
     with pytest.raises(lk.TypeInferenceError):
         knl.add_dtypes({"to, fr, mat, r": "float32"}).cuda()
+
+
+def counted(condition: str) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 4 }",
+        f"""
+        for i
+            <> t = b[i]
+            for k
+                t = t + c[i, k] {{id=up, if={condition}}}
+                x[i, k] = t {{id=out}}
+            end
+            u[i] = t {{id=last}}
+        end
+        """,
+        dtypes={"b, c, u, x": "int32"},
+        assumptions="n >= 1",
+    )
+
+
+@pytest.mark.parametrize("condition", ["c[i, k] > 2", "t < 9", "k > 0 and b[i] > k and t > 2"])
+def test_copies_of_what_data_leave_as_it_was(condition: str) -> None:
+    """A copy holds what the text reads, whether or not what is copied was changed since."""
+    knl = counted(condition)
+    for step in (
+        lambda k: k.buffer_array("t", "k"),
+        lambda k: k.tag_inames("i: g.0").buffer_array("t", "k", within="id:up or id:out"),
+        lambda k: k.save_and_reload_temporaries(insn_before="id:out", within_inames=["i", "k"]),
+    ):
+        fast = step(knl)
+        assert fast.history[-1].verdict == "proven"
+        assert fast.prove().ok
+    for within in ("id:up", "id:out"):  # a part of what uses it
+        with pytest.raises(lk.IllegalTransformError, match=r"would (not find|read)"):
+            knl.buffer_array("t", "k", within=within)

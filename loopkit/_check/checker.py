@@ -52,10 +52,10 @@ def check_change(
     try:
         lineage, found = examine(before, change, aim=Aim.DECIDE)
     except UndecidedError:
-        if not _holds_in_rows(before, change):
+        if not _holds_retold(before, change):
             raise
         return descend(lineage_of(before), before, change)
-    if found and _holds_in_rows(before, change):
+    if found and _holds_retold(before, change):
         return lineage
     if found:
         # Most steps are legal, and need no report.
@@ -72,15 +72,16 @@ def check_change(
     return lineage
 
 
-def _holds_in_rows(before: Kernel, change: Change) -> bool:
-    """Whether what products of names leave open holds of arrays whose rows are told apart."""
-    from loopkit._check.in_rows import in_rows
+def _holds_retold(before: Kernel, change: Change) -> bool:
+    """Whether what is open holds of kernels that mean the same, and are written in another way."""
+    from loopkit._check.retold import retold
 
-    try:
-        told = within(_budget.CHANGE, partial(in_rows, before, change))
-        return told is not None and not examine(*told, aim=Aim.DECIDE)[1]
-    except (IllegalTransformError, UndecidedError, SpentError, isl.Error):
-        return False
+    with suppress(IllegalTransformError, UndecidedError, Undecided, SpentError, isl.Error):
+        for told in within(_budget.CHANGE, lambda: list(retold(before, change))):
+            with suppress(IllegalTransformError, UndecidedError):
+                if not examine(*told, aim=Aim.DECIDE)[1]:
+                    return True
+    return False
 
 
 def _every(before: Kernel, change: Change, known: Sequence[Violation]) -> Sequence[Violation]:

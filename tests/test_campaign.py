@@ -247,6 +247,11 @@ def test_brute_force_breaks_nothing_that_is_legal(text, tag):
         ("u[0] = max(i, 2)", [("tag_inames", {"iname_to_tag": {"i": "g.0"}})], "by chance"),
         ("u[0] = a[i] - a[i]", [("tag_inames", {"iname_to_tag": {"i": "g.0"}})], "by chance"),
         (
+            "u[0] = if(a[i] > 3, 2, 2)",
+            [("tag_inames", {"iname_to_tag": {"i": "g.0"}})],
+            "by chance",
+        ),
+        (
             "<> t = 2*a[i]\nu[i] = t",
             [
                 ("set_temporary_address_space", {"temp_var_names": "t", "address_space": "local"}),
@@ -269,6 +274,19 @@ def test_brute_force_is_not_misled_by_numbers(body, calls, why):
     truth, kernel = unchecked(drawn, *(Call(name, given) for name, given in calls))
     broken = try_to_break(kernel, truth.cases(kernel, 4, {}), 1, text=truth.kernel)
     assert broken is not None and why in broken.what
+
+
+def test_brute_force_counts_what_runs_beside_the_text():
+    """A loop that has ended in the text goes on in threads that each have a flag of their own."""
+    text = "for i\nbreak if i > 0\nu[i] = a[i]\nend"
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes={"a": "int32"})
+    with pytest.raises(lk.IllegalTransformError) as refused:
+        knl.tag_inames("i: l.0")
+    kernel = knl.tag_inames("i: l.0", unchecked=True)
+    cases = Truth(knl, 1).cases(kernel, 4, {})
+    assert try_to_break(kernel, cases, 1, text=knl) is None
+    broken = try_to_break(kernel, cases, 1, text=knl, lineage=refused.value.refused[0])
+    assert broken is not None and "which the text does not" in broken.what
 
 
 def test_formal_values_are_those_of_the_text():

@@ -13,7 +13,6 @@ from math import prod
 import loopkit as lk
 from loopkit._arrays import Strided
 from loopkit._check.declarations import broken_structure
-from loopkit._expression import variable_names
 from loopkit._open_lengths import open_lengths
 from loopkit._program import Program
 from loopkit.codegen.proof import prove
@@ -228,10 +227,7 @@ class Batches:
             sizes = dict(witness.parameters) if witness else None
             fixed = fixed_by(calls)
             cases = truth.cases(kernel, 2 * self.limits.sizes, fixed, sizes)
-            conditions = [p for s in kernel.statements for p in s.predicates]
-            by_data = any(not variable_names(p) <= kernel.integers for p in conditions)
-            if by_data or isinstance(error, lk.UndecidedError):
-                cases += truth.cases(kernel, self.limits.sizes, fixed, sizes, adverse=True)
+            cases += truth.cases(kernel, self.limits.sizes, fixed, sizes, adverse=True)
             # A refusal may be of what the step leaves to be done: that is of another kernel.
             lineage, refused = getattr(error, "refused", None) or (None, kernel)
             lineage = lineage if refused.all_inames == kernel.all_inames else None

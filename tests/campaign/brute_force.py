@@ -8,8 +8,10 @@ writes.  Temporaries begin as garbage.  A schedule that comes out
 right in all these ways, for many sizes, is probably legal; one that does not is
 illegal, and so is one that stores to a cell of global memory in several orders, whatever hides
 that in the end.
-Numbers that come out right by chance do not count (:mod:`.formal`), nor does what
-threads leave behind in memory that ends with a launch, or lies in the place of something else.
+Numbers that come out right by chance do not count (:mod:`.formal`): what a statement or a condition
+in it reads must be what the text reads, and no instances may run beside those of the text. Nor does
+count what threads leave behind in memory that ends with a launch, or lies in the place of something
+else.
 Nothing here is shared with the checker or, but for the reading of
 ``ilp``, with lowering.
 """
@@ -565,7 +567,10 @@ def _broken(
 
 
 def _unseen(due: Mapping[tuple[str, Row], int], seen: Mapping[tuple[str, Row], int]) -> str:
-    """In words, which instance of the text computes something else, or is left out."""
+    """In words, which instance of the text computes something else, or is left out, or is added."""
+    for instance in seen:
+        if instance not in due:
+            return f"{instance} is executed, which the text does not"
     executed = {name for name, _ in seen}
     for instance, value in due.items():
         if instance[0] in executed and seen.get(instance) != value:

@@ -122,7 +122,10 @@ class Formal:
             return self.value(expr.operand, values)
         if isinstance(expr, prim.If):
             branch = expr.then if self.number(expr.condition, values) else expr.else_
-            return self.value(branch, values)
+            if variable_names(expr.condition) <= self.integers:
+                return self.value(branch, values)
+            # What a condition reads is read, too, whichever branch is taken.
+            return mixed("if", self.value(expr.condition, values), self.value(branch, values))
         if isinstance(expr, (prim.Sum, prim.Product)):
             return self.joined(expr, values)
         parts = [self.value(part, values) for part in parts_of(expr)]

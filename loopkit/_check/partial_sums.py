@@ -153,12 +153,10 @@ class PartialSums:
 
     def promised(self, update: Statement, axis: int, name: str) -> isl.Set:
         """Where the text is in its array, if data choose the index ``name``: that is promised."""
-        image = self.images.get(update.id)
-        if image is None:
-            return _sets.universe()
-        array, indices = self.check.root.statement[image.origin].write
-        shape = self.check.root.array(array).shape or ()
-        if not len(shape) == len(indices) == len(update.write[1]):
+        image, root = self.images.get(update.id), self.check.root
+        array = "" if image is None else root.statement[image.origin].written
+        shape = root.array(array).shape if array else None
+        if image is None or shape is None or len(shape) != len(update.write[1]):
             return _sets.universe()
         index = self.meant(image, axis, name)
         is_known = _sets.is_affine(index) and _sets.is_pw_affine(shape[axis])

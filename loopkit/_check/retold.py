@@ -67,8 +67,7 @@ def _keeping(kernel: Kernel, lineage: Lineage, arrays: Container[str]) -> Kernel
         is_of_these = image is not None and text[image.origin].written in arrays
         if is_sum or not (by_data and is_of_these) or model_of(kernel).cells_by_data(statement):
             return statement
-        condition = by_data[0] if len(by_data) == 1 else prim.LogicalAnd(tuple(by_data))
-        value = prim.If(condition, statement.rhs, statement.lhs)
+        value = prim.If(prim.LogicalAnd(tuple(by_data)), statement.rhs, statement.lhs)
         rest = tuple(p for p in statement.predicates if p not in by_data)
         return replace(statement, rhs=value, predicates=rest)
 

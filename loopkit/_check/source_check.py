@@ -103,12 +103,11 @@ class SourceCheck:
         undo that.
         """
         statement = self.new.statement[found.image.statement]
-        if self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id):
-            return False
-        if other.kind == "place":
-            return not is_update(statement)
-        writers = self.new.kernel.writers[statement.written]
-        return other.how == "after" and not any(map(is_update, writers))
+        by_data = self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id)
+        is_elsewhere = other.kind == "place"
+        writers = [statement] if is_elsewhere else self.new.kernel.writers[statement.written]
+        may_be = is_elsewhere or other.how == "after"
+        return may_be and not (by_data or any(map(is_update, writers)))
 
     def serving(self, where: isl.Set, event: ReadEvent, sure: Instance, cell: Cell) -> isl.Set:
         """The part of ``where`` in which a write is of the cell, and before it is read."""

@@ -819,3 +819,33 @@ def test_loops_that_end_inside_of_one_with_gaps(condition: str) -> None:
     }
     for old, new in changes.items():
         assert old in source and not prove_source(knl, source.replace(old, new)).ok
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_loops_that_end_one_after_another(split: bool) -> None:
+    """One guard is around all of them, and the flag of each is set whatever that says."""
+    knl = lk.make_kernel(
+        "{ [a, s]: 1 <= a < k and 2 <= s < k }",
+        """
+        for a
+            break if d[a] > 5
+        end
+        for a
+            x[a] = d[a] + 1
+            break if d[a] > 6
+            break if d[a] + a > 9
+        end
+        for a
+            y[a] = d[a] - 1
+            break if a % 4 == 0
+        end
+        """,
+        dtypes={"d, x, y": "int32"},
+    )
+    if split:
+        knl = knl.split_iname("a", 3)
+    assert knl.prove().ok, knl.prove()
+    source = str(knl.cuda())
+    for old, new in {"+ 1;": "+ 2;", "d[a] > 6": "d[a] > 7", "% 4": "% 2"}.items():
+        old = old.replace("[a]", "[3 * a_outer + a_inner]") if split else old
+        assert old in source and not prove_source(knl, source.replace(old, new)).ok

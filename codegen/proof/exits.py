@@ -61,15 +61,15 @@ class _Writer:
                 self.insert(found, starts)
                 found.append(left)
             elif isinstance(node, (c.If, c.Block)):
-                inside = list(self.body(node.body, loops))
-                starts = list(takewhile(self.is_start, inside))
-                if starts and (
-                    self.place_of(starts[0], found) < len(found)
-                    or self.is_of_others(node, starts[0])
-                ):
-                    del inside[: len(starts)]
-                    self.insert(found, starts)
-                found.append(replace(node, body=tuple(inside)))
+                for inside in self.pieces(node, self.body(node.body, loops)):
+                    starts = list(takewhile(self.is_start, inside))
+                    if starts and (
+                        self.place_of(starts[0], found) < len(found)
+                        or self.is_of_others(node, starts[0])
+                    ):
+                        del inside[: len(starts)]
+                        self.insert(found, starts)
+                    found.append(replace(node, body=tuple(inside)))
             elif isinstance(node, c.Break):
                 flag = self.flag_of(node)
                 found.append(_assigned(flag, 0, node.statement, node.line))
@@ -79,6 +79,19 @@ class _Writer:
                     raise ReadError(node.line, "a loop is left where threads combine")
                 found.append(node)
         return tuple(found)
+
+    def pieces(self, node: c.If | c.Block, body: tuple[c.Node, ...]) -> list[list[c.Node]]:
+        """The body of a guard, cut before what sets a flag that the guard does not ask for."""
+        pieces: list[list[c.Node]] = []
+        may_cut = isinstance(node, c.If) and not _reads(
+            node.condition, self.kernel.temporary_by_name
+        )
+        for inside in body:
+            is_cut = may_cut and self.is_start(inside) and self.is_of_others(node, inside)
+            if is_cut or not pieces:
+                pieces.append([])
+            pieces[-1].append(inside)
+        return pieces
 
     def insert(self, found: list[c.Node], starts: list[c.Node]) -> None:
         """Put what sets flags where the kernel has it.

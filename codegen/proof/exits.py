@@ -83,9 +83,7 @@ class _Writer:
     def pieces(self, node: c.If | c.Block, body: tuple[c.Node, ...]) -> list[list[c.Node]]:
         """The body of a guard, cut before what sets a flag that the guard does not ask for."""
         pieces: list[list[c.Node]] = []
-        may_cut = isinstance(node, c.If) and not _reads(
-            node.condition, self.kernel.temporary_by_name
-        )
+        may_cut = not any(_reads(e, self.kernel.temporary_by_name) for e in c.expressions(node))
         for inside in body:
             is_cut = may_cut and self.is_start(inside) and self.is_of_others(node, inside)
             if is_cut or not pieces:

@@ -16,6 +16,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.segments import with_segments
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
+from loopkit._open_lengths import never_runs
 from loopkit._own_axes import drop_own_axes
 from loopkit._places import decide_address_spaces, one_loop_per_statement, space_of
 from loopkit._rules import expand_rules
@@ -67,7 +68,7 @@ def realize_instruction_parallel(kernel: Kernel) -> Kernel:
 
 
 def _expand_private(kernel: Kernel, iname: str) -> Kernel:
-    low, high = kernel.range_around(iname)
+    low, high = (0, 0) if never_runs(kernel, iname) else kernel.range_around(iname)
     expanded: dict[str, TemporaryVariable] = {}
     for temporary in kernel.temporaries:
         writers = kernel.writers.get(temporary.name, ())

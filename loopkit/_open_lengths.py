@@ -28,14 +28,18 @@ def thread_inames(kernel: Kernel) -> list[tuple[str, LocalAxis]]:
     return [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
 
 
+def never_runs(kernel: Kernel, iname: str) -> bool:
+    """Whether no size gives an iname a value."""
+    return bool((kernel.domain_around([iname]) & kernel.assumptions.set).is_empty())
+
+
 def first_index(kernel: Kernel, iname: str, tag: Tag) -> int | None:
     """The smallest value of an iname on an axis; None where none runs.
 
     Raises :class:`IllegalTransformError` where this is no number.
     """
     lower, _ = kernel.range_around(iname)
-    domain = kernel.domain_around([iname]) & kernel.assumptions.set
-    if lower is None and not domain.is_empty():
+    if lower is None and not never_runs(kernel, iname):
         raise IllegalTransformError(
             f"iname '{iname}' is tagged {tag}, but has no constant lower bound",
             instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
@@ -51,9 +55,9 @@ def thread_range(kernel: Kernel, iname: str, tag: LocalAxis) -> tuple[int, int]:
     lower, upper = kernel.range_around(iname)
     if lower is not None and upper is not None:
         return lower, upper
-    domain = kernel.domain_around([iname])
-    if first_index(kernel, iname, tag) is None or (domain & kernel.assumptions.set).is_empty():
+    if first_index(kernel, iname, tag) is None or never_runs(kernel, iname):
         return 0, 0
+    domain = kernel.domain_around([iname])
     computed = {n: variable_names(value) for n, value in kernel.computed_sizes.items()}
     asked = {*_sets.involved_names(domain)}
     asked = (asked - computed.keys()).union(*(computed[n] for n in asked & computed.keys()))

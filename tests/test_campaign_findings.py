@@ -1477,3 +1477,18 @@ def test_a_flag_is_no_polynomial() -> None:
     knl = knl.extract_subst("rule", "i", ["i"]).split_iname("h", 16, inner_tag="l.0")
     with pytest.raises(lk.LoopkitError, match="precompute"):
         knl.precompute("rule", ["h_inner"], default_tag="unr", temporary_address_space="global")
+
+
+def test_loops_that_never_run_need_no_number_of_copies() -> None:
+    """Between its first and last iteration, a loop with one iteration has none."""
+    domains = [
+        "{ [i]: 2 <= i < n }",
+        "{ [j]: 0 <= j < n }",
+        "{ [k]: 0 <= k < n - j }",
+        "{ [h]: 0 <= h < n }",
+    ]
+    text = "x[i, j] = product(k, a[j, k] + sum(h, b[h]))"
+    knl = lk.make_kernel(domains, text, dtypes={"a, b, x": "int32"}, assumptions="n >= 1")
+    knl = knl.fix_parameters(n=1).split_iname("k", 16, inner_tag="l.0", slabs=(1, 1))
+    knl = knl.tag_inames("h: g.0, k_outer: ilp")
+    assert knl.prove().ok

@@ -1479,6 +1479,37 @@ def test_a_flag_is_no_polynomial() -> None:
         knl.precompute("rule", ["h_inner"], default_tag="unr", temporary_address_space="global")
 
 
+ENDING_BEFORE_A_LAUNCH = """
+for i
+    <> s[k] = b[i] + c[i, k]
+    <> t = b[i]
+    for h
+        t = t + s[h]
+        break if t > 9
+    end
+    x[i, q] = s[q]
+    ... gbarrier
+    u[i] = t
+end
+"""
+
+
+@pytest.mark.parametrize("unrolled", [False, True])
+def test_a_loop_that_data_end_in_one_launch_of_several_is_refused_by_the_step(
+    unrolled: bool,
+) -> None:
+    """Each launch sets the flag of its loop, also where copies of the loop set it in turn."""
+    inner = "0 <= k < 3 and 0 <= h < 3 and 0 <= q < 3"
+    types = {"b, c, u, x": "float64"}
+    knl = lk.make_kernel(
+        f"{{ [i, k, h, q]: 0 <= i < n and {inner} }}", ENDING_BEFORE_A_LAUNCH, dtypes=types
+    )
+    if unrolled:
+        knl = knl.split_iname("i", 2).unroll("i_inner")
+    with pytest.raises(lk.IllegalTransformError, match="leaves what cannot become code"):
+        knl.tag_inames("k: l.0")
+
+
 def test_loops_that_never_run_need_no_number_of_copies() -> None:
     """Between its first and last iteration, a loop with one iteration has none."""
     domains = [

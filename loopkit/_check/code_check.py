@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pymbolic.primitives as prim
+
 from loopkit._arrays import AddressSpace
 from loopkit._check.race_check import unordered_writes
 from loopkit._collectives import TOGETHER
 from loopkit._errors import LoopkitError
-from loopkit._exits import flags_of
+from loopkit._exits import BREAK
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._open_lengths import open_lengths
@@ -62,8 +64,9 @@ def _is_doubtful(kernel: Kernel) -> bool:
         return True
     spaces = {t.name: space_of(kernel, t) for t in kernel.temporaries}
     shared = [s for s in kernel.statements if spaces.get(s.written) is not AddressSpace.PRIVATE]
-    flags = flags_of(kernel).values()
-    ending = (kernel.loaded_bounds(s.inames) or any(f.guards(s) for f in flags) for s in shared)
+    # In one launch of several, a flag may be set once that is set in each.
+    flags = {prim.Variable(t.name) for t in kernel.temporaries if t.made_by == BREAK}
+    ending = (kernel.loaded_bounds(s.inames) or not flags.isdisjoint(s.predicates) for s in shared)
     if thread_inames(kernel) and any(ending):
         return True
     model, arrays = model_of(kernel), dict.fromkeys(s.written for s in shared)

@@ -1523,3 +1523,17 @@ def test_loops_that_never_run_need_no_number_of_copies() -> None:
     knl = knl.fix_parameters(n=1).split_iname("k", 16, inner_tag="l.0", slabs=(1, 1))
     knl = knl.tag_inames("h: g.0, k_outer: ilp")
     assert knl.prove().ok
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_races_of_blocks_show_before_arrays_of_a_thread_have_a_length(fixed: bool) -> None:
+    """The accumulators have ``n*n*n`` elements until n is fixed: the blocks race before, too."""
+    knl = lk.make_kernel(
+        "{ [i, j, k, h]: 0 <= i < n and 0 <= j < n and j <= k < n and 0 <= h < n }",
+        "<>_, x[k, j + i] = argmax(h, d[k], h)",
+        dtypes={"d": "uint16", "x": "int64"},
+    )
+    knl = knl.prioritize_loops(["h", "j", "i"])
+    knl = knl.fix_parameters(n=4) if fixed else knl
+    with pytest.raises(lk.RaceError, match="nothing orders blocks"):
+        knl.split_iname("i", 2, outer_tag="g.0")

@@ -15,7 +15,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace
 from loopkit._check.race_check import unordered_writes
 from loopkit._collectives import TOGETHER
-from loopkit._errors import LoopkitError
+from loopkit._errors import LoopkitError, ResourceError
 from loopkit._exits import BREAK
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
@@ -30,14 +30,17 @@ from loopkit._uniform import thread_inames
 def check_code(kernel: Kernel) -> None:
     """Raise where no code can be made of a proven kernel, whatever later steps settle.
 
-    What a later step may settle, such as lengths that are no numbers yet, is left to lowering.
+    What a later step may settle, such as lengths of thread axes that are no numbers yet, is left
+    to lowering.  How long the arrays of a thread are does not matter here.
 
     :raises IllegalTransformError: where threads cannot wait for each other or combine, or the
         first or last iterations of a loop cannot be set apart.
     :raises RaceError: where threads store values that are not seen to be equal.
     """
     kernel = settled(kernel)
-    if not _is_doubtful(kernel) or any(open_lengths(kernel)):
+    if not _is_doubtful(kernel):
+        return
+    if not all(isinstance(owed, ResourceError) for owed in open_lengths(kernel)):
         return
     from loopkit.codegen.combinations import chosen_ways
     from loopkit.codegen.hardware import find_hardware

@@ -180,6 +180,18 @@ def test_refusals():
         updates().buffer_array("c", ["j"], temporary_scope="global")
 
 
+@pytest.mark.parametrize("argument", ["init_expression", "store_expression"])
+def test_nothing_is_computed_of_a_value_and_its_place(argument: str) -> None:
+    knl = lk.make_kernel(
+        "{ [k, h]: 0 <= k < 3 and 0 <= h < n }",
+        "x[k], v[k] = argmin(h, c[k, h], h)",
+        dtypes={"c, x": "float32", "v": "int32"},
+    )
+    with pytest.raises(InvalidArgumentError, match=f"leave {argument} out"):
+        knl.buffer_array("acc", [], **{argument: "2*base"})
+    assert "acc_buf" in knl.buffer_array("acc", []).cuda()
+
+
 @pytest.mark.parametrize("staged", [False, True])
 def test_tags_come_before_a_buffer_or_behind_it(staged):
     """Loops that the buffered cells depend on move out of those that are buffered."""

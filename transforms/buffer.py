@@ -9,7 +9,7 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit._arrays import AddressSpace
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, variable_names
@@ -21,6 +21,7 @@ from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, differ
 from loopkit._poly.rows import Rows, rows_of
+from loopkit._promotion import components_of
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _partial, _staging
@@ -221,10 +222,10 @@ def _buffered(
                 "store_expression is an expression, None or False, not True",
                 instead="None stores the buffer as it is",
             )
-        stored = _given(store_expression, "buffer", {"base", "buffer"}, "store_expression")
+        stored = _given(array, store_expression, "buffer", "store_expression")
         result, id_ = _with_transfer(result, staging, place, "store", writes, stored)
         moves.append(id_)
-    loaded = _given(init_expression, "base", {"base"}, "init_expression")
+    loaded = _given(array, init_expression, "base", "init_expression")
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
     text = chosen.restored(expanded)
@@ -284,15 +285,22 @@ def _reads_follow_writes(
 
 
 def _given(
-    expr: Expression | None, default: str, names: Collection[str], argument: str
+    array: ArrayArg | TemporaryVariable, expr: Expression | None, default: str, argument: str
 ) -> Expression:
+    """The expression of an argument: of ``base``, and of ``buffer`` if that is the default."""
     if expr is None:
         return prim.Variable(default)
-    unknown = sorted(variable_names(expr) - set(names))
+    names = {"base", default}
+    unknown = sorted(variable_names(expr) - names)
     if unknown:
         raise InvalidArgumentError(
             f"{argument} uses '{unknown[0]}'",
             instead="it may use " + " and ".join(f"'{n}'" for n in sorted(names)),
+        )
+    if array.dtype and components_of(array.dtype) and expr != prim.Variable(default):
+        raise InvalidArgumentError(
+            f"{argument} computes with '{array.name}', which holds a value and its place",
+            instead=f"leave {argument} out: such elements are copied",
         )
     return expr
 

@@ -65,6 +65,9 @@ def tiled(knl: lk.Kernel) -> lk.Kernel:
         "(p[i] % 3)",
         "(p[i]*p[i] >> 1)",
         "((p[i] ^ 5) + (q[j] | 1))",
+        "((-min(i, j)) ^ 5)",
+        "((-abs(i - j)) | 1)",
+        "((-max(i, j)) & 12)",
         "(if(n < 2, j, 2))",
     ],
 )

@@ -34,6 +34,7 @@ _EXACT: dict[str, Callable[[Interval, Interval], Interval]] = {
     "*": _intervals.multiply,
 }
 _WRAPPING = ("+", "-", "*", "<<")
+_BITWISE = ("&", "|", "^")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,8 @@ class WidthCheck(Check):
             kind = common(*map(self.names.type_of, (expr.left, expr.right)))
         elif expr.operator in _COMPUTING:
             self.computed(expr, kind, site, keeps_bits)
-        bits = kind in _UNSIGNED and (expr.operator in _WRAPPING or self.is_masked(expr, site))
+        are_bits = expr.operator in _WRAPPING or self.is_masked(expr, site)
+        bits = kind in _UNSIGNED and (are_bits or (keeps_bits and expr.operator in _BITWISE))
         if expr.operator in ("<<", ">>"):
             self.shift(expr, kind, site)
             return [_Part(expr.left, kind, bits), self.part(expr.right)]
@@ -201,6 +203,7 @@ class WidthCheck(Check):
         if loses and not keeps_bits and not site.is_guard:
             what = f"cast to {C_TYPES[kind]}"
             self.fits(self.form(expr.operand, site.scope), kind, site, what)
+        loses |= inner in _UNSIGNED and kind in INTEGERS and kind not in _UNSIGNED
         return [_Part(expr.operand, kind, loses and inner.itemsize >= kind.itemsize)]
 
     def computed(self, expr: c.CExpression, kind: DType, site: Site, keeps_bits: bool) -> None:

@@ -21,7 +21,7 @@ help:
 	@echo 'make notebooks  open the notebooks in JupyterLab'
 	@echo 'make test       run the tests, in less than ten minutes'
 	@echo 'make slow       run those that take longer: long walks, all pairs, every architecture'
-	@echo 'make check      formatting, lint and types'
+	@echo 'make check      formatting, lint, types and the lines of code'
 	@echo 'make docs       build the documentation into build/docs'
 	@echo 'make format     put the formatting right'
 	@echo 'make goldens    write the expected texts of the tests anew'
@@ -48,6 +48,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.lines
 
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html docs build/docs

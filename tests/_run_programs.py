@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pymbolic.primitives as p
-
-from loopkit._program import ArrayParam, Check, Program, ValueParam
-from loopkit._run.module import LoadedProgram
+from seams import ArrayParam, Check, LoadedProgram, Program, ValueParam
 
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")

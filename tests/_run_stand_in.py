@@ -11,13 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from _run_programs import loaded
-
-from loopkit._host import compile_host
-from loopkit._program import ArrayParam, Program
-from loopkit._run import copies, driver, launch
-from loopkit._run.driver import DriverError
-from loopkit._run.module import LoadedProgram, Modules
-from loopkit._target import CUDA
+from seams import (
+    CUDA,
+    ArrayParam,
+    DriverError,
+    LoadedProgram,
+    Modules,
+    Program,
+    compile_host,
+    copies,
+    driver,
+)
+from seams import run_launch as launch
 
 
 class Cpu:

@@ -9,11 +9,9 @@ from typing import Any
 import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
+from seams import Domain, GroupAxis, LocalAxis, Loop, Tree
 
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._kernel import Domain, Kernel, Statement
-from loopkit._tags import GroupAxis, LocalAxis
-from loopkit._tree import Loop, Tree
+from loopkit import AddressSpace, ArrayArg, Kernel, Statement, TemporaryVariable, ValueArg
 
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
 V = prim.Variable

@@ -15,16 +15,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from loop_instances import points, value
+from seams import (
+    Barrier,
+    Code,
+    Do,
+    GuardedLoop,
+    Loop,
+    Nest,
+    Placed,
+    Tree,
+    executed_instances,
+    find_hardware,
+)
+from seams import IrFor as For
+from seams import IrIf as If
+from seams import IrLet as Let
+from seams import conflicts as conflicts_module
 
-from loopkit._arrays import AddressSpace
-from loopkit._kernel import Kernel, Statement
-from loopkit._tree import Loop, Tree
-from loopkit.codegen import conflicts as conflicts_module
-from loopkit.codegen.barriers import GuardedLoop, Placed
-from loopkit.codegen.hardware import find_hardware
-from loopkit.codegen.instances import executed_instances
-from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
-from loopkit.codegen.nest import Nest
+from loopkit import AddressSpace, Kernel, Statement
 
 Sizes = dict[str, int]
 Triple = tuple[int, int, int]

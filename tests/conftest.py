@@ -61,7 +61,7 @@ def _import_all() -> None:
 
 def _run_on_gpu() -> None:
     """Let executors for the CPU run on the GPU: it has one order of threads, its own."""
-    from loopkit import _executors
+    from seams import executors as _executors
 
     make = _executors.make_executor
 

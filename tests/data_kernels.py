@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from seams import ArrayParam, Domain, evaluate, index_tuple, parse_domain
+from seams import parse_expression as expr
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._expression import evaluate, index_tuple
-from loopkit._kernel import Domain, Kernel
-from loopkit._program import ArrayParam
-from loopkit._syntax.domain_parser import parse_domain
-from loopkit._syntax.expression_parser import parse_expression as expr
+from loopkit import Kernel
 
 __all__ = ["Domain", "Kernel", "expr"]
 
@@ -162,7 +160,7 @@ def run_on_host(kernel, arrays, sizes, orders=("ascending", "descending", "rando
 
     Arrays are changed copies; all orders must agree.
     """
-    from loopkit._host import compile_host
+    from seams import compile_host
 
     program = kernel.program()
     module = compile_host(program)

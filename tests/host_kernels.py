@@ -6,8 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-
-from loopkit._program import ArrayParam, Program, ValueParam
+from seams import ArrayParam, Program, ValueParam
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

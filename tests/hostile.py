@@ -10,9 +10,9 @@ from typing import Any
 from unittest import mock
 
 from campaign.naming import Renaming, chosen
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._registry import transforms
 
 
 def names_of(kernel: lk.Kernel) -> list[str]:

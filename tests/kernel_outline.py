@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from loopkit._expression import to_text
-from loopkit._kernel import Kernel
-from loopkit._tree import LaunchBarrier, Loop, Tree
+from seams import LaunchBarrier, Loop, Tree, to_text
+
+from loopkit import Kernel
 
 
 def outline(kernel: Kernel) -> str:

@@ -15,19 +15,27 @@ from zlib import crc32
 import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
+from seams import (
+    FLOAT64,
+    Change,
+    Component,
+    LaunchBarrier,
+    Loop,
+    OwnFunction,
+    Record,
+    Renumbered,
+    Tree,
+    TypeCast,
+    expand_rules,
+    index_tuple,
+    normal,
+    operands,
+    statements_in,
+)
+from seams import TreeNode as Node
+from seams import sets as _sets
 
-from loopkit import _sets
-from loopkit._arguments import normal
-from loopkit._change import Change
-from loopkit._device_functions import OwnFunction
-from loopkit._expression import index_tuple
-from loopkit._kernel import Kernel, Statement
-from loopkit._make.operation import operands
-from loopkit._nodes import Component, Record, TypeCast
-from loopkit._promotion import FLOAT64
-from loopkit._renumbered import Renumbered
-from loopkit._rules import expand_rules
-from loopkit._tree import LaunchBarrier, Loop, Node, Tree, statements_in
+from loopkit import Kernel, Statement
 
 Point = dict[str, int]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from seams import Loop, Tree, to_text
 
-from loopkit._errors import LoopkitError
-from loopkit._expression import to_text
-from loopkit._kernel import Kernel
-from loopkit._make import make_kernel
-from loopkit._tree import Loop, Tree
+from loopkit import Kernel, LoopkitError, make_kernel
 
 
 def outline(kernel: Kernel) -> str:

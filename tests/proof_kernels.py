@@ -7,7 +7,7 @@ import functools
 from gallery import kernels
 
 import loopkit as lk
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 
 
 @functools.cache

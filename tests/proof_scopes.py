@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopkit.codegen.c.tree import Function, Parameter
-from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.spaces import Space
-from loopkit.codegen.proof.translate import TextTranslator
+from seams import Function, Names, Parameter, Scope, Space, TextTranslator
 
 
 def translator(function: Function, **types: str) -> TextTranslator:

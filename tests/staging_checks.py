@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import islpy as isl
+from seams import accesses
+from seams import sets as _sets
 
-from loopkit import _sets
-from loopkit._expression import accesses
-from loopkit._kernel import Kernel, Statement
+from loopkit import Kernel, Statement
 
 
 def cells_of(kernel: Kernel, statement: Statement, indices, keep) -> isl.Set:

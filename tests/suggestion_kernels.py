@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from refusals.case import Step, do
+from seams import WitnessError
 
 import loopkit as lk
-from loopkit._errors import WitnessError
 
 FLOAT = np.dtype("float32")
 BLOCKS = do("split_iname", "i", 8, outer_tag="g.0", inner_tag="l.0")

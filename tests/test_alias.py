@@ -12,9 +12,9 @@ from conftest import Golden
 from faults.kernels import stages
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import prove_source
 
 ORDERS = ("ascending", "descending", "random")
 

@@ -8,12 +8,9 @@ import numpy as np
 import pymbolic.primitives as prim
 import pytest
 from conftest import Golden
+from seams import Change, arguments, check_change, substitute
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check import check_change
-from loopkit._expression import substitute
-from loopkit.transforms import arguments
 
 ORDERS = ("ascending", "descending", "random")
 

@@ -4,12 +4,10 @@ import inspect
 
 import numpy as np
 import pytest
+from seams import kinds_of, step_from_json, transform
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._arguments import kinds_of
-from loopkit._history import step_from_json
-from loopkit._registry import transforms
-from loopkit._transform import transform
 
 DOMAIN = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
 

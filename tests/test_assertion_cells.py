@@ -14,16 +14,25 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import AnyAssertion as Assertion
+from seams import (
+    Data,
+    Limits,
+    data_of,
+    equal_cells,
+    evaluate,
+    index_range,
+    limits_of,
+    maybe_outside,
+    parse_expression,
+    run_reference,
+    settling,
+    variable_names,
+)
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._assertions.cells import data_of, equal_cells, index_range, maybe_outside, settling
-from loopkit._assertions.constraints import Data
-from loopkit._assertions.limits import Limits, limits_of
-from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
-from loopkit._expression import evaluate, variable_names
-from loopkit._reference import run_reference
-from loopkit._syntax.expression_parser import parse_expression
+from loopkit import Disjoint, Increasing, Injective, Within
 
 VALUES = range(-5, 7)  # far enough out for what small inames reach in PAIRS
 MORE = range(-9, 10)

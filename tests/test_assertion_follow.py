@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import followed, parse_expression, to_text
 
 import loopkit as lk
-from loopkit._assertions.follow import followed
-from loopkit._expression import to_text
-from loopkit._syntax.expression_parser import parse_expression
 
 PREDICATED = "for i \n <int32> t = perm[i] {if=p[i] > 0} \n y[t] = x[i] {id=r, if=%s} \n end"
 

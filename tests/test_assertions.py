@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
+from seams import obeying_data, parse_expression, show_history, step_from_json, violation
 
 import loopkit as lk
-from loopkit._assertions.check import violation
-from loopkit._assertions.generate import obeying_data
-from loopkit._history import show_history, step_from_json
-from loopkit._syntax.expression_parser import parse_expression
 
 
 def gather(**options: Any) -> lk.Kernel:

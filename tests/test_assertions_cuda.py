@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import AssertingExecutor, CudaExecutor, library_holds, parse_expression
 from test_assertions import BROKEN, EXPECTED, GOOD, asserted, gather
 
 import loopkit as lk
-from loopkit._run.asserted import AssertingExecutor, library_holds
-from loopkit._run.executor import CudaExecutor
-from loopkit._syntax.expression_parser import parse_expression
 
 n = parse_expression("n")
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
+from seams import History, prove_source, step_from_json
 
 import loopkit as lk
-from loopkit._history import History, step_from_json
-from loopkit.codegen.proof.prove import prove_source
 
 ORDERS = ("ascending", "descending", "random")
 OPERATIONS = {

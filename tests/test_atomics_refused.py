@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from seams import ATOMICS, prove_source
 from test_atomics import histogram, on_blocks
 
 import loopkit as lk
-from loopkit.codegen.c.atomics import ATOMICS
-from loopkit.codegen.proof import prove_source
 
 # {{{ what is no atomic update
 

@@ -9,10 +9,10 @@ import pytest
 from conftest import Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import prove_source
 from swizzled_kernels import turned
 
 import loopkit as lk
-from loopkit.codegen.proof import prove_source
 
 ORDERS = ("ascending", "descending", "random")
 

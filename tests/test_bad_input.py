@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 from html_page import Page
+from seams import WRONG, Failure, error_html, html_text, main
 
 import loopkit as lk
-from loopkit._cli import WRONG, main
-from loopkit._display.markup import html_text
-from loopkit._display.refusal import error_html
-from loopkit._explore.outcome import Failure
 
 FILE = """\
 import loopkit as lk

@@ -11,18 +11,13 @@ import pymbolic.primitives as prim
 import pytest
 from barrier_kernels import V, at, make, plus
 from loop_kernels import text
+from seams import Barrier, Code, Conflicts, Do, LocalAxis, Loop, cheapest_cover, make_nest, to_text
+from seams import IrFor as For
+from seams import IrIf as If
+from seams import IrLet as Let
 
 import loopkit as lk
-from loopkit._assertions.values import Injective
-from loopkit._errors import IllegalTransformError
-from loopkit._expression import to_text
-from loopkit._kernel import Kernel, Statement
-from loopkit._tags import LocalAxis
-from loopkit._tree import Loop
-from loopkit.codegen.conflicts import Conflicts
-from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
-from loopkit.codegen.nest import make_nest
-from loopkit.codegen.set_cover import cheapest_cover
+from loopkit import IllegalTransformError, Injective, Kernel, Statement
 
 T, I, J, K = (V(name) for name in "tijk")
 THREADS = ("t", "[t] -> { : 0 <= t < 64 }")
@@ -543,7 +538,7 @@ def test_a_warp_that_waits_has_its_data():
 def test_without_the_barrier_of_the_warp_it_has_not():
     from dataclasses import replace
 
-    from loopkit._host import compile_host
+    from seams import compile_host
 
     program = mirrored().program()
     module = compile_host(replace(program, source=program.source.replace("__syncwarp();", "")))

@@ -24,17 +24,18 @@ from barrier_oracle import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import (
+    CUDA,
+    check_races,
+    conflicts,
+    executed_instances,
+    find_hardware,
+    make_nest,
+    place_barriers,
+)
+from seams import sets as _sets
 
-from loopkit import _sets
-from loopkit._errors import RaceError
-from loopkit._kernel import Kernel
-from loopkit._target import CUDA
-from loopkit.codegen import conflicts
-from loopkit.codegen.barriers import place_barriers
-from loopkit.codegen.hardware import find_hardware
-from loopkit.codegen.instances import executed_instances
-from loopkit.codegen.nest import make_nest
-from loopkit.codegen.races import check_races
+from loopkit import Kernel, RaceError
 
 # By the depth of loops: sizes that most kernels show all they have with, and those for the rest.
 FEW = (6, 6, 6, 5)

@@ -11,14 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pace import timed
+from seams import arithmetic, cells, evaluate, forms, linear, parse_expression, prove_source
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._bits import arithmetic
-from loopkit._expression import evaluate
-from loopkit._linear import linear
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit.codegen.proof import cells, forms, prove_source
 
 X = prim.Variable("x")
 OPERATORS = {"&": prim.BitwiseAnd, "|": prim.BitwiseOr, "^": prim.BitwiseXor}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
+from loopkit import AddressSpace
 
 TOGETHER = {"by": "atomic"}
 

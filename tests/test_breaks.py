@@ -12,10 +12,9 @@ from conftest import Golden
 from gallery import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import prove_source, step_from_json
 
 import loopkit as lk
-from loopkit._history import step_from_json
-from loopkit.codegen.proof.prove import prove_source
 
 ORDERS = ("ascending", "descending", "random")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import islpy as isl
 import pytest
+from seams import budget as _budget
 
 import loopkit as lk
-from loopkit import _budget
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [p for f in ("loopkit", "codegen", "transforms") for p in (ROOT / f).rglob("*.py")]

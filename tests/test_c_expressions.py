@@ -17,21 +17,32 @@ import ml_dtypes
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import (
+    C_TYPES,
+    DTYPES,
+    NARROW,
+    Assign,
+    CExpression,
+    Checker,
+    Element,
+    ExpressionLowering,
+    Name,
+    RunTime,
+    TypeCast,
+    Value,
+    Variable,
+    dtype_of,
+    expression_text,
+    host,
+    include_options,
+    parse_expression,
+    preamble,
+    statement_text,
+    subtrahend,
+)
+from seams import preamble_device_functions as device_functions
 
-import loopkit._host
-from loopkit._errors import TypeInferenceError
-from loopkit._nodes import TypeCast, subtrahend
-from loopkit._promotion import DTYPES, RunTime
-from loopkit._run.nvrtc import include_options
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit._types import dtype_of
-from loopkit.codegen.c.printer import expression_text, statement_text
-from loopkit.codegen.c.spec import Checker, Variable
-from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
-from loopkit.codegen.c.types import C_TYPES
-from loopkit.codegen.expressions import ExpressionLowering
-from loopkit.codegen.operands import NARROW, Value
-from loopkit.codegen.preamble import device_functions, preamble
+from loopkit import TypeInferenceError
 
 TYPES = {
     "b": "bool",
@@ -508,7 +519,7 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
             "g++",
             *("-std=c++17", "-shared", "-fPIC", "-O0", "-ffp-contract=off", "-w"),
             *overflow_flags(),
-            f"-I{Path(loopkit._host.__file__).parent}",
+            f"-I{Path(host.__file__).parent}",
             *("-o", str(library), str(source)),
         ],
         check=True,

@@ -8,20 +8,11 @@ from typing import Any
 
 import gallery
 import pytest
-
-import loopkit as lk
-from loopkit._program import Program
-from loopkit.codegen.c.errors import ReadError
-from loopkit.codegen.c.lexer import tokens
-from loopkit.codegen.c.limits import depths
-from loopkit.codegen.c.printer import expression_text, printed
-from loopkit.codegen.c.read_expressions import ExpressionReader
-from loopkit.codegen.c.reader import by_comment, read_function
-from loopkit.codegen.c.spec import check as check_c
-from loopkit.codegen.c.tree import (
+from seams import (
     Assign,
     Binary,
     Block,
+    BodyLowering,
     Braces,
     Call,
     Cast,
@@ -29,21 +20,32 @@ from loopkit.codegen.c.tree import (
     Choice,
     Declaration,
     Element,
-    For,
+    ExpressionReader,
     Function,
-    If,
-    Let,
     Member,
     Name,
-    Node,
     Number,
     Parameter,
+    Program,
+    ReadError,
     Unary,
     Wait,
+    by_comment,
+    declared_in,
+    depths,
+    expression_text,
+    printed,
+    prove_program,
+    read_function,
+    tokens,
 )
-from loopkit.codegen.functions import BodyLowering
-from loopkit.codegen.own_functions import declared_in
-from loopkit.codegen.proof.prove import prove_program
+from seams import CFor as For
+from seams import CIf as If
+from seams import CLet as Let
+from seams import CNode as Node
+from seams import check as check_c
+
+import loopkit as lk
 from tests.campaign import kernels
 from tests.campaign.walk import Walk, walk
 

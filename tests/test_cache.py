@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from seams import cache as _cache
+from seams import entries, folder
+from seams import files as _files
+from seams import once as _once
 
-from loopkit import _cache, _files, _once
-from loopkit._cache import entries, folder
-from loopkit._errors import CompileError
+from loopkit import CompileError
 
 KEY = _cache.key_of("x")
 PARTS = {"first": b"\x7fELF" + bytes(3000), "second": b"", "third": b"text\n"}

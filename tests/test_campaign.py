@@ -25,10 +25,10 @@ from campaign.tally import Tally
 from campaign.walk import Walk, attempt, walk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from seams import combined_axes, thread_scans
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._collectives import combined_axes, thread_scans
-from loopkit._registry import transforms
 
 pytestmark = pytest.mark.host
 

@@ -10,7 +10,7 @@ from campaign.pairs import EDITS, draw_text, edited
 from campaign.verdicts import campaign, summary
 
 import loopkit as lk
-from loopkit._verify.verdict import Difference, Verdict
+from loopkit import Difference, Verdict
 
 
 def _ignored(text: str) -> None:

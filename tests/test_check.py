@@ -7,12 +7,9 @@ from dataclasses import replace
 import islpy as isl
 import pytest
 from proof_kernels import peeled_over_blocks
+from seams import Change, Loop, SpentError, at_most, examine
 
 import loopkit as lk
-from loopkit._budget import SpentError, at_most
-from loopkit._change import Change
-from loopkit._check.checker import examine
-from loopkit._tree import Loop
 
 
 def test_copies_are_there_in_every_block_that_reads() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import to_text
 from staging_checks import check_fetch, instances
 
 import loopkit as lk
-from loopkit._expression import to_text
 
 SIZES = (1, 2, 3, 15, 16, 17, 33)
 

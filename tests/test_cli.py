@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from seams import demo as _demo
+from seams import main
 
 import loopkit as lk
-from loopkit._cli import _demo, main
-from loopkit._errors import LoopkitError
+from loopkit import LoopkitError
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,13 +6,11 @@ import json
 import sys
 
 import pytest
+from seams import DoctorFinding as Finding
+from seams import Output, Probe, compiler, driver, main
+from seams import doctor as _doctor
 
-from loopkit._cli import _doctor, main
-from loopkit._cli._doctor import Finding, Probe
-from loopkit._cli._output import Output
-from loopkit._errors import LoopkitError, MissingDependencyError
-from loopkit._host import compiler
-from loopkit._run import driver
+from loopkit import LoopkitError, MissingDependencyError
 
 
 def test_everything_required_works_here(capsys: pytest.CaptureFixture[str]) -> None:

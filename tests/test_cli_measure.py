@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-
-from loopkit._cli import WRONG, main
-from loopkit._cli._output import Output
+from seams import WRONG, Output, main
 
 FILE = """
 import loopkit as lk

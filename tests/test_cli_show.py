@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from loopkit._cli import main
+from seams import main
 
 FILE = """
 import sys

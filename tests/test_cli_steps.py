@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from seams import Diff, main
 
 import loopkit as lk
-from loopkit._changes import Diff
-from loopkit._cli import main
 
 FILE = """
 import loopkit as lk

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from loopkit._cli import WRONG, main
+from seams import WRONG, main
 
 FILE = """
 import loopkit as lk

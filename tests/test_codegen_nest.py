@@ -6,18 +6,36 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import (
+    Barrier,
+    Code,
+    Do,
+    Domain,
+    GroupAxis,
+    LocalAxis,
+    Loop,
+    Unroll,
+    guard,
+    loop_bounds,
+    make_nest,
+    to_text,
+)
+from seams import IrFor as For
+from seams import IrIf as If
+from seams import IrLet as Let
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._errors import IllegalTransformError, ResourceError
-from loopkit._expression import to_text
-from loopkit._kernel import Domain, Kernel, Statement
-from loopkit._tags import GroupAxis, LocalAxis, Unroll
-from loopkit._tree import Loop
-from loopkit.codegen.bounds import guard, loop_bounds
-from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
-from loopkit.codegen.nest import make_nest
+from loopkit import (
+    AddressSpace,
+    ArrayArg,
+    IllegalTransformError,
+    Kernel,
+    ResourceError,
+    Statement,
+    TemporaryVariable,
+    ValueArg,
+)
 
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
 V = prim.Variable

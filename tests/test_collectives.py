@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 from gallery import load
+from seams import prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof.prove import prove_source
 
 ROWS = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import check_same
 
 import loopkit as lk
-from loopkit._compare import check_same
-from loopkit._errors import InvalidArgumentError, LoopkitError, ResourceError, UnknownNameError
+from loopkit import InvalidArgumentError, LoopkitError, ResourceError, UnknownNameError
 
 KNL = lk.make_kernel("{ [i]: 0 <= i < n }", "c[i] = a[i]*2", dtypes={"a, c": "float32"})
 N = {"n": 5}

@@ -6,11 +6,10 @@ import inspect
 from typing import Any
 
 import pytest
+from seams import IGNORED, IGNORED_OPTIONS, names
 
 import loopkit as lk
-from loopkit._compat import names
-from loopkit._compat.ignored import IGNORED, IGNORED_OPTIONS
-from loopkit._kernel import Statement
+from loopkit import Statement
 
 
 def kernel(text: str = "c[i, j] = 2*a[i, j]", **more: Any) -> lk.Kernel:

@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
+from seams import nvdisasm
 
 import loopkit as lk
-from loopkit._run.resources import nvdisasm
 
 WAIT = "__syncwarp();"
 

@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from gallery import kernels, load
+from seams import NO_DATA, SPACES, ByData, Counting, accesses_of, model_of, prepare
 
 import loopkit as lk
-from loopkit._costs.accesses import accesses_of
-from loopkit._costs.by_data import ByData
-from loopkit._costs.counting import Counting
-from loopkit._costs.data_values import NO_DATA
-from loopkit._costs.values import SPACES
-from loopkit._poly.model import model_of
-from loopkit.codegen.prepare import prepare
 
 SPMV = {"n": 133, "m": 37}
 

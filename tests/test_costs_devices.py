@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from seams import CAPABILITIES, DEVICES, attribute, chosen, driver
 
 import loopkit as lk
-from loopkit._costs.devices import CAPABILITIES, DEVICES, attribute, chosen
-from loopkit._run import driver
 
 #: TFLOP/s of float32, a multiplication and an addition counted as two, in the same data sheets.
 PEAKS = {

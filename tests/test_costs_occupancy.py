@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seams import CAPABILITIES, DEVICES, Tail, blocks_at_once, counted
 
 import loopkit as lk
-from loopkit._costs.devices import CAPABILITIES, DEVICES
-from loopkit._costs.occupancy import Tail, blocks_at_once
-from loopkit._errors import ResourceError, counted
+from loopkit import ResourceError
 
 #: Threads a block, registers a thread, bytes of shared memory a block, and the blocks at once that
 #: `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13.0 answers; 0 where none fits.
@@ -249,10 +248,7 @@ def test_the_driver_counts_as_many_blocks() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
     import matmul_registers
     import transpose
-
-    from loopkit._costs.devices import device_here
-    from loopkit._run import driver
-    from loopkit._run.module import load
+    from seams import device_here, driver, load
 
     device, here = driver.device(driver.current_device()), device_here()
     assert here is not None

@@ -11,12 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import CallCounts, Lattice, NotPolynomialError, QuasiPolynomial, interpolated, part
 
 import loopkit as lk
-from loopkit._costs.counts import CallCounts
-from loopkit._costs.interpolation import Lattice, NotPolynomialError, interpolated
-from loopkit._costs.on_demand import part
-from loopkit._costs.polynomial import QuasiPolynomial
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 

@@ -11,11 +11,9 @@ from math import prod
 from pathlib import Path
 
 import pytest
+from seams import AccessCosts, Request, chosen_request
 
 import loopkit as lk
-from loopkit._costs.costs import AccessCosts
-from loopkit._costs.requests import Request
-from loopkit._pictures.chosen_access import chosen_request
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from seams import DEVICES, bytes_to_move, wavefronts_at_least
+from seams import instructions as _instructions
 
 import loopkit as lk
-from loopkit._costs.devices import DEVICES
-from loopkit._costs.roofline import _instructions
-from loopkit._costs.traffic import bytes_to_move, wavefronts_at_least
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 

@@ -16,9 +16,9 @@ from launch_kernels import (
     summed,
     swept,
 )
+from seams import Costs
 
 import loopkit as lk
-from loopkit._costs.costs import Costs
 
 CASES = [
     (summed, {"m": 9}),

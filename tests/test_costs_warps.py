@@ -14,17 +14,29 @@ import islpy as isl
 import numpy as np
 import pytest
 from pace import timed
+from seams import (
+    GLOBAL,
+    SHARED,
+    Access,
+    AddressMap,
+    Linear,
+    Reuse,
+    WarpCosts,
+    accesses_of,
+    address_map,
+    lanes_of,
+    model_of,
+    moves,
+    prepare,
+    reuse,
+    systems,
+    warp_costs,
+)
+from seams import cost_space_of as space_of
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._arrays import AddressSpace
-from loopkit._costs.accesses import Access, AddressMap, accesses_of, address_map, space_of
-from loopkit._costs.reuse import Reuse, reuse
-from loopkit._costs.warps import GLOBAL, SHARED, WarpCosts, lanes_of, moves, warp_costs
-from loopkit._linear import Linear
-from loopkit._poly.integer_points import systems
-from loopkit._poly.model import model_of
-from loopkit.codegen.prepare import prepare
+from loopkit import AddressSpace
 from tests.test_random_schedules import KERNELS, SIZES, random_schedule
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-
-from loopkit import _sets
-from loopkit._poly.dealt import merged, project_onto
+from seams import merged, project_onto
+from seams import sets as _sets
 
 THREADS = "0 <= x < 16 and 0 <= y < 8 and 0 <= z < 4"
 CELLS = "0 <= column < 18 and 0 <= row < 10"

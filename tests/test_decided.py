@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
+from seams import budget as _budget
 
 import loopkit as lk
-from loopkit import _budget
 
 
 def two_parts() -> lk.Kernel:

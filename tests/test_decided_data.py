@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 import sparse_kernels as sparse
 from pace import timed
+from seams import Change, check_change, prove_source
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check.checker import check_change
-from loopkit.codegen.proof import prove_source
 
 
 def scatter(text: str) -> lk.Kernel:

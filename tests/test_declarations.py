@@ -262,7 +262,7 @@ def test_launches_take_the_strides_of_the_call(executor: str) -> None:
 
 def test_copies_of_arrays_that_lie_otherwise_have_no_gaps() -> None:
     """Where memory is copied, a fixed stride that an array lacks does not meet its own others."""
-    from loopkit._run.copies import stage
+    from seams import stage
 
     knl = doubled(strides="1, auto")
     a = np.arange(24 * 30, dtype=np.float32).reshape(24, 30)[::2, :7]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from seams import MOST_NESTED, guarded_reads, nesting
 
 import loopkit as lk
-from loopkit._expression import MOST_NESTED, nesting
-from loopkit._guarded import guarded_reads
 
 
 def kernel(text: str, more: str = "") -> lk.Kernel:

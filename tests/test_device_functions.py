@@ -15,14 +15,10 @@ from conftest import Golden
 from gallery import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import DeviceFunction, digest_of, evaluator, parse_expression, prove_source
+from seams import host_device_functions as on_host
 
 import loopkit as lk
-from loopkit._device_functions import DeviceFunction
-from loopkit._host import device_functions as on_host
-from loopkit._reference.device_functions import evaluator
-from loopkit._same import digest_of
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit.codegen.proof.prove import prove_source
 
 ORDERS = ("ascending", "descending", "random")
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler")

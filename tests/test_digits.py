@@ -9,11 +9,10 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seams import parse_expression, told_by, told_by_all
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._digits import told_by, told_by_all
-from loopkit._syntax.expression_parser import parse_expression
 
 
 def kernel(*ranges: tuple[int, int]) -> lk.Kernel:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from loopkit._display.style import GROUND, ROLES
+from seams import GROUND, ROLES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 

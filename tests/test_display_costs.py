@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from html_page import Page
+from seams import scope_of
 
 import loopkit as lk
-from loopkit._display.markup import scope_of
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 

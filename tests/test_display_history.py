@@ -12,15 +12,21 @@ from pathlib import Path
 
 import pytest
 from html_page import Page
+from seams import (
+    ANSWERS,
+    Diff,
+    History,
+    Step,
+    beside,
+    changes,
+    diff_html,
+    html_text,
+    step_from_json,
+)
+from seams import show as _show
 
 import loopkit as lk
-from loopkit import _show
-from loopkit._cached import ANSWERS
-from loopkit._changes import Diff, changes
-from loopkit._display.diff import beside, diff_html
-from loopkit._display.markup import html_text
-from loopkit._history import History, Step, step_from_json
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 from html_page import Page
+from seams import SPELLINGS, completions, place_of, shell
 
 import loopkit as lk
-from loopkit._display.complete import completions, place_of
-from loopkit._display.ipython import shell
-from loopkit._kernel import Kernel
-from loopkit._tags import SPELLINGS
+from loopkit import Kernel
 
 pytest.importorskip("IPython")
 
@@ -172,7 +170,7 @@ def ipython(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_a_terminal_shows_the_nest_and_makes_no_html(
     ipython: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from loopkit._display import nest
+    from seams import nest
 
     monkeypatch.setattr(nest, "kernel_html", lambda kernel: pytest.fail("made for nobody"))
     assert shell() is ipython
@@ -317,7 +315,9 @@ def test_verdicts_and_proofs() -> None:
 def test_findings_show_their_lines() -> None:
     from dataclasses import replace
 
-    from loopkit.codegen.proof.report import Finding, Place, Proof, Undecided
+    from seams import Place, Proof
+    from seams import ProofFinding as Finding
+    from seams import ProofUndecided as Undecided
 
     found = Finding("order", "<b>", Place(2, "s", {"i": 1}), None, "a", (1,), {"n": 2})
     open_ = Undecided("bounds", "who knows", (9,), ("s",))

@@ -14,16 +14,20 @@ from pathlib import Path
 import pytest
 from html_page import Page
 from pace import seconds, slowness_now
+from seams import (
+    VISIBLE,
+    flags_of,
+    html_text,
+    kernel_html,
+    nest_of,
+    prepare,
+    roles_of,
+    scope_of,
+    source_html,
+)
 
 import loopkit as lk
-from loopkit._display.markup import html_text, scope_of
-from loopkit._display.nest import VISIBLE, kernel_html
-from loopkit._display.source import source_html
-from loopkit._display.words import roles_of
-from loopkit._exits import flags_of
-from loopkit._kernel import Kernel
-from loopkit.codegen.nest import nest_of
-from loopkit.codegen.prepare import prepare
+from loopkit import Kernel
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))

@@ -13,10 +13,20 @@ import pytest
 from html_page import Page, contrast
 from hypothesis import given
 from hypothesis import strategies as st
-
-from loopkit._display import markup
-from loopkit._display.markup import element, html_text, output, table, visible
-from loopkit._display.style import GROUND, ROLES, SERIES, SHEET, lighting, mixed
+from seams import (
+    GROUND,
+    ROLES,
+    SERIES,
+    SHEET,
+    element,
+    html_text,
+    lighting,
+    markup,
+    mixed,
+    output,
+    table,
+    visible,
+)
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
 # Deficiency" (2009): severity 1.0, on linear RGB.

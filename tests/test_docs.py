@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from printed_pages import check_page
+from seams import registered_transforms as registered
 
 from loopkit import transforms
-from loopkit._registry import transforms as registered
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = {str(page.relative_to(DOCS)): page for page in sorted(DOCS.glob("**/*.md"))}

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from printed_pages import build_pages
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._registry import transforms
 
 KERNEL = lk.make_kernel("{ [i]: 0 <= i < n }", "a[i] = 1")
 METHODS = [n for n in dir(KERNEL) if not n.startswith("_") and n not in transforms]

@@ -9,10 +9,10 @@ from domain_texts import Said, condition
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loop_instances import points
+from seams import parse_assumptions, parse_domain
 
 import loopkit as lk
-from loopkit._errors import UndecidedError
-from loopkit._syntax.domain_parser import parse_assumptions, parse_domain
+from loopkit import UndecidedError
 
 QUICK = settings(
     max_examples=60,

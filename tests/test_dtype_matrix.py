@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import COMPLEXES, DTYPES, dtype_name
 
 import loopkit as lk
-from loopkit._arrays import ArrayArg
-from loopkit._promotion import COMPLEXES, DTYPES, dtype_name
+from loopkit import ArrayArg
 
 SIZE = 7
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
@@ -176,7 +176,7 @@ def test_staged_data(dtype: str) -> None:
 
 
 def test_a_dropped_header_is_found() -> None:
-    from loopkit.codegen.proof import prove_source
+    from seams import prove_source
 
     for dtype in SMALL:
         knl = lk.make_kernel("{ [i]: 0 <= i < n }", "c[i] = a[i]", dtypes={"a": dtype})

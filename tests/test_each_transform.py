@@ -19,9 +19,9 @@ from faults.catalogue import load
 from faults.planting import FAULTS
 from refusals.calls import CALLS
 from refusals.everything import CASES
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._registry import transforms
 
 TESTS = Path(__file__).resolve().parent
 DOCS = TESTS.parent / "docs"

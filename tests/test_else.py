@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
+from seams import ReadError, negation, read_function
 
 import loopkit as lk
-from loopkit.codegen.c.branches import negation
-from loopkit.codegen.c.errors import ReadError
-from loopkit.codegen.c.reader import read_function
 
 BRANCHES = """
     if x[i] > 1

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from seams import EqualStores, EqualValues, prove_program
 
 import loopkit as lk
-from loopkit._poly.equal_values import EqualValues
-from loopkit.codegen.proof.equal_stores import EqualStores
-from loopkit.codegen.proof.prove import prove_program
 
 LOOPS = "{ [i, j, k]: 0 <= i < n and 0 <= j, k < m }"
 AXES = ("l.0", "g.0")

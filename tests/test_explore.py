@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 from html_page import Page
 from launch_kernels import jacobi
+from seams import MOST, PRINTED, Costs, Failure, controls_of
+from seams import explorer as explorers
 
 import loopkit as lk
-from loopkit._costs.costs import Costs
-from loopkit._explore import explorer as explorers
-from loopkit._explore.controls import MOST, controls_of
-from loopkit._explore.outcome import PRINTED, Failure
 
 HOSTILE = "</pre><script>alert('x')</script>&\"\x00\x1b[31m\u202e\ud800"
 

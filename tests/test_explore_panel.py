@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from html_page import Page
+from seams import Panel
+from seams import outcome as outcomes
 from test_explore import HOSTILE, SIZES, explored, skewed, tiled
 
 import loopkit as lk
-from loopkit._explore import outcome as outcomes
-from loopkit._explore.panel import Panel
 
 ipywidgets = pytest.importorskip("ipywidgets")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from seams import prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof.prove import prove_source
 
 
 def beside_blocks(text: str) -> lk.Kernel:

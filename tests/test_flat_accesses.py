@@ -11,13 +11,10 @@ import pytest
 from data_kernels import run_on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import Data, equal_cells, evaluate, maybe_outside, parse_expression
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._assertions.cells import equal_cells, maybe_outside
-from loopkit._assertions.constraints import Data
-from loopkit._expression import evaluate
-from loopkit._syntax.expression_parser import parse_expression
 
 NAMES = ("i", "j", "k", "m")
 SIZED = Data(sizes=frozenset({"m"}), ranges=(("m", (0, None)),))

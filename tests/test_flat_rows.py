@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
+from seams import rows_of, to_text
 
 import loopkit as lk
-from loopkit._expression import to_text
-from loopkit._poly.rows import rows_of
 
 ORDERS = ("ascending", "descending", "random")
 SIZES = ((1, 1, 1), (5, 7, 6), (17, 9, 20))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import folding as _folding
 
 import loopkit as lk
-from loopkit import _folding
 
 KINDS = {"a": "float32", "h": "int8", "u": "uint8", "b": "bool"}
 ARRAYS = {name: np.array([1, 2, 3, 0, 1]).astype(kind) for name, kind in KINDS.items()}

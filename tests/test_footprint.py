@@ -4,21 +4,24 @@ import pytest
 from data_kernels import domain, expr, global_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import loopkit as lk
-from loopkit import _sets
-from loopkit._expression import evaluate, to_text
-from loopkit._footprint import (
+from seams import (
     FootprintError,
+    Linear,
     Range,
     Use,
     bounding_box,
+    evaluate,
     hull,
     iname_ranges,
+    linear,
+    to_text,
     touched_cells,
 )
-from loopkit._kernel import Statement
-from loopkit._linear import Linear, linear, variable
+from seams import linear_variable as variable
+from seams import sets as _sets
+
+import loopkit as lk
+from loopkit import Statement
 
 
 def use(text: str, where=None) -> Use:

@@ -10,8 +10,7 @@ from dataclasses import FrozenInstanceError, field, replace
 from typing import Any, ClassVar
 
 import pytest
-
-from loopkit import _frozen
+from seams import frozen as _frozen
 
 
 def made(dataclass: Any) -> dict[str, Any]:

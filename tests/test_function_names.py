@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import COMPLEX_FUNCTIONS, MEANINGS
 
 import loopkit as lk
-from loopkit._functions import COMPLEX_FUNCTIONS
-from loopkit._make.numpy_names import MEANINGS
 
 SPECIAL = [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan, 0.5, -0.25, 3.0]
 WHOLE = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -159,7 +158,7 @@ def test_bits_of_inames_that_are_cast() -> None:
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
 def test_functions_of_bits_compile(arch: str) -> None:
-    from loopkit._run.nvrtc import compile_program
+    from seams import compile_program
 
     for kind in WHOLE:
         text = "popcount(x[i]) + clz(x[i]) + ffs(x[i]) + brev(x[i])"

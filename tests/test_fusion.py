@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 from conftest import Golden
+from seams import Loop, entries_of
 
 import loopkit as lk
-from loopkit._tree import Loop, entries_of
 
 ORDERS = ("ascending", "descending", "random")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import prove_source
 
 LEAVES = ("p[i]", "q[j]", "q[p[i]]", "p[i + j]", "i", "j", "1", "3", "8")
 

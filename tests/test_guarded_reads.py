@@ -7,11 +7,10 @@ import dataclasses
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import Change, check_change, guarded_reads
+from seams import guard_conjuncts as conjuncts
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check.checker import check_change
-from loopkit._guarded import conjuncts, guarded_reads
 
 
 def make(text, domain="{ [i]: 0 <= i < n }", dtypes="x, y: float32", assumptions="n >= 1", data=()):

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile import skewed, unwritten, written
+from seams import hidden_name as hidden
+from seams import instance, is_hidden, label_of, labelled, plain
 
 import loopkit as lk
-from loopkit._hidden import hidden, instance, is_hidden, label_of, labelled, plain
 
 LABELS = ("b", "x", "w", "s", "e", "R", "W", "K", "Q", "1", "2", "o", "n", "m0", "i0", "earlier")
 

@@ -19,9 +19,9 @@ from host_kernels import (
     reverse,
     value,
 )
+from seams import compile_host
 
-from loopkit._errors import CompileError, ResourceError
-from loopkit._host import compile_host
+from loopkit import CompileError, ResourceError
 
 pytestmark = pytest.mark.host
 ORDERS = ("ascending", "descending", "random")

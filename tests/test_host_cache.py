@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from _run_process import in_a_process
 from host_kernels import VECTOR_ADD, array, program
+from seams import Program, compile_host, compiler, entries, find_compiler, folder
+from seams import host_launch as launch
+from seams import once as _once
 
-from loopkit import _once
-from loopkit._cache import entries, folder
-from loopkit._errors import CompileError, MissingDependencyError
-from loopkit._host import compile_host, compiler, find_compiler, launch
-from loopkit._program import Program
+from loopkit import CompileError, MissingDependencyError
 
 pytestmark = pytest.mark.host
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from host_kernels import VECTOR_ADD, array, matmul, matmul_arguments, program, value
+from seams import Program, SourceLine, compile_host
 
-from loopkit._errors import LaunchError, OutOfBoundsError
-from loopkit._host import compile_host
-from loopkit._program import Program, SourceLine
+from loopkit import LaunchError, OutOfBoundsError
 
 pytestmark = pytest.mark.host
 ORDERS = ("ascending", "descending", "random")

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import cache as _cache
+from seams import compiler, entries
+from seams import host_launch as launch
 
 import loopkit as lk
-from loopkit import _cache
-from loopkit._cache import entries
-from loopkit._host import compiler, launch
 
 pytestmark = [
     pytest.mark.host,

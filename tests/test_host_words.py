@@ -9,8 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from host_kernels import BFLOAT16, array, program
-
-from loopkit._host import compile_host
+from seams import compile_host
 
 pytestmark = pytest.mark.host
 

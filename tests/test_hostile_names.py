@@ -10,9 +10,9 @@ from gallery import kernels, load
 from hostile import hostile, names_of, skewed, spoken, tokens, written
 from refusals.case import Case, Step, schedule
 from refusals.everything import CASES
+from seams import hidden_module as _hidden
 
 import loopkit as lk
-from loopkit import _hidden
 
 EXAMPLES = (
     *(

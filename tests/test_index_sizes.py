@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import INT32_RANGE as INT32
+from seams import largest_size
 
 import loopkit as lk
-from loopkit.codegen.widths import INT32, largest_size
 
 N = largest_size(INT32)
 DOMAIN = "{ [i, j]: n - 3 <= i < n and 0 <= j < 4 }"

@@ -9,10 +9,10 @@ import ast
 import re
 
 import pytest
+from seams import INT32_RANGE as INT32
+from seams import largest_size, prove, prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import prove, prove_source
-from loopkit.codegen.widths import INT32, largest_size
 
 LARGEST = largest_size(INT32)
 

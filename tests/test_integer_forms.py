@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from seams import are_one_polynomial, parse_expression
 
 import loopkit as lk
-from loopkit._polynomials import are_one_polynomial
-from loopkit._syntax.expression_parser import parse_expression
 
 
 @pytest.mark.parametrize(

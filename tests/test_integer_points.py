@@ -6,10 +6,8 @@ import islpy as isl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from loopkit import _sets
-from loopkit._poly.integer_points import EndlessError, count, enumerated, systems
-from loopkit._poly.projection import distinct
+from seams import EndlessError, count, distinct, enumerated, systems
+from seams import sets as _sets
 
 NAMES = ("i", "j", "k", "t")
 SMALL = st.integers(-3, 3)

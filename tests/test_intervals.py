@@ -12,10 +12,8 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from loopkit import _intervals
-from loopkit._expression import evaluate
-from loopkit._intervals import Interval
+from seams import Interval, evaluate
+from seams import intervals as _intervals
 
 
 def intervals(low: int = -9, high: int = 9) -> st.SearchStrategy[Interval]:

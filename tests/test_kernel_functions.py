@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
+from seams import KernelFunction
 
 import loopkit as lk
-from loopkit._make.kernel_functions import KernelFunction
 
 ORDERS = ("ascending", "descending", "random")
 IJ = "{ [i, j]: 0 <= i < n and 0 <= j < m }"

@@ -27,11 +27,9 @@ from launch_kernels import (
     swept,
     through_scalar,
 )
+from seams import CudaExecutor, LaunchBarrier, Loop, build, entries_of, prove_program
 
 import loopkit as lk
-from loopkit._run.executor import CudaExecutor
-from loopkit._tree import LaunchBarrier, Loop, build, entries_of
-from loopkit.codegen.proof.prove import prove_program
 
 DOMAIN = "{ [i, j, t]: 0 <= i, j < n and 0 <= t < m }"
 ORDERS = ("ascending", "descending", "random")

@@ -9,10 +9,9 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from loopkit import _sets
-from loopkit._expression import evaluate
-from loopkit._linear import Linear, NotAffineError, linear, product, total, variable
+from seams import Linear, NotAffineError, evaluate, linear, product, total
+from seams import linear_variable as variable
+from seams import sets as _sets
 
 BOX = {"x": (-5, 4), "y": (0, 7)}
 POINTS = [

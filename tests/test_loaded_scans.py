@@ -7,9 +7,9 @@ from unittest import mock
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import scans as _scans
 
 import loopkit as lk
-from loopkit.transforms import _scans
 
 ORDERS = ("ascending", "descending", "random")
 ROWS = """

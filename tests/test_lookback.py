@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof.prove import prove_source
 
 LINE = "{ [i]: 0 <= i < n }"
 ORDERS = ("ascending", "descending", "random")

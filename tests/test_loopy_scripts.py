@@ -15,12 +15,11 @@ import numpy as np
 import pytest
 from pymbolic import parse
 from pymbolic.primitives import Variable
+from seams import GONE, NAMES, OPTIONS, UNCHANGED
 
 import loopkit as lk
 import loopkit.loopy as lp
-from loopkit._compat.gone import GONE, NAMES, UNCHANGED
 from loopkit.loopy import match
-from loopkit.loopy._unit import OPTIONS
 from loopkit.loopy.kernel.data import GroupInameTag, LocalInameTag
 from loopkit.loopy.target.c import CTarget, ExecutableCTarget
 

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 from pace import timed
+from seams import prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import prove_source
 
 MATMUL = "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import memory_of
 
 import loopkit as lk
-from loopkit._costs.warps import memory_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 machine: Any = importlib.import_module("_machine")

@@ -8,14 +8,15 @@ import textwrap
 import pytest
 from kernel_outline import outline
 
-from loopkit._arrays import TemporaryVariable
-from loopkit._errors import (
+from loopkit import (
+    GlobalArg,
     InvalidArgumentError,
     ParseError,
+    TemporaryVariable,
     UninitializedReadError,
     UnknownNameError,
+    make_kernel,
 )
-from loopkit._make import GlobalArg, make_kernel
 
 TWO = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
 F32 = {"a": "float32"}

@@ -6,18 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import Nested, Strided, infer_types, to_text
 
-from loopkit._arrays import AddressSpace, ArrayArg, Nested, Strided, TemporaryVariable, ValueArg
-from loopkit._errors import (
+from loopkit import (
+    AddressSpace,
+    ArrayArg,
+    GlobalArg,
     InvalidArgumentError,
+    Kernel,
     OutOfBoundsError,
+    TemporaryVariable,
     TypeInferenceError,
     UninitializedReadError,
     UnknownNameError,
+    ValueArg,
+    make_kernel,
 )
-from loopkit._expression import to_text
-from loopkit._kernel import Kernel
-from loopkit._make import GlobalArg, infer_types, make_kernel
 
 ONE = "{ [i]: 0 <= i < n }"
 TWO = "{ [i, j]: 0 <= i < n and 0 <= j < m }"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit import InvalidArgumentError, UnknownNameError
 
 
 def kernel(assumptions: Any = None, text: str = "y[i] = x[i]", **more: Any) -> lk.Kernel:

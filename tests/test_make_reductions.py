@@ -10,13 +10,10 @@ import pymbolic.primitives as prim
 import pytest
 from kernel_outline import outline
 from pymbolic.primitives import Max
+from seams import run_reference
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
-from loopkit._errors import InvalidArgumentError, ParseError
-from loopkit._make import make_kernel
-from loopkit._reference import run_reference
-from loopkit._register import register_reduction
+from loopkit import AddressSpace, InvalidArgumentError, ParseError, make_kernel, register_reduction
 
 DOMAIN = "{ [i, k, l]: 0 <= i < n and 0 <= k < m and 0 <= l < 4 }"
 
@@ -122,7 +119,7 @@ def test_what_reductions_start_from(
     assert type(kernel.statements[0].rhs) is type(neutral)
     assert str(kernel.temporary_by_name["acc"].dtype) == result
     # What types say later is the same as what they say at once.
-    from loopkit._make import infer_types
+    from seams import infer_types
 
     later = make_kernel(DOMAIN, f"c = {operation}(k, a[k])")
     arrays = tuple(a if a.name != "a" else kernel.arg_by_name["a"] for a in later.args)

@@ -8,18 +8,18 @@ import islpy as isl
 import numpy as np
 import pytest
 from pace import seconds
+from seams import operations, terms
+from seams import promotion as dt
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _promotion as dt
-from loopkit import _sets
-from loopkit._errors import (
+from loopkit import (
     InvalidArgumentError,
     LoopkitError,
     ParseError,
     TypeInferenceError,
     UnknownNameError,
 )
-from loopkit.codegen.proof import operations, terms
 
 ONE = "{ [i]: 0 <= i < n }"
 

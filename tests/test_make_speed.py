@@ -7,7 +7,7 @@ import pytest
 from pace import seconds
 
 import loopkit as lk
-from loopkit._make import make_kernel
+from loopkit import make_kernel
 
 
 def creation(domain: str, text: str) -> float:

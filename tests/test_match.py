@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from seams import matching_statements as matching
+from seams import parse_match
 
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
-from loopkit._kernel import Kernel
-from loopkit._make import make_kernel
-from loopkit._match import matching, parse_match
+from loopkit import IllegalTransformError, InvalidArgumentError, Kernel, ParseError, make_kernel
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from launch_kernels import jacobi, swept
+from seams import MOST_LAUNCHES, driver, launches_for, middle, order, paired, warm
 
 import loopkit as lk
-from loopkit._measure.measure import warm
-from loopkit._measure.turns import MOST_LAUNCHES, launches_for, middle, order, paired
-from loopkit._run import driver
 
 SHORT = {"seconds": 1e-3}
 
@@ -102,7 +100,7 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
 
 @pytest.mark.host
 def test_what_is_updated_begins_anew_each_time() -> None:
-    from loopkit._measure.on_host import on_host
+    from seams import on_host
 
     knl = scale("b[i] = 2*b[i]", names="b")
     with on_host(knl, {"b": np.ones(7, "f4"), "n": 7}, "host") as run:
@@ -131,7 +129,7 @@ def test_types_that_only_arrays_tell() -> None:
 
 
 def made(knl: lk.Kernel, **given: Any) -> dict[str, Any]:
-    from loopkit._measure.arguments import prepared
+    from seams import prepared
 
     return dict(prepared(knl, given, 0).arguments)
 

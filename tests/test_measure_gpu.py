@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 from _run_programs import loaded
 from _run_stand_in import Cpu
+from seams import DEVICES, driver, events, flusher, on_gpu, timed
 
 import loopkit as lk
-from loopkit._costs.devices import DEVICES
-from loopkit._measure import events, on_gpu
-from loopkit._measure.events import flusher
-from loopkit._measure.measure import timed
-from loopkit._run import driver
 
 LAUNCH, FLUSH, COPY = 3e-3, 50e-3, 7e-3
 H100 = DEVICES["H100 SXM"]

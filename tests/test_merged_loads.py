@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from seams import nvdisasm
 
 import loopkit as lk
-from loopkit._run.resources import nvdisasm
 
 
 def neighbours(value: str, update: str = "v[j] = 2*a[j]") -> lk.Kernel:

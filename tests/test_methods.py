@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from seams import Methods
+from seams import registered_transforms as registered
 
 import loopkit as lk
-from loopkit import transforms
-from loopkit._kernel import Kernel
-from loopkit._methods import Methods
-from loopkit._registry import transforms as registered
+from loopkit import Kernel, transforms
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -14,9 +14,9 @@ from campaign.mutant_crew import Count
 from campaign.mutant_edits import EDITS, mutant
 from campaign.mutant_judge import Mutant, judged, mutants
 from campaign.mutant_subjects import Subject, subjects
+from seams import Proof
 
 import loopkit as lk
-from loopkit.codegen.proof import Proof
 
 pytestmark = pytest.mark.host
 

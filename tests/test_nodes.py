@@ -9,9 +9,7 @@ import warnings
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
-
-from loopkit._nodes import Component, Expression, Record, Reduction, TypeCast, TypeName
-from loopkit.codegen.ir import Whole
+from seams import Component, Expression, Record, Reduction, TypeCast, TypeName, Whole
 
 INT32 = np.dtype("int32")
 NODES = [

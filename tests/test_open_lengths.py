@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from seams import open_lengths
 
 import loopkit as lk
-from loopkit._open_lengths import open_lengths
 
 
 def scaled(domain: str = "0 <= i < n") -> lk.Kernel:

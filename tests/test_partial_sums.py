@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import Change, build, check_change, examine, flatten
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check.checker import check_change, examine
-from loopkit._tree import build, flatten
 
 PART = "insn_update_part"
 

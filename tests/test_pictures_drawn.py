@@ -14,12 +14,9 @@ from typing import Any
 
 import pytest
 from html_page import contrast
+from seams import GROUND, ROLES, Box, Cell, Label, Picture, Scene, Stroke, boundary, runs, ticks
 
 import loopkit as lk
-from loopkit._display.style import GROUND, ROLES
-from loopkit._pictures.grid import Cell, boundary, runs, ticks
-from loopkit._pictures.picture import Picture
-from loopkit._pictures.scene import Box, Label, Scene, Stroke
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</title><script>alert('x')</script>&\"\x00\x1b[31m\u202e\ud800"
@@ -209,8 +206,7 @@ def test_names_cannot_break_out() -> None:
 
 def test_text_on_fills_is_readable() -> None:
     """The strongest fill under a label still leaves a contrast of 4.5, light and dark."""
-    from loopkit._display.style import SERIES, mixed
-    from loopkit._pictures.grid import FILL
+    from seams import FILL, SERIES, mixed
 
     for dark in (False, True):
         text, ground = GROUND["text"].colour(dark), GROUND["ground"].colour(dark)
@@ -219,7 +215,7 @@ def test_text_on_fills_is_readable() -> None:
 
 
 def test_colours_are_those_of_the_table() -> None:
-    from loopkit._pictures.svg import colour_of
+    from seams import colour_of
 
     known = {*ROLES, *GROUND, *(f"series-{n}" for n in range(8)), ""}
     for picture in PICTURES.values():

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from seams import Picture
 
 import loopkit as lk
-from loopkit._pictures.picture import Picture
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 

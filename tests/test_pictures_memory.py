@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import Label
 
 import loopkit as lk
-from loopkit._pictures.scene import Label
 
 
 def copy(dtype: str, row: str, column: str, block: tuple[int, int], pad: int = 0) -> lk.Kernel:

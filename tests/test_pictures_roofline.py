@@ -6,10 +6,9 @@ import xml.etree.ElementTree as ET
 from math import log10
 
 import pytest
+from seams import Box, Label, RooflinePicture, Stroke
 
 import loopkit as lk
-from loopkit._pictures.roofline_plot import RooflinePicture
-from loopkit._pictures.scene import Box, Label, Stroke
 
 
 def product_of(work: str = "sum(k, a[i, k] * b[k, j])") -> lk.Kernel:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from refusals.everything import CASES
+from seams import NEAR, WitnessError, WitnessPicture
 
 import loopkit as lk
-from loopkit._errors import WitnessError
-from loopkit._pictures.witness import NEAR, WitnessPicture
 
 Key = tuple[int, ...]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from gallery import load
+from seams import schedule_proof
 
 import loopkit as lk
-from loopkit._check import schedule_proof
 
 LOOPS = ["head", "i", "b", "c", "d", "d0", "d1", "j", "l", "p", "q"]
 

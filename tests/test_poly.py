@@ -7,15 +7,25 @@ from itertools import product
 import islpy as isl
 import pymbolic.primitives as prim
 import pytest
+from seams import (
+    READER,
+    WRITER,
+    Dataflow,
+    Model,
+    ProgramOrder,
+    all_equal,
+    before,
+    inside,
+    instance,
+    instances,
+    is_inside,
+    outside,
+    steps,
+)
+from seams import PolyInstance as Instance
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._hidden import READER, WRITER, instance, instances
-from loopkit._poly.dataflow import Dataflow
-from loopkit._poly.in_bounds import inside, is_inside, outside
-from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance, steps
-from loopkit._poly.program_order import ProgramOrder, all_equal, before
 
 BOX = range(-1, 3)
 

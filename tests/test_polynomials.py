@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import are_one_polynomial, evaluate, parse_expression, polynomial
 
 import loopkit as lk
-from loopkit._expression import evaluate
-from loopkit._polynomials import are_one_polynomial, polynomial
-from loopkit._syntax.expression_parser import parse_expression
 
 
 def one(text: str, other: str) -> bool:

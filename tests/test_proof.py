@@ -18,9 +18,9 @@ from proof_kernels import (
     row_sums,
     sparse,
 )
+from seams import Proof, prove, prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import Proof, prove, prove_source
 
 # {{{ everything that is printed is proven
 

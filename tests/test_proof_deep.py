@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from seams import prove, prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import prove, prove_source
 
 
 def copied() -> lk.Kernel:

@@ -22,9 +22,9 @@ from proof_kernels import (
     row_sums,
     sparse,
 )
+from seams import prove, prove_source
 
-from loopkit._kernel import Kernel
-from loopkit.codegen.proof import prove, prove_source
+from loopkit import Kernel
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ import functools
 
 import numpy as np
 import pytest
+from seams import INT16, INT64, Term, const, prove, prove_source
+from seams import INT32_DTYPE as INT32
+from seams import operations as ops
 
 import loopkit as lk
-from loopkit._promotion import INT16, INT32, INT64
-from loopkit.codegen.proof import operations as ops
-from loopkit.codegen.proof import prove, prove_source
-from loopkit.codegen.proof.terms import Term, const
 
 GUARD = "if (32 * i_outer + i_inner < n)"
 READ = "= x[32 * i_outer + i_inner]"

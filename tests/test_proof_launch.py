@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from proof_kernels import in_place, matmul
+from seams import ArrayParam, Program, Proof, ValueParam, prove_program
 
-from loopkit._kernel import Kernel
-from loopkit._program import ArrayParam, Program, ValueParam
-from loopkit.codegen.proof import Proof
-from loopkit.codegen.proof.prove import prove_program
+from loopkit import Kernel
 
 
 def changed(kernel: Kernel, program: Program, name: str, **changes: Any) -> Proof:

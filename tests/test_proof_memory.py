@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 import pytest
 from proof_kernels import dynamic, matmul, peeled_over_blocks, reversed_rows
+from seams import Proof, prove, prove_program, prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import Proof, prove, prove_source
-from loopkit.codegen.proof.prove import prove_program
 
 
 def kinds(proof: Proof) -> set[str]:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from proof_scopes import anywhere, translator
-from test_proof_reader import read
-
-from loopkit.codegen.c.tree import If
-from loopkit.codegen.proof import terms
-from loopkit.codegen.proof.conditions import Condition, joined, negated
-from loopkit.codegen.proof.forms import (
+from seams import CIf as If
+from seams import (
+    Condition,
     Form,
+    Matching,
+    TypedForms,
     constant,
     extreme,
     floor,
+    joined,
     loaded,
+    negated,
     opaque,
-    variable,
+    shown,
+    terms,
 )
-from loopkit.codegen.proof.reaching_definitions import Matching, matching
-from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.typed_forms import TypedForms
+from seams import form_variable as variable
+from seams import matching_definitions as matching
+from test_proof_reader import read
 
 X, Y = variable("x"), variable("y")
 

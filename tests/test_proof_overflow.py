@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from seams import prove, prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import prove, prove_source
 
 TEXT = """
 y[i] = y[i] + max(h, d[h, i])

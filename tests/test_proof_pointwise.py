@@ -5,12 +5,20 @@ from __future__ import annotations
 import islpy as isl
 import numpy as np
 import pytest
+from seams import (
+    Form,
+    Space,
+    copy_of,
+    equal,
+    equal_at,
+    equal_pairs,
+    exclusive_or,
+    floor,
+    prove_source,
+)
+from seams import form_variable as variable
 
 import loopkit as lk
-from loopkit.codegen.proof import prove_source
-from loopkit.codegen.proof.forms import Form, exclusive_or, floor, variable
-from loopkit.codegen.proof.pointwise import equal_at, equal_pairs
-from loopkit.codegen.proof.spaces import Space, copy_of, equal
 
 SPACE = Space(["i", "b", "n", "cell", copy_of("i", 1)])
 WHERE = isl.Set("[i, b] -> { : 0 <= i < 7 and 0 <= b < 3 }")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import prove, prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof import prove, prove_source
 
 NARROW = ("int8", "uint8", "int16", "uint16")
 INTEGERS = (*NARROW, "int32", "uint32", "int64", "uint64")

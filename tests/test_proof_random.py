@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from seams import prove
 from test_random_schedules import KERNELS, random_schedule
 
 import loopkit as lk
-from loopkit.codegen.proof import prove
 
 
 @pytest.mark.parametrize("first", range(20, 80, 20))

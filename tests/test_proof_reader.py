@@ -6,27 +6,32 @@ import itertools
 
 import pytest
 from proof_scopes import anywhere, translator
-
-from loopkit.codegen.c.errors import ReadError
-from loopkit.codegen.c.printer import statement_text
-from loopkit.codegen.c.reader import by_comment, read_function
-from loopkit.codegen.c.tree import (
+from seams import (
     Assign,
     Binary,
     Choice,
     Declaration,
     Element,
-    For,
     Function,
-    If,
-    Let,
+    Names,
+    ReadError,
+    Space,
     Wait,
+    by_comment,
+    constant,
+    extreme,
+    floor,
+    is_known,
+    negated,
+    read_function,
+    shown,
+    statement_text,
 )
-from loopkit.codegen.proof.conditions import conjuncts, is_known, negated
-from loopkit.codegen.proof.forms import constant, extreme, floor, variable
-from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import Space
+from seams import CFor as For
+from seams import CIf as If
+from seams import CLet as Let
+from seams import condition_conjuncts as conjuncts
+from seams import form_variable as variable
 
 X, Y, N = variable("x"), variable("y"), variable("n")
 
@@ -268,7 +273,7 @@ def test_sets_hold_what_conditions_do(text: str) -> None:
 
 
 def _fixed(x: int, y: int) -> list[tuple[object, object]]:
-    from loopkit.codegen.c.tree import Name, Number
+    from seams import Name, Number
 
     return [(Name("x"), Number(x, "int")), (Name("y"), Number(y, "int"))]
 

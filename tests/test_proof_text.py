@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from proof_kernels import dynamic, matmul
+from seams import literal, prove, prove_source
 
 import loopkit as lk
-from loopkit.codegen.c.lexer import literal
-from loopkit.codegen.proof import prove, prove_source
 
 
 @functools.cache

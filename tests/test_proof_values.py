@@ -9,14 +9,21 @@ from random import Random
 import numpy as np
 import pytest
 from proof_kernels import matmul
+from seams import (
+    DIGESTS,
+    Proof,
+    ValueParam,
+    definitions,
+    digest,
+    preamble,
+    prove,
+    prove_program,
+    prove_source,
+)
+from seams import preamble_device_functions as device_functions
 from test_c_expressions import INTEGERS, REAL, TYPES, random_text
 
 import loopkit as lk
-from loopkit._program import ValueParam
-from loopkit.codegen.preamble import device_functions, preamble
-from loopkit.codegen.proof import Proof, prove, prove_source
-from loopkit.codegen.proof.helpers import DIGESTS, definitions, digest
-from loopkit.codegen.proof.prove import prove_program
 
 NAMES = "|".join(sorted(TYPES, key=len, reverse=True))
 RESULTS = (

@@ -11,14 +11,10 @@ import pymbolic.primitives as prim
 import pytest
 from barrier_kernels import V, at, make, plus
 from barrier_oracle import Launch, meetings
+from seams import GroupAxis, LocalAxis, Loop, make_nest, prove_program
 
 import loopkit as lk
-from loopkit._errors import RaceError
-from loopkit._kernel import Kernel, Statement
-from loopkit._tags import GroupAxis, LocalAxis
-from loopkit._tree import Loop
-from loopkit.codegen.nest import make_nest
-from loopkit.codegen.proof.prove import prove_program
+from loopkit import Kernel, RaceError, Statement
 
 G, I, T = V("g"), V("i"), V("t")
 WHOLE = plus(prim.Product((16, G)), T)

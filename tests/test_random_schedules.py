@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from seams import evaluate
 
 import loopkit as lk
-from loopkit._expression import evaluate
 
 SIZES = ({"n": 7, "m": 9, "l": 5}, {"n": 16, "m": 8, "l": 17})
 

@@ -14,11 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from kernel_outline import outline
+from seams import C_TYPES, DTYPES, FLOAT32, TYPES, components_of, prove_source, record_of
 
 import loopkit as lk
-from loopkit._promotion import DTYPES, FLOAT32, components_of, record_of
-from loopkit.codegen.c.types import C_TYPES, TYPES
-from loopkit.codegen.proof import prove_source
 
 ROWS = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
 
@@ -140,7 +138,7 @@ def _compiled(word: str) -> Any:
 @settings(deadline=None, max_examples=60)
 @given(*[st.tuples(SOME, st.integers(0, 3))] * 3)
 def test_the_first_of_pairs_is_associative_and_commutative(a: Any, b: Any, c: Any) -> None:
-    from loopkit._make.reduction_operations import operations_of
+    from seams import operations_of
 
     for word in ("argmin", "argmax"):
         operation = operations_of(())[word]

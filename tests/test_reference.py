@@ -7,21 +7,19 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
+from seams import as_dtype, code_of, parse_tag, run_reference
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
-from loopkit._errors import (
+from loopkit import (
+    AddressSpace,
     AssumptionError,
+    GlobalArg,
     LaunchError,
     OutOfBoundsError,
     UninitializedReadError,
     UnknownNameError,
+    make_kernel,
 )
-from loopkit._make import GlobalArg, make_kernel
-from loopkit._promotion import as_dtype
-from loopkit._reference import run_reference
-from loopkit._reference.memory import code_of
-from loopkit._tags import parse_tag
 
 ONE = "{ [i]: 0 <= i < n }"
 RNG = np.random.default_rng(1)
@@ -240,8 +238,7 @@ def test_a_condition_is_decided_once() -> None:
 )
 def test_domains_of_all_kinds(domain: str, points: object) -> None:
     import islpy as isl
-
-    from loopkit._syntax.domain_parser import parse_domain
+    from seams import parse_domain
 
     n = 7
     data = [GlobalArg("c", "int32", "n, 2*n"), ...]
@@ -335,7 +332,7 @@ def test_rules_are_expanded() -> None:
 
 def with_tags(kernel, **tags):  # type: ignore[no-untyped-def]
     """The kernel with inames tagged and taken out of the tree's loops."""
-    from loopkit._tree import rewrite_paths
+    from seams import rewrite_paths
 
     parsed = {name: parse_tag(tag.replace("_", ".")) for name, tag in tags.items()}
     parallel = {name for name, tag in parsed.items() if tag is not None and tag.is_parallel}

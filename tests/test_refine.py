@@ -8,17 +8,20 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 import pytest
 from campaign.shortcuts import Seen, compare, compared
+from seams import (
+    Change,
+    Differences,
+    Domain,
+    InstanceMap,
+    KeptValues,
+    Loop,
+    StepOrder,
+    StepProof,
+    condition_set,
+    examine,
+)
 
 import loopkit as lk
-from loopkit._change import Change, InstanceMap
-from loopkit._check.checker import examine
-from loopkit._check.compare_statements import Differences
-from loopkit._check.step_order import StepOrder
-from loopkit._check.step_proof import StepProof
-from loopkit._check.step_values import KeptValues
-from loopkit._kernel import Domain
-from loopkit._sets import condition_set
-from loopkit._tree import Loop
 
 
 def matmul() -> lk.Kernel:

@@ -18,11 +18,11 @@ from refusals.enumeration import assert_right, enumerate_case
 from refusals.everything import CASES, FAMILIES
 from refusals.messages import MESSAGES
 from refusals.running import check_legal, check_schedule
+from seams import Trials
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._check.suggest_try import Trials
-from loopkit._errors import Witness
-from loopkit._registry import transforms
+from loopkit import Witness
 
 
 def marked(names: Iterable[str], unsolved: dict[str, str]) -> list[Any]:

@@ -9,14 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from seams import CudaArrayInterfaceKind, Layout, as_dtype, numpy_empty, scalars, stream_handle
 
 import loopkit as lk
-from loopkit._errors import InvalidArgumentError, LaunchError, LoopkitError, UnknownNameError
-from loopkit._promotion import as_dtype
-from loopkit._run import scalars
-from loopkit._run.arrays import Layout, numpy_empty
-from loopkit._run.kinds import CudaArrayInterfaceKind
-from loopkit._run.module import stream_handle
+from loopkit import InvalidArgumentError, LaunchError, LoopkitError, UnknownNameError
 
 pytestmark = pytest.mark.host
 both = pytest.mark.parametrize("name", ["host", "reference"])

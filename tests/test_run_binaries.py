@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pytest
 from _run_programs import AXPY_SOURCE, BIG_SHARED, MATMUL, axpy, loaded
+from seams import (
+    CUDA,
+    Program,
+    Resources,
+    check_grid,
+    check_resources,
+    disassemble,
+    from_log,
+    nvrtc,
+)
+from seams import cache as _cache
+from seams import once as _once
 
-from loopkit import _cache, _once
-from loopkit._errors import CompileError, MissingDependencyError, ResourceError
-from loopkit._program import Program, check_grid, check_resources
-from loopkit._run import nvrtc
-from loopkit._run.resources import Resources, disassemble, from_log
-from loopkit._target import CUDA
+from loopkit import CompileError, MissingDependencyError, ResourceError
 
 ARCHS = ("sm_80", "sm_90a", "sm_100")
 

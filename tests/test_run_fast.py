@@ -16,13 +16,27 @@ import pymbolic.primitives as p
 import pytest
 from _run_programs import MATMUL, SUMDIFF, axpy, loaded, m, n
 from launch_kernels import eliminated, looked_back, summed, swept
+from seams import (
+    CUDA,
+    ArrayInfo,
+    ArrayKind,
+    ArrayParam,
+    Check,
+    Layout,
+    LoadedProgram,
+    Location,
+    Program,
+    copies,
+    driver,
+    executor,
+    fast,
+    kinds,
+    module,
+    packing,
+)
+from seams import run_launch as launch
 
-from loopkit._errors import AssumptionError, InvalidArgumentError, LaunchError
-from loopkit._program import ArrayParam, Check, Program
-from loopkit._run import copies, driver, executor, fast, kinds, launch, module
-from loopkit._run.arrays import ArrayInfo, ArrayKind, Layout, Location
-from loopkit._run.module import LoadedProgram, packing
-from loopkit._target import CUDA
+from loopkit import AssumptionError, InvalidArgumentError, LaunchError
 
 
 class Tensor:

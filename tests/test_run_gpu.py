@@ -14,12 +14,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from _run_programs import BIG_SHARED, MATMUL, SUMDIFF, axpy
+from seams import CudaExecutor, ValueParam, nvrtc
 
 import loopkit as lk
-from loopkit._errors import InvalidArgumentError, LaunchError, ResourceError
-from loopkit._program import ValueParam
-from loopkit._run import nvrtc
-from loopkit._run.executor import CudaExecutor
+from loopkit import InvalidArgumentError, LaunchError, ResourceError
 
 pytestmark = pytest.mark.gpu
 

@@ -7,11 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from _run_programs import MATMUL, SUMDIFF, axpy
+from seams import HostExecutor, Program
 
 import loopkit as lk
-from loopkit._errors import InvalidArgumentError
-from loopkit._program import Program
-from loopkit._run.host import HostExecutor
+from loopkit import InvalidArgumentError
 
 pytestmark = pytest.mark.host
 

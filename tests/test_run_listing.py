@@ -7,10 +7,9 @@ import re
 
 import numpy as np
 import pytest
+from seams import Listing, lines_of, listing_of, nvrtc
 
 import loopkit as lk
-from loopkit._run import nvrtc
-from loopkit._run.listing import Listing, lines_of, listing_of
 
 pytestmark = pytest.mark.nvrtc
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from _run_programs import MATMUL, SUMDIFF, axpy
 from _run_stand_in import Cpu, uses
+from seams import CudaExecutor
 
-from loopkit._errors import LaunchError
-from loopkit._run.executor import CudaExecutor
+from loopkit import LaunchError
 
 pytestmark = pytest.mark.host
 

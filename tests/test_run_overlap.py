@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import HOST, NUMPY, ArrayInfo, Layout, overlap
+from seams import budget as _budget
 
 import loopkit as lk
-from loopkit import _budget
-from loopkit._errors import InvalidArgumentError, LaunchError
-from loopkit._run import overlap
-from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, Layout
+from loopkit import InvalidArgumentError, LaunchError
 
 as_strided = np.lib.stride_tricks.as_strided
 

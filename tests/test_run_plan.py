@@ -12,19 +12,29 @@ import numpy as np
 import pymbolic.primitives as p
 import pytest
 from _run_programs import AXPY_SOURCE, MATMUL, SUMDIFF, array, axpy, l, m, n, size
+from seams import (
+    HOST,
+    NUMPY,
+    ArgumentPlan,
+    ArrayInfo,
+    Check,
+    DLPackKind,
+    Location,
+    Program,
+    ValueParam,
+    contiguous_strides,
+    kind_of,
+    pack_scalar,
+    struct_code,
+)
 
-from loopkit._errors import (
+from loopkit import (
     AssumptionError,
     InvalidArgumentError,
     LaunchError,
     LoopkitError,
     UnknownNameError,
 )
-from loopkit._program import Check, Program, ValueParam
-from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, Location, contiguous_strides
-from loopkit._run.kinds import DLPackKind, kind_of
-from loopkit._run.plan import ArgumentPlan
-from loopkit._run.scalars import pack_scalar, struct_code
 
 PLAN = ArgumentPlan(MATMUL)
 
@@ -345,7 +355,7 @@ class ElsewhereKind(type(NUMPY).__mro__[1]):  # type: ignore[misc]
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    from loopkit._run import kinds
+    from seams import kinds
 
     monkeypatch.setitem(kinds._kinds, Elsewhere, ElsewhereKind())
 
@@ -479,7 +489,7 @@ def test_packing(name: Any, value: Any, size_: int) -> None:
 
 
 def test_layout_of_arguments() -> None:
-    from loopkit._run.module import packing
+    from seams import packing
 
     made = Program(
         "k",

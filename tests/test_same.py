@@ -13,16 +13,12 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import Constantly, Model, accesses, digest_of, evaluate, key_of, linear, remembered, same
+from seams import PolyInstance as Instance
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._arrays import ArrayArg, ValueArg
-from loopkit._expression import accesses, evaluate
-from loopkit._linear import linear
-from loopkit._make.reduction_operations import Constantly
-from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance
-from loopkit._same import digest_of, key_of, remembered, same
+from loopkit import ArrayArg, ValueArg
 
 X = prim.Variable("x")
 NUMBERS: list[Any] = [

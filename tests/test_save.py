@@ -7,7 +7,7 @@ import pytest
 import save_kernels as k
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
+from loopkit import AddressSpace
 
 ORDERS = ("ascending", "descending", "random")
 BEHIND = {"insn_before": "id:first", "insn_after": "id:second"}

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_instances import change_of
 from pymbolic.primitives import Max
+from seams import examine, step_from_json
 
 import loopkit as lk
-from loopkit._check.checker import examine
-from loopkit._history import step_from_json
 
 LINE = "{ [i]: 0 <= i < n }"
 
@@ -42,7 +41,7 @@ def agrees(knl, text, sizes=(0, 1, 2, 7), dtype=np.float32):
 
 
 def lk_size(extent, n):
-    from loopkit._expression import evaluate
+    from seams import evaluate
 
     return evaluate(extent, {"n": n})
 
@@ -364,8 +363,7 @@ def claims(change, **values):
 
 def test_claims_that_are_too_large_or_too_small_are_found():
     from pymbolic.primitives import Sum, Variable
-
-    from loopkit._registry import transforms
+    from seams import registered_transforms as transforms
 
     change = change_of(transforms["realize_reduction"], scan(), force_scan=True)
     assert claims(change) == set()

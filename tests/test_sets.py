@@ -5,10 +5,8 @@ from __future__ import annotations
 import islpy as isl
 import pymbolic.primitives as prim
 import pytest
-
-from loopkit import _sets
-from loopkit._budget import SpentError, at_most
-from loopkit._syntax.expression_parser import parse_expression
+from seams import SpentError, at_most, parse_expression
+from seams import sets as _sets
 
 ROWS = isl.Set("[i, j, n] -> { : 0 <= i < n and i <= j }")
 

@@ -9,10 +9,7 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from loopkit._expression import evaluate, to_text
-from loopkit._simplify import needed_parts, simplify, simplify_indices
-from loopkit._syntax.expression_parser import parse_expression
+from seams import evaluate, needed_parts, parse_expression, simplify, simplify_indices, to_text
 
 TILE = isl.Set("[o, i, n] -> { : 0 <= i < 16 and 0 <= o }")
 

@@ -5,9 +5,9 @@ import json
 import islpy as isl
 import pymbolic.primitives as prim
 import pytest
+from seams import step_from_json
 
 import loopkit as lk
-from loopkit._history import step_from_json
 
 DOMAIN = "{ [i, j]: 0 <= i < n and 0 <= j < n }"
 HOSTILE = [

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Golden
+from seams import Loop
 
 import loopkit as lk
-from loopkit._tree import Loop
 
 ORDERS = ("ascending", "descending", "random")
 

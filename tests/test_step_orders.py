@@ -7,10 +7,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 from campaign.orders import explore, gallery
+from seams import address_space_of as space_of
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
-from loopkit._places import space_of
+from loopkit import AddressSpace
 
 TAGS = {"b": "g.0", "t": "l.0", "u": "l.0", "v": "l.0"}
 

@@ -13,14 +13,12 @@ import pytest
 from pace import timed
 from refusals.case import Case, Step, do
 from refusals.everything import CASES
+from seams import Refusal, Suggestion, Trials, WitnessError, refused, suggest
+from seams import Step as Recorded
+from seams import budget as _budget
 from suggestion_kernels import BLOCKS, applied, corner, making, recurrence, refusal, stencil
 
 import loopkit as lk
-from loopkit import _budget
-from loopkit._check import suggest
-from loopkit._check.suggest_try import Refusal, Suggestion, Trials, refused
-from loopkit._errors import WitnessError
-from loopkit._history import Step as Recorded
 
 
 def lines(case: Case) -> tuple[str, ...]:
@@ -82,7 +80,7 @@ def families_alone(case: Case) -> Iterator[tuple[Refusal, Suggestion]]:
 
 
 def _bound(step: Step) -> tuple[tuple[str, object], ...]:
-    from loopkit._check.suggest_calls import call
+    from seams import call
 
     return call(step.transform, *step.args, **step.options).arguments
 

@@ -11,13 +11,10 @@ import pytest
 from conftest import Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import Swizzle, WitnessError, prove_source, storage_shape
 from swizzled_kernels import on_threads, product, transpose, turned
 
 import loopkit as lk
-from loopkit._arrays import storage_shape
-from loopkit._errors import WitnessError
-from loopkit._swizzle import Swizzle
-from loopkit.codegen.proof import prove_source
 
 ORDERS = ("ascending", "descending", "random")
 

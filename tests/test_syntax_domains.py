@@ -7,9 +7,9 @@ from typing import Any
 
 import islpy as isl
 import pytest
+from seams import parse_assumptions, parse_domain, parse_map
 
-from loopkit._errors import ParseError, UnknownNameError
-from loopkit._syntax.domain_parser import parse_assumptions, parse_domain, parse_map
+from loopkit import ParseError, UnknownNameError
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pace import seconds
 from pymbolic.primitives import Call, Product, Sum, Variable
+from seams import Reduction, TypeCast, parse_expression, resolve_reductions
 
-from loopkit._errors import ParseError
-from loopkit._nodes import Reduction, TypeCast
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit._syntax.reduction_calls import resolve_reductions
+from loopkit import ParseError
 
 a, b, c, i, j, k, x, y = map(Variable, "abcijkxy")
 

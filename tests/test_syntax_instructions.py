@@ -10,11 +10,16 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seams import (
+    RawAssignment,
+    RawNop,
+    RawSubstitution,
+    parse_expression,
+    parse_instructions,
+    position_of_name,
+)
 
-from loopkit._errors import ParseError
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit._syntax.instruction_parser import parse_instructions
-from loopkit._syntax.items import RawAssignment, RawNop, RawSubstitution, position_of_name
+from loopkit import ParseError
 
 
 def parse(text: str) -> tuple[Any, ...]:

@@ -12,12 +12,9 @@ from conftest import Golden
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from seams import DTYPES, ReadError, element_texts, read_elements, tokens
 
 import loopkit as lk
-from loopkit._promotion import DTYPES
-from loopkit.codegen.c.errors import ReadError
-from loopkit.codegen.c.lexer import tokens
-from loopkit.codegen.c.tables import element_texts, read_elements
 
 ORDERS = ("ascending", "descending", "random")
 
@@ -367,7 +364,7 @@ def test_large_tables() -> None:
     "name", ["float32", "float16", "bfloat16", "complex64", "float64", "int64"]
 )
 def test_tables_compile(arch: str, name: str) -> None:
-    from loopkit._run.nvrtc import compile_program
+    from seams import compile_program
 
     values = np.array([1, 0, -3, 7]) if name == "int64" else np.array([1, np.inf, np.nan, -0.0])
     knl = lk.make_kernel(

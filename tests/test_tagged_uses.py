@@ -9,13 +9,10 @@ import pytest
 from data_kernels import run_on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import completions, expand_rules, step_from_json, to_text, without_tags
+from seams import matching_statements as matching
 
 import loopkit as lk
-from loopkit._display.complete import completions
-from loopkit._expression import to_text, without_tags
-from loopkit._history import step_from_json
-from loopkit._match import matching
-from loopkit._rules import expand_rules
 
 TEXT = """
 f(p) := 2*a$low[p]

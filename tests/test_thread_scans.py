@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pymbolic.primitives import Comparison, If, Max
+from seams import evaluate, prove_source
 
 import loopkit as lk
-from loopkit._expression import evaluate
-from loopkit.codegen.proof.prove import prove_source
 
 LINE = "{ [i]: 0 <= i < n }"
 ORDERS = ("ascending", "descending", "random")

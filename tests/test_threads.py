@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import islpy as isl
 import pytest
+from seams import SpentError, at_most, cached_property
 
 import loopkit as lk
-from loopkit._budget import SpentError, at_most
-from loopkit._cached import cached_property
 
 
 def _scheduled(name: str) -> lk.Kernel:

@@ -6,9 +6,8 @@ import islpy as isl
 import pytest
 from classics import CLASSICS, in_order, tag
 from lane_kernels import DIGITS, EARLY, LANES, ORDER, ROUNDS, STAGED, TAGS, TILES
-
-from loopkit import _sets
-from loopkit._poly.tightened import tightened
+from seams import sets as _sets
+from seams import tightened
 
 LANE = "0 <= r < 2 and 0 <= lane < 32"
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from seams import prove_source
 
 import loopkit as lk
-from loopkit.codegen.proof.prove import prove_source
 
 Refused = Callable[[], Any]
 

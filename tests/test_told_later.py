@@ -8,16 +8,11 @@ from collections.abc import Callable
 import islpy as isl
 import pytest
 from refusals.case import Step, do
+from seams import Aim, Change, WitnessError, examine, smallest_point, violation_report
 from suggestion_kernels import BLOCKS, corner, grid, recurrence, refusal, tile
 from test_decided import two_parts
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check import violation_report
-from loopkit._check.checker import examine
-from loopkit._check.violation import Aim
-from loopkit._errors import WitnessError
-from loopkit._points import smallest_point
 
 
 @pytest.fixture

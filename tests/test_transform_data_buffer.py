@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
 from data_kernels import global_args, run_on_host
+from seams import path_inames, statements_in, to_text
 from staging_checks import check_accesses_of_copy, instances
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import to_text
-from loopkit._tree import path_inames, statements_in
+from loopkit import AddressSpace, IllegalTransformError, InvalidArgumentError
 
 
 def text_of(knl, statement):

@@ -3,13 +3,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 from data_kernels import global_args, run_on_host
+from seams import address_space_of as space_of
+from seams import path_inames, statements_in, to_text
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import to_text
-from loopkit._places import space_of
-from loopkit._tree import path_inames, statements_in
+from loopkit import AddressSpace, IllegalTransformError, InvalidArgumentError, UnknownNameError
 
 
 def text_of(knl, statement):
@@ -246,7 +244,7 @@ def test_only_what_is_in_bounds_is_computed():
     knl = blocked().precompute("f", ["i_inner", "j"], fetch_bounding_box=True)
     domain = knl.statement_domain("compute_f")
     statement = knl.statement_by_id["compute_f"]
-    from loopkit import _sets
+    from seams import sets as _sets
 
     index = next(i for n, i in statement.reads if n == "a")[0]
     for predicate in statement.predicates:

@@ -16,14 +16,12 @@ from data_kernels import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_instances import results
+from seams import address_space_of as space_of
+from seams import path_inames, statements_in, to_text
 from staging_checks import check_fetch, instances
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import to_text
-from loopkit._places import space_of
-from loopkit._tree import path_inames, statements_in
+from loopkit import AddressSpace, IllegalTransformError, InvalidArgumentError, UnknownNameError
 
 
 def text_of(knl, statement):

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 from data_kernels import run_on_host, staged_matmul
+from seams import Nested, Strided, strides_of, to_text
 
 import loopkit as lk
-from loopkit._arrays import AddressSpace, Nested, Strided, strides_of
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import to_text
+from loopkit import AddressSpace, IllegalTransformError, InvalidArgumentError, UnknownNameError
 
 
 def text_of(knl, statement):

@@ -7,14 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import Change, Factored, Unroll, added_by, check_change, to_text
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check import check_change
-from loopkit._expression import to_text
-from loopkit._factored import Factored, added_by
-from loopkit._tags import Unroll
-from loopkit.transforms.factors import collect_common_factors_on_increment as collect
+from loopkit import collect_common_factors_on_increment as collect
 
 
 def sums(text: str = "sum(j, c[i]*x[j]*3, dtype=int32)", dtype: str = "int32", **more) -> lk.Kernel:

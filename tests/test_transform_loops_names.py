@@ -11,12 +11,10 @@ from loop_kernels import (
     outline,
     text,
 )
+from seams import to_text
 
 import loopkit.transforms as tr
-from loopkit._errors import IllegalTransformError
-from loopkit._expression import to_text
-from loopkit._kernel import Kernel
-from loopkit._make import make_kernel
+from loopkit import IllegalTransformError, Kernel, make_kernel
 
 
 @pytest.fixture(scope="module")

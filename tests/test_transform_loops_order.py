@@ -15,14 +15,11 @@ from loop_kernels import (
     outline,
     text,
 )
+from seams import Domain, to_text
 
 import loopkit as lk
 import loopkit.transforms as tr
-from loopkit._errors import LoopkitError, LoopkitWarning
-from loopkit._expression import to_text
-from loopkit._kernel import Domain, Kernel
-from loopkit._make import make_kernel
-from loopkit._transform import replay
+from loopkit import Kernel, LoopkitError, LoopkitWarning, make_kernel, replay
 
 
 @pytest.fixture(scope="module")

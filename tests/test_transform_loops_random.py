@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from loop_instances import check_change, results
 
 import loopkit.transforms as tr
-from loopkit._errors import IllegalTransformError, LoopkitError
-from loopkit._kernel import Kernel
-from loopkit._make import make_kernel
+from loopkit import IllegalTransformError, Kernel, LoopkitError, make_kernel
 
 SIZES = {"n": 5, "m": 3, "l": 4}
 

@@ -16,16 +16,12 @@ from loop_kernels import (
     outline,
     text,
 )
+from seams import Loop, step_from_json, to_text
+from seams import sets as _sets
 
 import loopkit as lk
 import loopkit.transforms as tr
-from loopkit import _sets
-from loopkit._expression import to_text
-from loopkit._history import step_from_json
-from loopkit._kernel import Kernel
-from loopkit._make import make_kernel
-from loopkit._transform import replay
-from loopkit._tree import Loop
+from loopkit import Kernel, make_kernel, replay
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from loop_instances import check_change, results
+from seams import to_text
 
 import loopkit as lk
 import loopkit.transforms as tr
-from loopkit._arrays import ArrayArg
-from loopkit._errors import IllegalTransformError, LoopkitError
-from loopkit._expression import to_text
-from loopkit._kernel import Kernel
-from loopkit._make import make_kernel
-from loopkit._transform import replay
-from loopkit._verify import verify
+from loopkit import (
+    ArrayArg,
+    IllegalTransformError,
+    Kernel,
+    LoopkitError,
+    make_kernel,
+    replay,
+    verify,
+)
 
 
 @pytest.fixture(scope="module")

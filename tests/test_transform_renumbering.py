@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seams import (
+    Change,
+    Chunked,
+    Joined,
+    check_change,
+    evaluate,
+    parse_expression,
+    points_of,
+    renumbered,
+)
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check import check_change
-from loopkit._expression import evaluate
-from loopkit._points import points_of
-from loopkit._renumbered import Chunked, Joined
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit.transforms._renumbering import renumbered
 
 
 def scaled(**more) -> lk.Kernel:

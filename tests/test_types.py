@@ -10,13 +10,22 @@ import ml_dtypes
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
+from seams import (
+    BFLOAT16,
+    DTYPES,
+    Reduction,
+    RunTime,
+    as_dtype,
+    concrete,
+    dtype_name,
+    dtype_of,
+    parse_expression,
+    promote,
+    reduction_type,
+)
 
 import loopkit as lk
-from loopkit._errors import InvalidArgumentError, TypeInferenceError
-from loopkit._nodes import Reduction
-from loopkit._promotion import BFLOAT16, DTYPES, RunTime, as_dtype, dtype_name, promote
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit._types import concrete, dtype_of, reduction_type
+from loopkit import InvalidArgumentError, TypeInferenceError
 
 ENV = {f"v_{name}": dtype for name, dtype in DTYPES.items()}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from seams import uniform as _uniform
 
 import loopkit as lk
-from loopkit import _uniform
 
 ALL = "b: g.0, i: l.0, j: l.0"
 

@@ -10,11 +10,10 @@ from typing import Any
 import islpy as isl
 import numpy as np
 import pytest
+from seams import evaluate, loop_bounds
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._expression import evaluate
-from loopkit.codegen.bounds import loop_bounds
 
 Schedule = Callable[[lk.Kernel], lk.Kernel]
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from conftest import Golden
 from pace import seconds, timed
+from seams import Loop
 
 import loopkit as lk
-from loopkit._tree import Loop
 
 ORDERS = ("ascending", "descending", "random")
 

@@ -17,9 +17,9 @@ from pace import timed
 from refusals import still_open
 from refusals.case import schedule
 from refusals.everything import FAMILIES
+from seams import Outcome
 
 import loopkit as lk
-from loopkit._verify.find_difference import Outcome
 
 
 @functools.cache
@@ -708,7 +708,7 @@ def test_no_difference_that_is_none(one: str, two: str) -> None:
 
 def test_what_cancels_out_is_close() -> None:
     """Functions round, in one order of a sum otherwise than in another; integers do not."""
-    from loopkit._replay.interpreter import TracedValue
+    from seams import TracedValue
 
     kind = np.dtype(np.float64)
     zero = TracedValue(0.0, "y", (0,))
@@ -766,7 +766,7 @@ def test_cells_that_no_set_can_name() -> None:
 
 def test_one_text_is_equal_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a proof; but literals of other types are another text."""
-    from loopkit._verify.equivalence import _Comparison
+    from seams import Comparison as _Comparison
 
     monkeypatch.setattr(_Comparison, "proven_from", lambda *_: False)
     assert lk.verify(make("y[i] = 2*x[i]"), make("y[i] = 2*x[i]"))

@@ -10,15 +10,9 @@ import numpy as np
 import pymbolic.primitives as prim
 import pytest
 from pymbolic.mapper.evaluator import EvaluationMapper
+from seams import DTYPES, Model, Multiples, ValueTypes, same, to_text, with_binary_operations
 
 import loopkit as lk
-from loopkit._check.value_types import ValueTypes
-from loopkit._expression import to_text
-from loopkit._poly.model import Model
-from loopkit._promotion import DTYPES
-from loopkit._same import same
-from loopkit._verify.canonicalize import with_binary_operations
-from loopkit._verify.multiples import Multiples
 
 X, Z = (prim.Subscript(prim.Variable(name), (prim.Variable("i"),)) for name in "xz")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import PolyUndecided as Undecided
+from seams import same_sums
 
 import loopkit as lk
-from loopkit._poly.pairs import Undecided
-from loopkit._verify.regrouped import same_sums
 
 PIECES = [
     "{ [b]: 0 <= b and 4*b < n }",

@@ -9,13 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import (
+    CAPABILITIES,
+    Listing,
+    blocks_at_once,
+    device_here,
+    listing_of,
+    machine_code,
+    running,
+)
 
 import loopkit as lk
-from loopkit._costs.devices import CAPABILITIES, device_here, running
-from loopkit._costs.occupancy import blocks_at_once
-from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
-from loopkit._run.listing import Listing, listing_of
-from loopkit._view import machine_code
+from loopkit import InvalidArgumentError, LoopkitError, UnknownNameError
 
 pytestmark = pytest.mark.nvrtc
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seams import infer_types
 
 import loopkit as lk
-from loopkit._make.type_inference import infer_types
 
 DTYPES = {
     "x": "float32",

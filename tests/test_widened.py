@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 from classics import CLASSICS, in_order
 from pace import timed
+from seams import (
+    Change,
+    check_change,
+    descend,
+    lineage_of,
+    obligations_of,
+    parse_expression,
+    with_axes,
+)
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._check.checker import check_change, obligations_of
-from loopkit._check.instance_maps import descend, lineage_of
-from loopkit._syntax.expression_parser import parse_expression
-from loopkit.transforms._expand import with_axes
 
 TEXTS = {
     "used": """

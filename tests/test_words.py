@@ -9,11 +9,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from seams import host as _host
+from seams import include_directory, preamble
+from seams import preamble_device_functions as device_functions
+from seams import words as _words
 
 import loopkit as lk
-from loopkit import _host, _words
-from loopkit._run.nvrtc import include_directory
-from loopkit.codegen.preamble import device_functions, preamble
 
 WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{0,60}")
 TEXT = re.compile(rb"[\t\n\r -~]{200,}")

@@ -8,3 +8,8 @@ kernels to a compilation, in several orders of threads; `brute_force` looks for
 an order and sizes that make a refused step wrong; `shrink` makes what was found
 small, `tally` counts it, `workers` spreads it over processes.
 """
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # modules that tests share

@@ -10,12 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 
+from seams import Program, Strided, broken_structure, open_lengths, prove
+
 import loopkit as lk
-from loopkit._arrays import Strided
-from loopkit._check.declarations import broken_structure
-from loopkit._open_lengths import open_lengths
-from loopkit._program import Program
-from loopkit.codegen.proof import prove
 
 from . import kernels, together
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break

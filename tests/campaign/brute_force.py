@@ -26,22 +26,40 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from seams import (
+    Axis,
+    Compiled,
+    ConstantTable,
+    LaunchBarrier,
+    Lineage,
+    Loop,
+    Memory,
+    Store,
+    Tree,
+    column_of,
+    combined_axes,
+    compile_statement,
+    copies_of,
+    entries_of,
+    evaluate,
+    expand_rules,
+    find_axes,
+    infer_types,
+    own_lineage,
+    points_of,
+    realize_instruction_parallel,
+    shared_storage,
+    statements_in,
+    storage_shape,
+    strides_of,
+    swizzles_of,
+)
+from seams import TreeNode as Node
+from seams import address_space_of as space_of
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._arrays import AddressSpace, ConstantTable, storage_shape, strides_of, swizzles_of
-from loopkit._check.instance_maps import Lineage, own_lineage
-from loopkit._collectives import combined_axes
-from loopkit._expression import evaluate
-from loopkit._make.type_inference import infer_types
-from loopkit._places import shared_storage, space_of
-from loopkit._points import points_of
-from loopkit._reference.compile_statement import Compiled, Store, compile_statement
-from loopkit._reference.memory import Memory
-from loopkit._reference.places import Axis, column_of, copies_of, find_axes
-from loopkit._rules import expand_rules
-from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, statements_in
-from loopkit.codegen.prepare import realize_instruction_parallel
+from loopkit import AddressSpace
 
 from .data import Case, in_words_of
 from .formal import Formal, cells, mixed

@@ -18,14 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from seams import (
+    ArrayParam,
+    ErrorRecord,
+    Program,
+    cleared_in,
+    evaluate,
+    host_launch,
+    launch_error,
+    own_arguments,
+    turns_of,
+)
+from seams import compiler as host_compiler
 
 import loopkit as lk
-from loopkit._expression import evaluate
-from loopkit._host import compiler as host_compiler
-from loopkit._host import launch as host_launch
-from loopkit._host.report import ErrorRecord, launch_error
-from loopkit._program import ArrayParam, Program, cleared_in
-from loopkit._run.sequence import own_arguments, turns_of
 
 from .data import Case
 

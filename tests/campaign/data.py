@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from seams import check_data, evaluate, run_reference
+from seams import sets as _sets
 
 import loopkit as lk
-from loopkit import _sets
-from loopkit._assertions.check import check_data
-from loopkit._assertions.values import Disjoint, Increasing, Injective
-from loopkit._expression import evaluate
-from loopkit._reference import run_reference
+from loopkit import Disjoint, Increasing, Injective
 
 from .dtypes import is_exact, small_numbers
 from .variations import TABLES, chosen_of

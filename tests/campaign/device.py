@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import click
 import numpy as np
+from seams import DimTag, Nested, Strided, known_dtype
 
 import loopkit as lk
-from loopkit._arrays import DimTag, Nested, Strided
-from loopkit.transforms._common import known_dtype
 
 from . import kernels
 from .data import Case, Truth

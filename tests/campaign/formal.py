@@ -15,19 +15,21 @@ from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
-
-from loopkit._expression import (
+from seams import (
+    Component,
+    Expression,
+    TypeCast,
     access_of,
     evaluate,
     is_constant,
     is_integer_arithmetic,
     is_literal,
+    key_of,
     parts_of,
     variable_names,
 )
-from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Component, Expression, TypeCast
-from loopkit._same import key_of
+
+from loopkit import Kernel, Statement
 
 Values = Mapping[str, int]
 Row = tuple[int, ...]

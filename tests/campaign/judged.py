@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from seams import ExampleData, KernelAtSizes, run_reference
 
 import loopkit as lk
-from loopkit._reference import run_reference
-from loopkit._replay.examples import ExampleData
-from loopkit._replay.interpreter import KernelAtSizes
 
 from .pairs import Text, draw_text, edited
 

@@ -7,10 +7,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from seams import Program, Proof, prove_program
+
 import loopkit as lk
-from loopkit._program import Program
-from loopkit.codegen.proof import Proof
-from loopkit.codegen.proof.prove import prove_program
 
 from .children import DeadError, told
 from .compiled import compile_all, first_wrong

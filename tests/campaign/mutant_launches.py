@@ -6,8 +6,7 @@ import random
 from dataclasses import replace
 
 import pymbolic.primitives as prim
-
-from loopkit._program import ArrayParam, Launches, Program, ProgramIf, ProgramLoop
+from seams import ArrayParam, Launches, Program, ProgramIf, ProgramLoop
 
 
 def relaunched(r: random.Random, program: Program) -> Program:

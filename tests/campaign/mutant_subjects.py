@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from seams import Program, evaluate
 
 import loopkit as lk
-from loopkit._assertions.values import Within
-from loopkit._expression import evaluate
-from loopkit._program import Program
+from loopkit import Within
 
 from . import kernels, together
 from .compiled import Compiled, _Memory, compile_all

@@ -16,14 +16,11 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 
 import click
+from seams import Change, Lineage, Obligations, checker
+from seams import PolyUndecided as Undecided
+from seams import schedule_proof as whole
 
 import loopkit as lk
-import loopkit._check.checker as checker
-import loopkit._check.schedule_proof as whole
-from loopkit._change import Change
-from loopkit._check.instance_maps import Lineage
-from loopkit._check.step_proof import Obligations
-from loopkit._poly.pairs import Undecided
 
 from . import kernels
 from .steps import script

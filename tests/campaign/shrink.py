@@ -6,8 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from seams import ProofFinding as Finding
+from seams import prove
+
 import loopkit as lk
-from loopkit.codegen.proof import Finding, prove
 
 from .brute_force import UnsupportedError, has_dead_code, try_to_break
 from .compiled import compile_all, first_wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 
 Arguments = dict[str, Any] | None
 

@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pymbolic.primitives as prim
+from seams import LaunchBarrier, entries_of, longest_run, tagged_uses, to_text
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._expression import tagged_uses, to_text
-from loopkit._kernel import Kernel, Statement
-from loopkit._registry import transforms
-from loopkit._tree import LaunchBarrier, entries_of
-from loopkit.transforms._loop_nests import longest_run
+from loopkit import Kernel, Statement
 
 from . import argument_steps, array_steps, statement_steps
 from .variations import TABLES, chosen_of

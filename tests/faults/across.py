@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any
 
 from refusals.case import do
+from seams import LaunchBarrier, build, entries_of
 
 import loopkit as lk
 from faults.planting import Patch, fault
-from loopkit._tree import LaunchBarrier, build, entries_of
 
 STEP = do("realize_reduction", by="atomic", inames="j_outer")
 SPLIT = (do("split_iname", "j", 8),)

@@ -9,7 +9,7 @@ from refusals.case import do
 
 from faults.kernels import stages
 from faults.planting import Patch, fault
-from loopkit._arrays import AddressSpace
+from loopkit import AddressSpace
 
 SHARED = do("set_temporary_address_space", "t, r, s", "shared")
 THREADS = do("tag_inames", "b: g.0, i: l.0, j: l.0, p: l.0, q: l.0")

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
+from seams import Domain, Unroll, build, flatten
+from seams import sets as _sets
 
 from faults import kernels
 from faults.making import RENAME, changed, statement, var
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._kernel import Domain, Kernel
-from loopkit._tags import Unroll
-from loopkit._tree import build, flatten
+from loopkit import Kernel
 
 # {{{ statements
 

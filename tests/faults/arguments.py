@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from refusals.case import do
+from seams import substitute
 
 import loopkit as lk
 from faults import kernels
@@ -14,8 +15,7 @@ from faults.evidence import wrong_instances
 from faults.making import var
 from faults.planting import Patch, fault
 from faults.promises import comes_out, with_statement
-from loopkit._expression import substitute
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 
 
 def differences() -> lk.Kernel:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import build, flatten
 
 import loopkit as lk
 from faults.planting import Patch, fault
-from loopkit._kernel import Kernel, Statement
-from loopkit._tree import build, flatten
+from loopkit import Kernel, Statement
 
 # {{{ kernels
 

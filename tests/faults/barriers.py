@@ -8,11 +8,12 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Barrier, GuardedLoop
+from seams import IrFor as For
+from seams import IrIf as If
 
 from faults import kernels, programs
 from faults.planting import Patch, fault
-from loopkit.codegen.barriers import GuardedLoop
-from loopkit.codegen.ir import Barrier, For, If
 
 Nodes = tuple[Any, ...]
 

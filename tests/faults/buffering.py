@@ -9,6 +9,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import substitute, with_fused_loops
 
 import loopkit as lk
 from faults import kernels
@@ -21,8 +22,6 @@ from faults.staging import (
     without_first,
     without_last,
 )
-from loopkit._expression import substitute
-from loopkit.transforms.fusion import with_fused_loops
 
 # {{{ precompute
 

@@ -8,14 +8,13 @@ from functools import cache
 from typing import Any
 
 import pymbolic.primitives as prim
+from seams import DeviceFunction, ExpressionMapper, OwnFunction
 
 import loopkit as lk
 from faults.kernels import make
 from faults.making import RENAME, changed
 from faults.planting import Patch, fault
 from faults.printing import text
-from loopkit._device_functions import DeviceFunction, OwnFunction
-from loopkit._expression import ExpressionMapper
 
 # {{{ kernels
 

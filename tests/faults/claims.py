@@ -7,15 +7,13 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Change, Domain, InstanceMap, build, flatten, substitute
+from seams import sets as _sets
 
 from faults import kernels
 from faults.making import RENAME, changed, claimed, statement, var
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._change import Change, InstanceMap
-from loopkit._expression import substitute
-from loopkit._kernel import Domain, Kernel
-from loopkit._tree import build, flatten
+from loopkit import Kernel
 
 # {{{ maps that lie
 

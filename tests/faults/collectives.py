@@ -8,10 +8,10 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import tree as c
 
 from faults.kernels import make
 from faults.planting import Patch, fault
-from loopkit.codegen.c import tree as c
 
 Nodes = tuple[Any, ...]
 

@@ -24,6 +24,8 @@ import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do, schedule
 from refusals.running import arguments
+from seams import own_axes as _own_axes
+from seams import prove
 
 import loopkit as lk
 from faults import (
@@ -41,9 +43,7 @@ from faults import (
 from faults.barriers import ODD, TILED
 from faults.evidence import wrong_run
 from faults.planting import Sizes
-from loopkit import _own_axes
-from loopkit._arrays import AddressSpace
-from loopkit.codegen.proof import prove
+from loopkit import AddressSpace
 
 REFUSED, PROOF, TEXT = "a refusal", "the proof", "the proof of the text"
 RUN, NUMPY, NOBODY = "a run", "NumPy", "nobody: the code stays as it is"

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Strided, TypeCast, replace_accesses
+from seams import sets as _sets
 
 from faults import kernels, programs
 from faults.making import RENAME, statement, var
 from faults.planting import Patch, fault
 from faults.staging import LOOPS, PRIVATE, SHARED, THREADS
-from loopkit import _sets
-from loopkit._arrays import AddressSpace, Strided
-from loopkit._expression import replace_accesses
-from loopkit._nodes import TypeCast
+from loopkit import AddressSpace
 
 # {{{ the statement
 

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Domain, substitute
+from seams import sets as _sets
 
 import loopkit as lk
 from faults import kernels
 from faults.making import RENAME, changed, statement, var
 from faults.planting import Patch, fault
 from faults.staging import THREADS
-from loopkit import _sets
-from loopkit._arrays import AddressSpace
-from loopkit._expression import substitute
-from loopkit._kernel import Domain, Kernel
+from loopkit import AddressSpace, Kernel
 
 # {{{ memory
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from refusals.machine import Event, Machine, NeverWrittenError
 from refusals.running import ORDERS, arguments, written
+from seams import evaluate
 
 import loopkit as lk
 from faults.planting import Sizes
-from loopkit._arrays import ValueArg
-from loopkit._expression import evaluate
+from loopkit import ValueArg
 
 
 def wrong_instances(before: lk.Kernel, after: lk.Kernel, sizes: Sizes) -> str | None:

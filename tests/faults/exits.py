@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from refusals.case import do
+from seams import tree as c
 
 import loopkit as lk
 from faults.kernels import make
 from faults.planting import Patch, fault
 from faults.printing import text
-from loopkit.codegen.c import tree as c
 
 Nodes = tuple[c.Node, ...]
 ON_THREADS = (do("split_iname", "i", 32, outer_tag="g.0", inner_tag="l.0"),)

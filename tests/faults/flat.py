@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pymbolic.primitives as prim
+from seams import substitute
 
 from faults.making import RENAME, statement, total, var
 from faults.planting import fault
 from loopkit import GlobalArg, Kernel, TemporaryVariable, ValueArg, make_kernel
-from loopkit._expression import substitute
 
 SIZES = {"n": 3, "m": 7}
 

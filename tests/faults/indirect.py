@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import build, flatten, substitute
+from seams import sets as _sets
 
 from faults import kernels
 from faults.copies import fetched, under
 from faults.making import RENAME, changed, var
 from faults.planting import Patch, fault
 from faults.staging import LOOPS, THREADS, box_becomes, cells_lack, without_last
-from loopkit import _sets
-from loopkit._expression import substitute
-from loopkit._kernel import Kernel, SubstitutionRule
-from loopkit._tree import build, flatten
+from loopkit import Kernel, SubstitutionRule
 
 FETCH = do("add_prefetch", "p", "i_inner", default_tag=None)
 TOGETHER = do("add_prefetch", "p", "i_inner")

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from seams import Proof, prove
+
 import loopkit as lk
 from faults.evidence import wrong_instances, wrong_run
 from faults.planting import FAULTS, Fault, planted
-from loopkit.codegen.proof import Proof, prove
 
 CHECKER, PROOF, LOWERING = "the checker", "the proof", "lowering"
 

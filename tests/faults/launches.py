@@ -10,12 +10,10 @@ import launch_kernels as k
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Launch, LaunchBarrier, Program, ProgramIf, ProgramLoop
 
 from faults.planting import Patch, fault
-from loopkit._arrays import AddressSpace
-from loopkit._launches import Launch
-from loopkit._program import Program, ProgramIf, ProgramLoop
-from loopkit._tree import LaunchBarrier
+from loopkit import AddressSpace
 
 SUM = (do("split_iname", "b", 4, outer_tag="g.0", inner_tag="l.0"),)
 SWEEPS = (

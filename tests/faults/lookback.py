@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from refusals.case import do
+from seams import PUBLISH, PUBLISH_WORD
+from seams import tree as c
 
 import loopkit as lk
 from faults.collectives import Nodes, number
 from faults.kernels import make
 from faults.planting import Patch, fault
 from faults.thread_scans import every, made, prefix
-from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.atomics import PUBLISH, PUBLISH_WORD
 
 CHAIN = (
     do("realize_reduction", force_scan=True, by="lookback"),

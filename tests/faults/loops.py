@@ -8,19 +8,23 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import (
+    Change,
+    Domain,
+    InstanceMap,
+    LocalAxis,
+    flatten,
+    settled_tree,
+    substitute,
+    with_fused_loops,
+    with_names,
+)
+from seams import sets as _sets
+from seams import with_one_domain as _with_one_domain
 
 from faults import kernels
 from faults.making import Values, statements_get, total, var
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._change import Change, InstanceMap
-from loopkit._expression import substitute
-from loopkit._kernel import Domain
-from loopkit._tree import flatten
-from loopkit.transforms._common import with_names
-from loopkit.transforms._free_order import _with_one_domain
-from loopkit.transforms._loop_nests import settled_tree
-from loopkit.transforms.fusion import with_fused_loops
 
 # {{{ join_inames, map_domain
 
@@ -427,7 +431,7 @@ def _same_cell(original: Any) -> Any:
         name = temporary.name
 
         def access(expr: Any) -> Any:
-            from loopkit._expression import replace_accesses
+            from seams import replace_accesses
 
             return replace_accesses(
                 expr,
@@ -468,11 +472,7 @@ fault(
     do("tag_inames", "i:g.0"),
     Patch(
         "transforms.tag:_retagged",
-        lambda f: (
-            lambda kernel, tags: f(
-                kernel, {**tags, "j": __import__("loopkit._tags", fromlist=["x"]).LocalAxis(0)}
-            )
-        ),
+        lambda f: lambda kernel, tags: f(kernel, {**tags, "j": LocalAxis(0)}),
     ),
 )
 

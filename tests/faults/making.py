@@ -8,10 +8,10 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Change
 
 from faults.planting import Patch, fault
-from loopkit._change import Change
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 
 Values = Mapping[str, Any]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import evaluate
 
 from faults import kernels, programs
 from faults.planting import Patch, fault
 from faults.rewording import reworded_expression
-from loopkit._expression import evaluate
 
 # {{{ memory
 

@@ -8,16 +8,13 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Change, GroupAxis, Linear, in_order
+from seams import sets as _sets
 
 import loopkit as lk
 from faults.making import total
 from faults.planting import Patch, fault
 from faults.staging import box_becomes, cells_lack, without_first, without_last
-from loopkit import _sets
-from loopkit._change import Change
-from loopkit._linear import Linear
-from loopkit._tags import GroupAxis
-from loopkit.transforms._free_order import in_order
 
 # {{{ flat arrays, as rows
 

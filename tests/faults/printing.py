@@ -13,7 +13,7 @@ import loopkit as lk
 from faults import kernels, programs
 from faults.planting import Patch, fault
 from faults.rewording import reworded
-from loopkit._arrays import AddressSpace
+from loopkit import AddressSpace
 
 # {{{ values
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Domain
+from seams import sets as _sets
 
 import loopkit as lk
 from faults.making import var
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._kernel import Domain, Kernel
+from loopkit import Kernel
 
 
 def gathered_where() -> lk.Kernel:

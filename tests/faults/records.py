@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Component, Record
 
 import loopkit as lk
 from faults.kernels import make
@@ -16,7 +17,6 @@ from faults.making import RENAME, changed, statement
 from faults.planting import Patch, fault
 from faults.printing import text
 from faults.rewording import reworded_expression
-from loopkit._nodes import Component, Record
 
 # {{{ kernels
 

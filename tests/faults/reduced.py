@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Domain, build, entries_of, substitute
+from seams import sets as _sets
 
 from faults import kernels
 from faults.making import var
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._expression import substitute
-from loopkit._kernel import Domain
-from loopkit._tree import build, entries_of
 
 Edit = Callable[[Any, Any], Any]
 """A kernel and its update that is made anew: the faulty kernel."""

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Domain, LaunchBarrier, substitute
+from seams import sets as _sets
 
 import loopkit as lk
 from faults import kernels
 from faults.making import shifted, var
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._expression import substitute
-from loopkit._kernel import Domain, Kernel
-from loopkit._tree import LaunchBarrier
+from loopkit import Kernel
 
 # {{{ launches
 

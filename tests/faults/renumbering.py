@@ -8,11 +8,11 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Chunked, Joined
 
 from faults.making import total, var
 from faults.planting import Patch, fault
 from loopkit import GlobalArg, Kernel, make_kernel
-from loopkit._renumbered import Chunked, Joined
 
 JOIN = do("join_inames", "i, j", "q")
 CHUNK = do("chunk_iname", "i", 3)

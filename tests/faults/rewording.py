@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from loopkit.codegen.c.lexer import tokens
-from loopkit.codegen.c.printer import expression_text, statement_text
-from loopkit.codegen.c.read_expressions import ExpressionReader
-from loopkit.codegen.c.reader import read_function
-from loopkit.codegen.c.tree import Assign, CExpression, Declaration
+from seams import (
+    Assign,
+    CExpression,
+    Declaration,
+    ExpressionReader,
+    expression_text,
+    read_function,
+    statement_text,
+    tokens,
+)
 
 _HEAD = 'extern "C" __global__ void __launch_bounds__(1)\nf()\n{\n'
 _DYNAMIC = "extern __shared__ unsigned char shared_memory[];\n"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import ArrayParam
 
 import loopkit as lk
 from faults import kernels, programs
@@ -17,8 +18,7 @@ from faults.memory import LARGE, OBLONG
 from faults.planting import Patch, fault
 from faults.printing import text
 from faults.rewording import reworded
-from loopkit._arrays import AddressSpace
-from loopkit._program import ArrayParam
+from loopkit import AddressSpace
 
 
 def written(change: Callable[[str], str]) -> Patch:

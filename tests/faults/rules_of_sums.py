@@ -9,11 +9,10 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import build, entries_of, linear
 
 import loopkit as lk
 from faults.planting import Patch, fault
-from loopkit._linear import linear
-from loopkit._tree import build, entries_of
 
 # {{{ the kernels
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import save_kernels as k
 from refusals.case import do
+from seams import sets as _sets
 
 from faults.planting import Patch, fault
-from loopkit import _sets
 
 THREADS = (do("split_iname", "i", 8, outer_tag="g.0", inner_tag="l.0"),)
 STEP = do("save_and_reload_temporaries", "id:first", "id:second")

@@ -7,13 +7,12 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Domain, substitute
+from seams import sets as _sets
 
 from faults import kernels
 from faults.making import each, shifted, shorter_tiles, total, var, with_both
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._expression import substitute
-from loopkit._kernel import Domain
 
 # {{{ split_iname
 

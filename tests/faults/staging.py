@@ -8,11 +8,11 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import sets as _sets
 
 from faults import kernels
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._arrays import AddressSpace
+from loopkit import AddressSpace
 
 # {{{ what is fetched
 
@@ -378,7 +378,7 @@ def one_loop_out(original: Any) -> Any:
     def make(kernel: Any, statement: Any, nest: Any, place: Any, entry: int, *_: Any) -> Any:
         gone = place.path[-1][0]
         first = {gone: 0}
-        from loopkit._expression import substitute
+        from seams import substitute
 
         wrong = statement.map_expressions(lambda e: substitute(e, first))
         domain = nest.domain

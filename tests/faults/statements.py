@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from refusals.case import do
+from seams import build, entries_of
 
 from faults import kernels
 from faults.planting import Patch, fault
-from loopkit._tree import build, entries_of
 
 
 def _neighbour_too(original: Any) -> Any:

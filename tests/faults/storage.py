@@ -7,16 +7,12 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Domain, Linear, Range, Strided, replace_accesses, rewrite_paths, substitute
+from seams import sets as _sets
 
 from faults import kernels
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._arrays import AddressSpace, Strided
-from loopkit._expression import replace_accesses, substitute
-from loopkit._footprint import Range
-from loopkit._kernel import Domain
-from loopkit._linear import Linear
-from loopkit._tree import rewrite_paths
+from loopkit import AddressSpace
 
 
 def var(name: str) -> Any:

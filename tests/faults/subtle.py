@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
+from seams import Change, Domain, InstructionParallel, LocalAxis, Loop, build, flatten
+from seams import sets as _sets
 
 from faults import kernels
 from faults.making import RENAME, changed, claimed, var
 from faults.planting import Patch, fault
-from loopkit import _sets
-from loopkit._change import Change
-from loopkit._kernel import Domain, Kernel
-from loopkit._tags import InstructionParallel, LocalAxis
-from loopkit._tree import Loop, build, flatten
+from loopkit import Kernel
 
 # {{{ statements that nobody asked for, and some that are lost
 

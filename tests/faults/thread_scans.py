@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from refusals.case import do
+from seams import tree as c
 
 import loopkit as lk
 from faults.collectives import ALL, Nodes, number, replaced, without
 from faults.kernels import make
 from faults.planting import Patch, fault
-from loopkit.codegen.c import tree as c
 
 
 def prefix() -> Any:

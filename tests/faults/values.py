@@ -325,7 +325,7 @@ def _one_copy(original: Any) -> Any:
                 return None
             return prim.Subscript(prim.Variable(name), (*indices[:-1], 0))
 
-        from loopkit._expression import replace_accesses
+        from seams import replace_accesses
 
         return found.with_(
             statements=tuple(

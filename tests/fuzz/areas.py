@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from seams import registered_transforms as registered
+from seams import step_from_json
 
 import loopkit as lk
 from loopkit import loopy
-from loopkit._history import step_from_json
-from loopkit._registry import transforms as registered
 
 from .calls import Call, Draw, shown, spelled
 from .pools import BEGINNINGS, HEADERS, hostile, names, number, word

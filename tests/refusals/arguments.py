@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from seams import NothingToDoError
+
 from loopkit import InvalidArgumentError, UnknownNameError
-from loopkit._errors import NothingToDoError
 from refusals import kernels as k
 from refusals.case import Case, do, message
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seams import evaluate, parse_expression
+
 import loopkit as lk
-from loopkit._expression import evaluate
-from loopkit._syntax.expression_parser import parse_expression
 from refusals import oracle
 from refusals.kernels.making import array, make
 from refusals.machine import Machine

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loop_instances import change_of
+from seams import Change, then
+from seams import registered_transforms as transforms
 
 import loopkit as lk
-from loopkit._change import Change
-from loopkit._errors import LoopkitError
-from loopkit._registry import transforms
-from loopkit.transforms._common import then
+from loopkit import LoopkitError
 
 Sizes = Mapping[str, int]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from seams import combined_axes
 
-from loopkit._collectives import combined_axes
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 from refusals import oracle
 from refusals.case import Case, Sizes
 from refusals.machine import Data

@@ -15,15 +15,19 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from loop_instances import Parts, joined, launches, places, points, value
+from seams import (
+    GroupAxis,
+    InstructionParallel,
+    LocalAxis,
+    evaluate,
+    expand_rules,
+    operations_of,
+    strides_of,
+    variable_names,
+)
+from seams import sets as _sets
 
-from loopkit import _sets
-from loopkit._arrays import AddressSpace, TemporaryVariable, ValueArg, strides_of
-from loopkit._errors import Instance
-from loopkit._expression import evaluate, variable_names
-from loopkit._kernel import Kernel, Statement
-from loopkit._make.reduction_operations import operations_of
-from loopkit._rules import expand_rules
-from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
+from loopkit import AddressSpace, Instance, Kernel, Statement, TemporaryVariable, ValueArg
 
 Point = dict[str, int]
 Cell = tuple[int, ...]

@@ -9,10 +9,10 @@ from typing import Any
 
 import islpy as isl
 from loop_instances import value
+from seams import Change
+from seams import sets as _sets
 
-from loopkit import _sets
-from loopkit._change import Change
-from loopkit._kernel import Kernel
+from loopkit import Kernel
 from refusals.machine import Cell, Data, Event, Machine, Point, Touch
 
 

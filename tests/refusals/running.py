@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from seams import evaluate
 
 import loopkit as lk
-from loopkit._expression import evaluate
 from refusals.case import Case, Sizes, Step, schedule
 
 ORDERS = ("ascending", "descending", "random")

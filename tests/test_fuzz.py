@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from effort import Watch
 from fuzz.areas import AREAS, case
-from fuzz.effort import Watch
 from fuzz.runner import Crew, attempt
 
 SAMPLE = 40

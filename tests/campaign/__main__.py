@@ -26,7 +26,7 @@ from .workers import campaign
     "--out", type=click.Path(path_type=Path), help="A JSON file for all that was counted."
 )
 @click.option("--pages", type=click.Path(path_type=Path), help="A folder for a page per finding.")
-@click.option("--patience", default=90.0, show_default=True, help="Seconds until a step hangs.")
+@click.option("--patience", default=90.0, show_default=True, help="Seconds of work for one step.")
 @click.option("--refusals", default=25, show_default=True, help="Alike refusals that are forced.")
 @click.option("--examples", default=3, show_default=True, help="Pages for alike findings.")
 @click.option("--proofs", default=0.2, show_default=True, help="Share of sources proven.")

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 import click
+from effort import DiaryWatch
 
 from .judged import WRONG, Counts, Found, judge
 
@@ -42,15 +43,12 @@ class _Worker:
         self.process = context.Process(target=_work, args=(theirs, str(self.diary)), daemon=True)
         self.process.start()
         theirs.close()
+        self.watch = DiaryWatch(self.process.pid or 0, self.diary)
 
     def give(self, seed: int, pairs: int) -> None:
         """Let it judge a batch."""
         self.diary.write_text(f"{seed}\n", encoding="utf-8")
         self.pipe.send((seed, pairs))
-
-    def silence(self) -> float:
-        """For how many seconds it has been at one pair."""
-        return time.time() - self.diary.stat().st_mtime
 
     def last_words(self, kind: str, detail: str) -> Counts:
         """The pair that it was at, as a finding; the rest of its batch is lost."""
@@ -107,8 +105,8 @@ def _news(worker: _Worker, is_ready: bool, patience: float) -> Counts | None:
             worker.process.join(5)
             return worker.last_words("died", f"the process ended with {worker.process.exitcode}")
         return counts
-    if worker.diary.read_text(encoding="utf-8") and worker.silence() > patience:
-        return worker.last_words("hang", f"no answer for {patience:.0f} s")
+    if worker.diary.read_text(encoding="utf-8") and worker.watch.worked() > patience:
+        return worker.last_words("hang", f"no answer after {patience:.0f} s of work")
     return None
 
 
@@ -130,7 +128,7 @@ def summary(counts: Counts, seconds: float) -> str:
 @click.option("--seed", default=0, show_default=True, help="Of the first batch.")
 @click.option("--workers", default=os.cpu_count(), show_default=True, help="Processes.")
 @click.option("--seconds", default=float("inf"), help="Stop after this time in any case.")
-@click.option("--patience", default=60.0, show_default=True, help="Seconds until a pair hangs.")
+@click.option("--patience", default=60.0, show_default=True, help="Seconds of work for one pair.")
 @click.option("--pages", type=click.Path(path_type=Path), help="A folder for a page per finding.")
 @click.option("--out", type=click.Path(path_type=Path), help="A JSON file for all counts.")
 def main(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import multiprocessing as mp
 import os
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+
+from effort import DiaryWatch
 
 from .batch import Batches, Limits
 from .kernels import Drawn
@@ -51,21 +52,13 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.seed = -1
-        self.started = time.monotonic()
+        self.watch = DiaryWatch(self.process.pid or 0, Path(self.path))
 
     def give(self, seed: int) -> None:
         """Let it run a batch."""
         self.seed = seed
-        self.started = time.monotonic()
         Path(self.path).write_text("", encoding="utf-8")
         self.pipe.send(seed)
-
-    def silence(self) -> float:
-        """For how many seconds it has written nothing into its diary."""
-        try:
-            return time.time() - os.stat(self.path).st_mtime
-        except OSError:
-            return time.monotonic() - self.started
 
     def last_words(self, kind: str, detail: str) -> Tally:
         """What it was doing, as a finding; the rest of its batch is lost."""
@@ -91,7 +84,7 @@ class _Worker:
 
 
 def campaign(first_seed: int, workers: int, limits: Limits, patience: float) -> Iterator[Tally]:
-    """Tallies of one batch after another, without end; ``patience`` is in seconds."""
+    """Tallies of one batch after another, without end; ``patience`` is in seconds of work."""
     with tempfile.TemporaryDirectory(prefix="loopkit-campaign-") as folder:
         crew = [_Worker(folder, number, limits) for number in range(workers)]
         try:
@@ -110,8 +103,8 @@ def campaign(first_seed: int, workers: int, limits: Limits, patience: float) -> 
                             worker.process.join(5)
                             code = worker.process.exitcode
                             tally = worker.last_words("crash", f"the process ended with {code}")
-                    elif worker.silence() > patience:
-                        tally = worker.last_words("hang", f"nothing for {patience:.0f} s")
+                    elif worker.watch.worked() > patience:
+                        tally = worker.last_words("hang", f"no end after {patience:.0f} s of work")
                     if tally is None:
                         continue
                     if not worker.process.is_alive() or any(

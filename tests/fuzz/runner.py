@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from .effort import Watch, own_time
+from effort import Watch, own_time
 
 MEMORY = 6 << 30
 """Bytes of address space that a process may take."""

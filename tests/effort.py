@@ -35,6 +35,23 @@ class Watch:
         return processor - self.begin + self._slept
 
 
+class DiaryWatch:
+    """How long a process has worked since it wrote into its diary."""
+
+    def __init__(self, pid: int, diary: Path) -> None:
+        self.diary = diary
+        self._watch = Watch(pid)
+        self._written, self._began = 0, 0.0
+
+    def worked(self) -> float:
+        """The seconds until now; to be asked a few times in each second."""
+        worked = self._watch.worked()
+        written = self.diary.stat().st_mtime_ns if self.diary.exists() else 0
+        if written != self._written:
+            self._written, self._began = written, worked
+        return worked - self._began
+
+
 def own_time() -> float:
     """The processor time that this process and its ended children have taken."""
     return sum(os.times()[:4])

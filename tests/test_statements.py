@@ -416,3 +416,17 @@ def test_what_data_may_leave_out_stays_outside() -> None:
         inside = full.add_inames_to_insn("j", f"id:{name}").tag_inames("i: l.0")
         found = inside.fix_parameters(n=5).executor("host")(start=start, x=x)
         np.testing.assert_array_equal(found, x * x)
+
+
+@pytest.mark.parametrize("text", ["v[i] = sum(j, b[j + 1])", "v[i], w[i] = argmin(j, b[j + 1], j)"])
+def test_an_accumulator_starts_for_each_value_of_the_loops_around(text: str) -> None:
+    """Its start cannot leave a loop: an array of accumulators would start in no loop over it."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < 5 and 0 <= j < 4 }",
+        text,
+        dtypes={name: "float32" for name in "bvw" if f"{name}[" in text},
+    )
+    with pytest.raises(lk.IllegalTransformError, match=r"\(i=1\) would read from acc"):
+        knl.remove_inames_from_insn("i", "id:insn_init")
+    apart = knl.duplicate_inames("i", "id:insn_init")
+    assert "acc[i_" in apart.cuda()

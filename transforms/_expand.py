@@ -54,6 +54,7 @@ def settled(old: Kernel, change: Change) -> Change:
     check_nesting(new)
     maps = {m.new: m for m in change.instances}
     every = [s.id for s in new.statements]
+    merged = {m.new: m.every for m in change.instances}
     for temporary in new.temporaries:
         if temporary.accumulates is None or temporary.name not in old.temporary_by_name:
             continue
@@ -62,6 +63,8 @@ def settled(old: Kernel, change: Change) -> Change:
         lost = _lost_inames(old, new, temporary, uses)
         inside = {i: [u for u in uses if i in old.statement_by_id[u.old].inames] for i in lost}
         lost = [i for i in lost if not _is_separated(new, temporary, inside[i], i)]
+        # One instance for all values of an iname has no index there: the checker says what is lost.
+        lost = [i for i in lost if not any(i in merged.get(u.statement.id, ()) for u in uses)]
         if lost:
             new = _expanded(old, shown, temporary, uses, lost)
     return replace(change, kernel=new)

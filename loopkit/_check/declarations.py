@@ -141,12 +141,14 @@ def broken_structure(kernel: Kernel) -> str:
     side = {i for i, tag in tags.items() if isinstance(tag, InstructionParallel)}
     parallel = {i for i, tag in tags.items() if tag.is_parallel} - side
     for name, path in entries:
-        inames = kernel.statement_by_id[name].inames
+        statement = kernel.statement_by_id[name]
+        inames = statement.inames
+        if outside := (statement.names & kernel.home_domain.keys()) - inames:
+            return f"'{name}' would use '{min(outside)}' outside of its loop"
         loops = [iname for iname, _ in path]
         if len(set(loops)) != len(loops):
             return f"'{name}' would be in two loops over one iname"
-        unknown = inames - kernel.home_domain.keys()
-        if unknown:
+        if unknown := inames - kernel.home_domain.keys():
             return f"'{name}' would be inside '{min(unknown)}', which no domain has"
         differ = set(loops) ^ (inames - parallel)
         if differ:

@@ -70,9 +70,8 @@ def unordered_writes(new: Model, array: str) -> Iterator[tuple[Instance, Instanc
             if key in known:
                 continue
             pieces = new.unordered(one, two, array)
-            both = new.domain(one) & new.writing(two, a) if pieces else None
-            found = [*nonempty(both, pieces)] if both is not None else []
-            known.add(key if found else meeting)
+            both = new.domain(one) & new.writing(two, a) if pieces else new.domain(one)
+            known.add(key if (found := [*nonempty(both, pieces)]) else meeting)
             for how, bad in found:
                 yield one, two, how, bad
 
@@ -88,8 +87,8 @@ def _form(model: Model, writer: Statement) -> tuple[object, tuple[int, ...]]:
     else:
         form = tuple(frozenset(f.terms.items()) for f in forms)
         constants = tuple(f.constant for f in forms)
-    launch = model.order.launch(writer.id).number
-    return (launch, writer.inames, key_of(writer.predicates), form), constants
+    place = model.order.launch(writer.id).number, writer.inames, key_of(writer.predicates)
+    return (*place, form), constants
 
 
 def _shows_its_threads(new: Model, statement: Statement) -> bool:

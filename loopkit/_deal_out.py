@@ -156,19 +156,20 @@ def _laid_out(
 
 
 def _placed(
-    kernel: Kernel, statements: Iterable[Statement], loops: Iterable[str], together: bool
+    kernel: Kernel, statements: Iterable[Statement], loops: Sequence[str], together: bool
 ) -> Tree:
     """The tree with loops inside of all others, or ``together`` around statements.
 
     Those are inside of what all of these share.
     """
     paths = {s.id: kernel.paths[s.id] for s in statements}
-    shared = len(common_prefix([*paths.values()]))
-    more = tuple((iname, 0) for iname in loops)
+    # Loops with one number are one loop, where they stand side by side.
+    numbers = {name: 0 if together else -1 - at for at, name in enumerate(paths)}
 
     def rewrite(statement: str, path: Path) -> Path:
-        depth = shared if together else len(path)
-        return (*path[:depth], *more, *path[depth:]) if statement in paths else path
+        depth = len(common_prefix([*paths.values()])) if together else len(path)
+        more = ((i, numbers[statement]) for i in loops if statement in paths)
+        return (*path[:depth], *more, *path[depth:])
 
     return rewrite_paths(kernel.tree, rewrite)
 

@@ -1070,3 +1070,17 @@ def test_threads_that_are_not_outer_share_a_copy():
 
 
 # }}}
+
+
+def test_a_fetch_and_its_reader_that_share_an_iname_have_a_loop_each() -> None:
+    """Where no threads take it, each statement is done for all its values before the next."""
+    knl = lk.make_kernel(
+        "{ [i, k, p]: 0 <= i < n and 0 <= k, p < 8 }",
+        "<> s[k] = c[i, 7 - k] + k\nx[i, p] = s[(p + 1) % 8]",
+        dtypes={"c, x": "int32"},
+    )
+    new = knl.add_prefetch("s", ["p"]).rename_iname("p", "s_dim_0", existing_ok=True)
+    assert new.prove().ok
+    data = np.arange(24, dtype=np.int32).reshape(3, 8)
+    want, found = (k.executor("host")(c=data) for k in (knl, new))
+    np.testing.assert_array_equal(found, want)

@@ -163,11 +163,12 @@ def _placed(
     Those are inside of what all of these share.
     """
     paths = {s.id: kernel.paths[s.id] for s in statements}
+    shared = len(common_prefix([*paths.values()]))
     # Loops with one number are one loop, where they stand side by side.
     numbers = {name: 0 if together else -1 - at for at, name in enumerate(paths)}
 
     def rewrite(statement: str, path: Path) -> Path:
-        depth = len(common_prefix([*paths.values()])) if together else len(path)
+        depth = shared if together else len(path)
         more = ((i, numbers[statement]) for i in loops if statement in paths)
         return (*path[:depth], *more, *path[depth:])
 

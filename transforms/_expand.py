@@ -54,7 +54,6 @@ def settled(old: Kernel, change: Change) -> Change:
     check_nesting(new)
     maps = {m.new: m for m in change.instances}
     every = [s.id for s in new.statements]
-    merged = {m.new: m.every for m in change.instances}
     for temporary in new.temporaries:
         if temporary.accumulates is None or temporary.name not in old.temporary_by_name:
             continue
@@ -64,7 +63,8 @@ def settled(old: Kernel, change: Change) -> Change:
         inside = {i: [u for u in uses if i in old.statement_by_id[u.old].inames] for i in lost}
         lost = [i for i in lost if not _is_separated(new, temporary, inside[i], i)]
         # One instance for all values of an iname has no index there: the checker says what is lost.
-        lost = [i for i in lost if not any(i in merged.get(u.statement.id, ()) for u in uses)]
+        merged = [maps[u.statement.id].every for u in uses if u.statement.id in maps]
+        lost = [i for i in lost if not any(i in every_value for every_value in merged)]
         if lost:
             new = _expanded(old, shown, temporary, uses, lost)
     return replace(change, kernel=new)

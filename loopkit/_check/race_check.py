@@ -70,8 +70,8 @@ def unordered_writes(new: Model, array: str) -> Iterator[tuple[Instance, Instanc
             if key in known:
                 continue
             pieces = new.unordered(one, two, array)
-            both = new.domain(one) & new.writing(two, a) if pieces else new.domain(one)
-            known.add(key if (found := [*nonempty(both, pieces)]) else meeting)
+            found = [*nonempty(new.domain(one) & new.writing(two, a), pieces)] if pieces else []
+            known.add(key if found else meeting)
             for how, bad in found:
                 yield one, two, how, bad
 

@@ -25,8 +25,11 @@ def loops_as_tagged(kernel: Kernel) -> Kernel:
     Raises :class:`LaunchError` where all threads must come to something before one goes on.
     """
     side = {iname for iname, tag in kernel.tags if isinstance(tag, InstructionParallel)}
-    tree = rewrite_paths(kernel.tree, lambda _, path: tuple(k for k in path if k[0] not in side))
-    kernel = kernel.with_(tree=tree) if side else kernel
+    if side:
+        tree = rewrite_paths(
+            kernel.tree, lambda _, path: tuple(k for k in path if k[0] not in side)
+        )
+        kernel = kernel.with_(tree=tree)
     decided = decide_address_spaces(kernel)
     for scan in thread_scans(decided):
         kernel = kernel.with_(tree=_in_turn(decided, kernel.tree, scan))

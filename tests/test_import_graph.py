@@ -7,6 +7,8 @@ import graphlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from lines import product_files
+
 ROOT = Path(__file__).resolve().parent.parent
 
 UPWARD = {
@@ -45,19 +47,11 @@ UPWARD = {
 def modules() -> dict[str, ast.Module]:
     """The modules of the product by name."""
     found = {}
-    for path in _files():
-        parts = path.relative_to(ROOT).with_suffix("").parts
+    for path in product_files(ROOT):
+        parts = path.with_suffix("").parts
         parts = parts if parts[0] == "loopkit" else ("loopkit", *parts)
-        found[".".join(p for p in parts if p != "__init__")] = ast.parse(path.read_text())
+        found[".".join(p for p in parts if p != "__init__")] = ast.parse((ROOT / path).read_text())
     return found
-
-
-def _files() -> Iterator[Path]:
-    for folder in ("loopkit", "transforms", "codegen"):
-        for path in (ROOT / folder).rglob("*.py"):
-            inside = path.relative_to(ROOT).parts
-            if inside[:2] not in (("loopkit", "transforms"), ("loopkit", "codegen")):
-                yield path
 
 
 def executed(node: ast.AST) -> Iterator[ast.AST]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from seams import EqualStores, EqualValues, prove_program
+from seams import EqualStores, EqualValues, prove_program, prove_source
 
 import loopkit as lk
 
@@ -34,6 +35,10 @@ EQUAL = {
     "a sum under a guard": "for i, j\n if i + j < n\n  y[j] = sum(k, x[k]*j)\n end\nend",
     "an array": "for i\n <> s[a] = 2*x[a]\n y[b] = s[2 - b]\nend",
     "arrays": "for i\n <> s[a] = x[a]\n s[1] = s[1]*n\n <> r[a] = s[a]*a\n y[b] = r[b]\nend",
+    "a cell that one iteration changes": "for i\n <> s[a] = x[a]\n s[q] = s[q] + s[q + 1]\n"
+    " y[b] = s[2 - b]\nend",
+    "an array under guards": "for i, j\n if i + j < n\n  <> s[a] = x[a]\n end\n z[i] = j\n"
+    " if i + j < n\n  y[b] = s[b]\n end\nend",
 }
 DIFFERENT = {
     "an iname": "for i\n    y[0] = i\nend",
@@ -69,8 +74,10 @@ def made(text: str) -> lk.Kernel:
         domains.append("{ [h]: 0 <= h <= i }")
     if "s[" in text:
         domains.append("{ [a, b]: 0 <= a, b < 3 }")
+    if "s[q" in text:
+        domains.append("{ [q]: 0 <= q < 1 }")
     text = text.replace("v, y[j]", "<> v, y[j]")
-    arrays = ["x", "y", *(["place"] if "place" in text else [])]
+    arrays = ["x", "y", *(name for name in ("place", "z") if f"{name}[" in text)]
     data = [lk.GlobalArg(name, "int32", shape="n + 2*m") for name in arrays]
     return lk.make_kernel(domains, text, [*data, ...], assumptions="1 <= n <= 64 and m >= 1")
 
@@ -80,6 +87,7 @@ def given(n: int, m: int) -> dict[str, np.ndarray]:
     return {
         "x": rng.integers(-3, 4, n + 2 * m, dtype=np.int32),
         "y": np.zeros(n + 2 * m, np.int32),
+        "z": np.zeros(n + 2 * m, np.int32),
         "place": rng.integers(0, 3, n + 2 * m, dtype=np.int32),
     }
 
@@ -263,6 +271,40 @@ def test_the_proof_compares_each_store() -> None:
         changed = replace(program, source=program.source.replace(old, new, 1))
         assert prove_program(knl, changed, text=True).findings
     assert not prove_program(knl, program, text=True).findings
+
+
+@pytest.mark.parametrize("store", ["s[t] = p", "s[t] = s[t] + p {atomic}"])
+def test_what_holds_on_a_thread_that_reads_need_not_hold_on_those_that_write(
+    monkeypatch, store: str
+) -> None:
+    """The last block doubles what its first thread shares; the others, all of theirs."""
+    monkeypatch.setattr(EqualValues, "stored", lambda self, one, two, where: where)
+    knl = lk.make_kernel(
+        "{ [i, t, v, k]: 0 <= i < m and 0 <= t, v < 16 and 0 <= k < 3 }",
+        "for i\n for t\n  <> s[t] = 0\n  <> p = x[t]\n  p = 2*x[t] {if=16*i + t < n}\n  "
+        f"{store}\n end\n y[k] = s[k] {{if=16*i + v < n}}\nend",
+        [lk.GlobalArg("x, y", "int32", shape="16"), ...],
+        assumptions="n, m >= 1",
+    )
+    knl = knl.set_temporary_address_space("s", "shared", unchecked=True)
+    knl = knl.tag_inames("t: l.0, v: l.0, i: g.0", unchecked=True)
+    source, guard = knl.cuda(), "if (threadIdx.x + 16LL * blockIdx.x < n)"
+    for name in "tv":
+        assert f"if ({name} + 16LL * i < n)" in source
+        source = source.replace(f"if ({name} + 16LL * i < n)", guard)
+    assert prove_source(knl, source).findings
+
+
+def test_constants_of_one_name_are_told_apart(monkeypatch) -> None:
+    monkeypatch.setattr(EqualValues, "stored", lambda self, one, two, where: where)
+    knl = made("for i\n <> s[a] = x[i]\n y[b] = s[b]\nend").tag_inames("i: l.0", unchecked=True)
+    source = knl.cuda()
+    for line, value in (("s[a] = x[i];", "i"), ("y[b] = s[b];", "0")):
+        assert source.count(line) == 1
+        changed = line.replace("[i]", "[q]").replace("[b];", "[b + q];")
+        block = f"{{\nint const q = {value};\n{changed}"
+        source = re.sub(re.escape(line) + "(.*)", lambda m, b=block: b + m[1] + "\n}", source)
+    assert prove_source(knl, source).findings
 
 
 def test_what_threads_combined_may_be_one_value() -> None:

@@ -105,6 +105,7 @@ class EqualStores:
         in step: what is asked about again there was equal until then (induction over the steps).
         """
         (lets, _), threads = self.values, {*self.subject.thread_words}
+        around = {let.name for let in both.first.scope.lets if len(lets[let.name]) == 1}
         waiting: list[Question] = [(expr, both, frozenset(), _NOTHING)]
         seen = set()
         while waiting:  # sums may be long
@@ -117,7 +118,8 @@ class EqualStores:
             is_form = not reads and self.names.is_integer(expr)
             form = self.subject.text.form(expr, both.first.scope) if is_form else None
             if form is not None and not form.is_data:
-                if form.names.isdisjoint(inner | (lets.keys() if inner & threads else _NOTHING)):
+                known = _NOTHING if inner & threads else around
+                if form.names.isdisjoint(inner | (lets.keys() - known)):
                     yield form
                     continue
                 for name in form.names - inner:
@@ -130,6 +132,7 @@ class EqualStores:
             made = self.made_by(expr, both)
             if made is not None:
                 parts, own, others = made
+                held = self.held_by(held, read or "")
                 # A later iteration of a loop around the line may read what it has written.
                 yield from map(variable, own - inner)
                 waiting += ((part, pair, held, inner | own | others) for part, pair in parts)
@@ -157,14 +160,17 @@ class EqualStores:
         # What a block shares, all its threads have made, each as the same one of another block.
         is_shared = self.subject.place_of(self.read_by(expr) or "") == "shared"
         others = set[str](self.subject.thread_words if is_shared else ())
-        for number, (line, node) in enumerate(mine):
+        for line, node in mine:
             used = [node.value, *c.children(node.target)]
             used += [node.target] if node.operator != "=" else ()
-            # The first of a scalar is under no more conditions than those that hold.
-            for group in _around(line, around) if number or not is_scalar else ():
+            # What its thread asks of a line that reads holds of those before, in no more loops.
+            known = frozenset() if is_shared else self.asked_around(both.first)
+            for group in reversed([*_around(line, around)]):
                 if isinstance(group.node, c.For):
                     others.add(group.node.name)
-                used += c.expressions(group.node) if group.node is not None else ()
+                    known = frozenset()
+                asked = self.asked(group) or (c.expressions(group.node) if group.node else ())
+                used += (part for part in asked if part not in known)
             parts += ((part, Pair(line, line)) for part in used)
         loops = (g.node.name for g in _around(both.first, around) if isinstance(g.node, c.For))
         return parts, frozenset(loops), frozenset(others)
@@ -181,8 +187,7 @@ class EqualStores:
         places = ("private", "shared") if isinstance(expr, c.Element) else ("private",)
         if name is None or self.subject.place_of(name) not in places:
             return [], None
-        at, lines = leaf.position, self.stores(name)
-        asked = {part for group in _around(leaf) for part in self.asked(group)}
+        at, lines, asked = leaf.position, self.stores(name), self.asked_around(leaf)
         for number, (first, node) in reversed([*enumerate(lines)]):
             if first.position >= at or node.operator != "=":
                 continue
@@ -214,6 +219,11 @@ class EqualStores:
         lets, _ = self.values
         is_one = all(len(lets.get(n, ())) < 2 for n in self.names.used(group.node.condition))
         return and_parts(group.node.condition) if is_one else []
+
+    @memoised
+    def asked_around(self, leaf: Leaf) -> frozenset[c.CExpression]:
+        """The parts of all guards around a line."""
+        return frozenset(part for group in _around(leaf) for part in self.asked(group))
 
     def read_by(self, expr: c.CExpression) -> str | None:
         """The variable or array that an expression is a use of."""
@@ -260,6 +270,13 @@ class EqualStores:
             n.condition for n in nodes if isinstance(n, c.If) and self.is_lasting(n.condition)
         )
 
+    def held_by(self, held: frozenset[c.CExpression], name: str) -> frozenset[c.CExpression]:
+        """Those of the conditions that hold on all threads that write what an array holds."""
+        if self.subject.place_of(name) != "shared":
+            return held
+        varying, used = self.initialized.varying, self.names.used
+        return frozenset(e for e in held if varying.isdisjoint(used(e)))
+
     def is_lasting(self, expr: c.CExpression) -> bool:
         """Whether an expression has one value at all times, on one thread."""
         lets, loops = self.values
@@ -297,6 +314,9 @@ class EqualStores:
             elif isinstance(node, c.For):
                 made.append((node.name, used(node.lower) | used(node.upper)))
         for name, leaves in self.written.items():
+            if (known := self.held_by(held, name)) != held:
+                found[name] = self.depends(known)[name]
+                continue
             made += [(name, frozenset(self.behind(leaf, held))) for leaf in leaves]
         seen = {"private": frozenset((*subject.words, _UNKNOWN))}
         seen["shared"] = frozenset((*subject.block_words, _UNKNOWN))

@@ -1537,3 +1537,14 @@ def test_races_of_blocks_show_before_arrays_of_a_thread_have_a_length(fixed: boo
     knl = knl.fix_parameters(n=4) if fixed else knl
     with pytest.raises(lk.RaceError, match="nothing orders blocks"):
         knl.split_iname("i", 2, outer_tag="g.0")
+
+
+def test_launches_of_a_loop_in_which_nothing_runs_are_proven() -> None:
+    """A domain says that the loop runs once, and a condition on sizes that it does nothing then."""
+    knl = lk.make_kernel(
+        "{ [i, j]: i = q and 0 <= j < q }",
+        "if i < q - 1\n<> t = sum(j, b[j])\nx[i] = t\nend",
+        dtypes={"b, x": "int32"},
+    )
+    knl = knl.add_barrier("writes:t", "writes:x", within_inames=["i"])
+    assert "if False" in knl.cuda() and knl.prove().ok and knl.prove(text=True).ok

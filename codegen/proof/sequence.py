@@ -123,11 +123,8 @@ class SequenceCheck:
         due = [node for node in due if self.ever_runs(node)]
         found = [*self.tested(given, known)]
         if len(due) != len(found):
-            self.wrong(
-                "order",
-                f"the kernel has {counted(len(due), 'launch', 'launches')} here, but a "
-                f"call runs {len(found)}",
-            )
+            launches = counted(len(due), "launch", "launches")
+            self.wrong("order", f"the kernel has {launches} here, but a call runs {len(found)}")
         for one, (other, here) in zip(due, found, strict=False):
             if isinstance(one, Launch) and isinstance(other, Program):
                 if here is not known:
@@ -135,11 +132,8 @@ class SequenceCheck:
                 yield self.parts[one.number], other, here
             elif isinstance(one, LaunchLoop) and isinstance(other, ProgramLoop):
                 if one.iname != other.iname or other.step < 1:
-                    self.wrong(
-                        "order",
-                        f"launches run in a loop over '{other.iname}', "
-                        f"which is '{one.iname}' in the kernel",
-                    )
+                    what = f"over '{other.iname}', which is '{one.iname}' in the kernel"
+                    self.wrong("order", f"launches run in a loop {what}")
                 inside = self.iterations(other) & here
                 self.runs(one, self.loops_of(one), self.called(), inside)
                 yield from self.paired(one.body, other.body, inside)
@@ -160,8 +154,15 @@ class SequenceCheck:
             yield from self.tested(one.body, known & self.where([one.condition]))
 
     def ever_runs(self, node: Launch | LaunchLoop) -> bool:
-        """Whether there is anything to do in a loop around launches for some sizes."""
-        return isinstance(node, Launch) or not self.reach(node, self.loops_of(node)).is_empty()
+        """Whether a loop around launches has an iteration for some sizes; a launch need not."""
+        domains = map(self.kernel.statement_domain, self.inside(node))
+        return isinstance(node, Launch) or not all((d & self.sizes).is_empty() for d in domains)
+
+    def inside(self, node: Launch | LaunchLoop) -> Iterator[Statement]:
+        """The statements of launches, one for all that have the same instances."""
+        ids = (s for launch in launches_in((node,)) for s in statements_in(launch.body))
+        found = (self.kernel.statement_by_id[name] for name in ids)
+        yield from {(s.inames, key_of(s.predicates)): s for s in found}.values()
 
     def loops_of(self, node: LaunchLoop) -> tuple[str, ...]:
         """A loop around launches, and those around it, outermost first."""
@@ -171,25 +172,16 @@ class SequenceCheck:
     def reach(self, node: Launch | LaunchLoop, loops: Sequence[str]) -> isl.Set:
         """``{ inames of loops around, sizes : a statement inside may have an instance }``."""
         result = _sets.universe() - _sets.universe()
-        seen: set[object] = set()
-        for launch in launches_in((node,)):
-            for name in statements_in(launch.body):
-                statement = self.kernel.statement_by_id[name]
-                inames, key = statement.inames, (statement.inames, key_of(statement.predicates))
-                if key not in seen:
-                    seen.add(key)
-                    domain = self.kernel.domain_around(inames) & self.sizes
-                    domain = domain & self.where(statement.predicates)
-                    result = result | _sets.project_out(domain, sorted(inames - {*loops}))
+        for statement in self.inside(node):
+            domain = self.kernel.statement_domain(statement) & self.sizes
+            domain = domain & self.where(statement.predicates)
+            result = result | _sets.project_out(domain, sorted(statement.inames - {*loops}))
         return result
 
     def iterations(self, loop: ProgramLoop) -> isl.Set:
         """``{ inames of loops around, sizes : the loop runs the iteration }``; a superset."""
-        iname = prim.Variable(loop.iname)
-        conditions = [
-            prim.Comparison(iname, ">=", loop.lower),
-            prim.Comparison(iname, "<", loop.upper),
-        ]
+        iname, ends = prim.Variable(loop.iname), ((">=", loop.lower), ("<", loop.upper))
+        conditions = [prim.Comparison(iname, operator, bound) for operator, bound in ends]
         if loop.step != 1:
             past = prim.Sum((iname, prim.Product((-1, loop.lower))))
             conditions.append(prim.Comparison(prim.Remainder(past, loop.step), "==", 0))

@@ -1548,3 +1548,17 @@ def test_launches_of_a_loop_in_which_nothing_runs_are_proven() -> None:
     )
     knl = knl.add_barrier("writes:t", "writes:x", within_inames=["i"])
     assert "if False" in knl.cuda() and knl.prove().ok and knl.prove(text=True).ok
+
+
+def test_a_loop_that_several_flags_guard_is_left() -> None:
+    """The flag of the innermost loop is set under two others, of loops that are not left."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i, k < n and 0 <= j < 4 }",
+        "for i\nfor j\nbreak if b[j] > 2\nfor k\ny[i, j] = k\nbreak if b[k] > 1\nend\nend\n"
+        "break if b[i] > 3\nend",
+        [lk.GlobalArg("b", "int32", shape="n + 4"), ...],
+        dtypes={"y": "int32"},
+    )
+    knl = knl.buffer_array("i_goes_on", ["j"]).add_inames_to_insn(["j"], "id:start_0")
+    assert "bool k_goes_on" not in knl.cuda()
+    assert knl.prove().ok and knl.prove(text=True).ok

@@ -149,7 +149,7 @@ class _Writer:
             found.append(_assigned(flag, 1, start, loop.line))
             body = _guarded(body, flag, self.kernel.temporary_by_name.keys())
         found.append(replace(loop, body=body))
-        for condition in dict.fromkeys(around):
+        for condition in reversed(dict.fromkeys(around)):
             found = [c.If(condition, (node,), node.line) for node in found]
         return found
 
@@ -159,7 +159,7 @@ class _Writer:
         Then it may as well stand under them, as what sets its own flag does in the kernel.
         """
         predicates = self.kernel.statement_by_id[start].predicates
-        memory = self.kernel.temporary_by_name.keys()
+        memory = {*self.kernel.temporary_by_name}
         inside = [*c.statements(loop.body)]
         written = {_name_of(n.target) for n in inside if isinstance(n, c.Assign)}
         parts = [p for n in inside if isinstance(n, c.If) for p in and_parts(n.condition)]
@@ -169,6 +169,7 @@ class _Writer:
                 continue
             if not _loads(loop, memory) and _is_idle(loop.body, flag, memory):
                 yield flag
+                memory.discard(name)  # read in front of all that follows
 
     def flag_of(self, node: c.Break) -> str:
         """What the kernel's statement of a jump clears."""

@@ -27,7 +27,8 @@ from loopkit._arrays import AddressSpace, ValueArg
 from loopkit._cached import memoised
 from loopkit._collectives import is_collective
 from loopkit._device_functions import own_calls
-from loopkit._expression import variable_names
+from loopkit._errors import IllegalTransformError
+from loopkit._expression import to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._intervals import Interval, contains
@@ -106,6 +107,8 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
             # What was enlarged for nothing is as it was.
             alike = (n for n, s in known.items() if n != number and s.plain_is_equal(known[number]))
             numbers[key] = number = next(alike, number)
+        if is_common:
+            enlarger.check_cells(statement, known[number])
         sets[statement.id], keys[statement.id] = known[number], number
     return Instances(sets, keys)
 
@@ -207,6 +210,19 @@ class _Enlarger:
         for iname in threads:
             domain = domain & between(iname, *(self._box(iname) or (0, 0)))
         return domain
+
+    def check_cells(self, statement: Statement, domain: isl.Set) -> None:
+        """Raise where what all threads run would touch cells that there are not."""
+        name, indices = statement.write
+        domain = domain & self.kernel.assumptions.set
+        shape = self.kernel.temporary_by_name[name].shape
+        if not all(is_inside(domain, *pair) for pair in zip(indices, shape, strict=False)):
+            raise IllegalTransformError(
+                f"threads without an instance of '{statement.id}' combine partial results, too, "
+                f"and their '{to_text(statement.lhs)}' may lie outside of the array",
+                instead=f"threads that do not index '{name}'; loops that fill the block; or the "
+                "thread axis of the reduction a sequential loop",
+            )
 
     def _reads_are_safe(self, statement: Statement, locations: frozenset[str]) -> bool:
         """Whether all that the enlarged statement reads and writes exists."""

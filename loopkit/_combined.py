@@ -205,6 +205,8 @@ class _Placement:
         if free <= told_by_all(kernel, indices):
             return True
         domain = kernel.domain_around(statement.inames) & kernel.assumptions.set
+        # All threads of a block combine, also those for which the statement has no instances.
+        domain = _sets.project_out(domain, sorted(i for i in own if isinstance(tags[i], LocalAxis)))
         names = [n for n in _sets.names_of(domain) if n in kernel.home_domain]
         both = _sets.rename(domain, instances(names, ONE))
         both = both & _sets.rename(domain, instances(names, TWO))

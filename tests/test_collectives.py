@@ -522,6 +522,47 @@ def test_the_proof_finds_cells_that_are_combined_twice_or_never(name, monkeypatc
     assert {finding.kind for finding in proof.findings} & {"combination", "instances"}
 
 
+def test_threads_without_an_instance_start_no_result_that_another_loop_reads():
+    """Thread ``i`` has a sum for ``s = i`` alone; all threads would start theirs for each ``s``."""
+    knl = lk.make_kernel(
+        ["{ [s]: 0 <= s < 4 }", "{ [i]: 0 <= i < 4 and i = s }", "{ [j]: 0 <= j < 8 }"],
+        """
+        for s
+            for i
+                y[i] = sum(j, x[j, i])
+            end
+        end
+        """,
+        dtypes={"x": "float32"},
+    )
+    together = knl.tag_inames({"i": "l.0", "j": "l.1"})
+    assert together.prove().ok
+    knl = knl.privatize_temporaries_with_inames(["i"], only_var_names=["acc"])
+    knl = knl.duplicate_inames(["s", "i"], "id:insn")
+    assert knl.tag_inames({"i": "l.0", "i_0": "l.0"}).prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="each once"):
+        knl.tag_inames({"i": "l.0", "i_0": "l.0", "j": "l.1"})
+
+
+def test_threads_beyond_a_loop_combine_no_cells_that_there_are_not():
+    """Three cells of a row of six lie on a block's four threads: the fourth has no cell."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < 6 and 0 <= j < 8 and 0 <= k < 4 }",
+        """
+        y[i] = sum(j, x[j, i])
+        w[k] = k
+        """,
+        dtypes={"x": "float32", "y": "float32", "w": "int32"},
+    ).tag_inames({"j": "l.1", "k": "l.0"})
+    private = knl.privatize_temporaries_with_inames(["i"], only_var_names=["acc"])
+    with pytest.raises(lk.IllegalTransformError, match="may lie outside of the array"):
+        private.split_iname("i", 3, inner_tag="l.0")
+    for split in (knl.split_iname("i", 3, inner_tag="l.0"), private.split_iname("i", 3)):
+        x = np.arange(48, dtype=np.float32).reshape(8, 6)
+        np.testing.assert_array_equal(split.executor("host")(x=x)[0], x.sum(0))
+        assert split.prove().ok
+
+
 @pytest.mark.parametrize("tags", ["k: l.0", "i: l.0", "i: l.0, k: l.1"])
 def test_cells_that_data_choose_are_not_combined(tags):
     """Nobody knows which they are; an array that all threads share needs no combination."""

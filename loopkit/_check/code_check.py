@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace
 from loopkit._check.race_check import unordered_writes
-from loopkit._collectives import TOGETHER
+from loopkit._collectives import TOGETHER, combined_axes
 from loopkit._errors import LoopkitError, ResourceError
 from loopkit._exits import BREAK
 from loopkit._kernel import Kernel
@@ -63,7 +63,8 @@ def check_code(kernel: Kernel) -> None:
 
 def _is_doubtful(kernel: Kernel) -> bool:
     """Whether lowering may refuse what the proof of a step has found right."""
-    if any(t.combined_by is not None for t in kernel.temporaries):
+    spread = combined_axes(kernel)
+    if any(t.combined_by is not None or (t.shape and t.name in spread) for t in kernel.temporaries):
         return True
     spaces = {t.name: space_of(kernel, t) for t in kernel.temporaries}
     shared = [s for s in kernel.statements if spaces.get(s.written) is not AddressSpace.PRIVATE]

@@ -54,6 +54,13 @@ def names_of(domain: isl.Set | isl.Aff) -> tuple[str, ...]:
     return tuple(domain.get_dim_name(PARAM, i) for i in range(domain.dim(PARAM)))
 
 
+def fixed_values(domain: isl.Set, names: Iterable[str]) -> dict[str, int]:
+    """The names that plainly have one value in ``domain``, and their values."""
+    places = {name: domain.find_dim_by_name(PARAM, name) for name in names}
+    values = {n: domain.plain_get_val_if_fixed(PARAM, p) for n, p in places.items() if p >= 0}
+    return {name: integer(value) for name, value in values.items() if value.is_int()}
+
+
 def project_out(domain: isl.Set, names: Iterable[str]) -> isl.Set:
     """``{ rest : there are values of names }``."""
     for name in names:

@@ -297,3 +297,16 @@ def test_a_tile_of_many_copies() -> None:
     assert timed(knl.cuda)[1] < 2
     proof, proving = timed(knl.prove)
     assert proof.ok and proving < 3
+
+
+def test_many_statements_of_a_buffer_are_decided_soon() -> None:
+    """Where numbers tell the cells of statements apart, no two of them are compared."""
+
+    def buffered(count: int) -> float:
+        text = "\n".join(f"b[i, {k}] = a[i, {k}]" for k in range(count))
+        knl = lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes={"a, b": "float32"})
+        knl = knl.split_iname("i", 32, outer_tag="g.0")
+        return seconds(lambda: knl.buffer_array("b", ["i_inner"]))
+
+    assert buffered(160) < 5
+    assert buffered(160) < 4 * buffered(40) * 2.5

@@ -36,7 +36,7 @@ class CopyChains:
         """
         cell = self.check.cell(event, access)
         result = event.where - event.where
-        others = [w for w in self.new.writers(cell.array) if w.id in self.check.lineage.image_of]
+        others = [w for w in self.new.writers_of(cell) if w.id in self.check.lineage.image_of]
         for statement in self.check.copy_statements(cell.array):
             at = Instance(statement.id, SOURCE)
             both = event.where & self.new.writing(at, cell)
@@ -234,7 +234,7 @@ class CopyChains:
 
         ``both`` is ``{ names of the event, inames of the copy at }``.
         """
-        for writer in self.new.writers(cell.array):
+        for writer in self.new.writers_of(cell):
             if writer.id not in self.check.lineage.image_of:
                 continue
             other = Instance(writer.id, OTHER)

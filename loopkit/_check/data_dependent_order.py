@@ -14,6 +14,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._assertions.cells import data_of, settling
+from loopkit._cached import memoised
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent, with_computed_sizes
 from loopkit._check.violation import Violation
@@ -106,6 +107,7 @@ class DataDependentOrder:
             for index in indices
         )
 
+    @memoised
     def is_scattered(self, array: str) -> bool:
         """Whether data decide which cells of an array are written in the text."""
         return any(self.root.cells_by_data(w) for w in self.root.writers(array))

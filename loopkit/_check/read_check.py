@@ -51,7 +51,7 @@ class ReadCheck(SourceCheck):
         cell = self.check.cell(event, new)
         if cell.by_data or any(
             self.new.write_cell(Instance(w.id, _hidden.OTHER)).by_data
-            for w in self.new.writers(cell.array)
+            for w in self.new.writers_of(cell)
         ):
             raise Undecided(f"which cells of '{cell.array}' are touched would depend on data")
         found: list[SourceImage] = []
@@ -125,7 +125,7 @@ class ReadCheck(SourceCheck):
 
         ``untouched`` is ``{ names of event.bound }``.
         """
-        for writer in self.new.writers(cell.array):
+        for writer in self.new.writers_of(cell):
             at = Instance(writer.id, _hidden.OTHER)
             both = self.with_facts(untouched & self.new.writing(at, cell), event, at)
             if not both.is_empty():
@@ -157,7 +157,7 @@ class ReadCheck(SourceCheck):
         places = [self.new.order.place(s)[0] for s in special if s is not None]
         sure = [f for f in found if f.image.origin in sources.certain]
         harmless: set[tuple[object, ...]] = set()
-        for writer in self.new.writers(cell.array):
+        for writer in self.new.writers_of(cell):
             at = Instance(writer.id, _hidden.OTHER)
             place, path = self.new.order.place(writer.id)
             # Statements that write alike, at the same places in the order, have one answer.

@@ -296,8 +296,10 @@ class Check:
         return relation & self.root.domain(Instance(image.origin, root_label))
 
     def cell(self, event: ReadEvent, access: Access) -> Cell:
-        """The cell that an event touches."""
+        """The cell that an event touches; a name that has one value there is that number."""
         indices = self.new.indices(event.time, access[1])
+        fixed = _sets.fixed_values(event.where, frozenset().union(*map(variable_names, indices)))
+        indices = [substitute(i, fixed) for i in indices] if fixed else indices
         return self.new.cell(access[0], indices, event.time, dict(event.everywhere))
 
     def missing(self, event: ReadEvent, cell: Cell) -> None:

@@ -130,7 +130,7 @@ class Dataflow:
         if self._is_written_again(writer):
             return domain - domain, Sources({}, domain - domain)
         end = Instance(None, READER)
-        killers = self._sure_writers(written.array)
+        killers = filter(self._is_sure, self.model.writers_of(written))
         dead = [self._killed_by(killer, domain, written, own, end) for killer in killers]
         left = reduce(isl.Set.subtract, dead, domain).coalesce()
         if all(map(self._is_sure, self.model.writers(writer.written))):
@@ -245,13 +245,13 @@ class Dataflow:
             return False
         loops = model.order.shared_loops(statement, statement)[:depth]
         own = model.statement[statement]
-        for writer in self._sure_writers(access[0]):
+        for writer in filter(self._is_sure, self.model.writers(access[0])):
             shared = model.order.shared_loops(writer.id, statement)
             is_near = shared[:depth] == loops and model.order.is_above(writer.id, statement)
             if is_near and self._is_same_cell(writer, own, access, frozenset(shared)):
                 return True
         left = model.domain(at)
-        writers = reversed(self._sure_writers(access[0]))
+        writers = filter(self._is_sure, reversed(self.model.writers(access[0])))
         is_above = model.order.is_above
         for writer in sorted(writers, key=lambda w: (len(w.predicates), is_above(statement, w.id))):
             source = Instance(writer.id, WRITER)
@@ -275,7 +275,7 @@ class Dataflow:
         model = self.model
         own, at = Instance(writer, WRITER), Instance(reader, READER)
         written = model.write_cell(own)
-        killers = self._sure_writers(written.array)
+        killers = filter(self._is_sure, self.model.writers_of(written))
         found = self._any_cell(written)
         if not killers or found is None:
             return None
@@ -414,10 +414,6 @@ class Dataflow:
             is_update(writer) or model.cells_by_data(writer) or model.bounds_from_data(writer.id)
         ) and all(names <= model.integers for names in left)
 
-    @memoised
-    def _sure_writers(self, array: str) -> tuple[Statement, ...]:
-        return tuple(filter(self._is_sure, self.model.writers(array)))
-
     def _sources(
         self,
         at: Instance,
@@ -514,9 +510,7 @@ class Dataflow:
             return left[names]
 
         writers = [
-            w
-            for w in reversed(model.writers(cell.array))
-            if beside is None or not commute(w, beside)
+            w for w in reversed(model.writers_of(cell)) if beside is None or not commute(w, beside)
         ]
         if at.statement is not None:  # those above come first
             writers.sort(key=lambda w: not order.is_above(w.id, reader.id))

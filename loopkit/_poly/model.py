@@ -7,6 +7,7 @@ that tells apart the several instances that one question is about.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -22,6 +23,7 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import decided, where_all_hold
 from loopkit._hidden import instances, variable
 from loopkit._kernel import Kernel, Statement
+from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._poly.pairs import Instance, equal, equal_inames, intersection, unequal
@@ -52,6 +54,24 @@ def _on_shared_axes(a: Cell, b: Cell) -> list[tuple[Expression, Expression]]:
     """The coordinates of two cells on each axis on which both have one."""
     mine = dict(a.coordinates)
     return [(mine[axis], value) for axis, value in b.coordinates if axis in mine]
+
+
+Progression = tuple[int, int]
+"""A step and a number: what a subscript may be, such as ``(2, 1)`` for ``2*i - 4*j + 1``."""
+
+
+def _progression(index: Expression) -> Progression:
+    try:
+        form = linear(index)
+    except NotAffineError:
+        return 1, 0
+    return gcd(*form.terms.values()), form.constant
+
+
+def _are_apart(a: Progression, b: Progression) -> bool:
+    """Whether two subscripts differ whatever their names are (the GCD test for dependences)."""
+    step, distance = gcd(a[0], b[0]), a[1] - b[1]
+    return distance % step != 0 if step else distance != 0
 
 
 @memoised
@@ -325,6 +345,16 @@ class Model(ParallelAxes):
     def writers(self, name: str) -> tuple[Statement, ...]:
         """The statements that write an array."""
         return self.kernel.writers.get(name, ())
+
+    def writers_of(self, cell: Cell) -> list[Statement]:
+        """The statements that may write a cell: numbers in their subscripts tell others apart."""
+        own = [*map(_progression, cell.indices)]
+        written = self._progressions(cell.array)
+        return [writer for writer, its in written if not any(map(_are_apart, own, its))]
+
+    @memoised
+    def _progressions(self, array: str) -> list[tuple[Statement, list[Progression]]]:
+        return [(w, [*map(_progression, w.write[1])]) for w in self.writers(array)]
 
     @memoised
     def write_cell(self, at: Instance) -> Cell:

@@ -27,6 +27,8 @@ EQUAL = {
     "the place of the smallest": "for i, j\n v, y[j] = argmin(k, x[k]*j, k)\n y[j + m] = v\nend",
     "a sum of terms that are alike": "for i, j\n    y[j] = sum(k, x[j])\nend",
     "a recurrence": "for i\n <> t = 1\n for k\n  t = t*x[k]\n end\n y[0] = t\nend",
+    "a recurrence of one term": "for i\n <> t = 1\n for k\n  t = t + x[0]\n end\n y[0] = t\nend",
+    "sums of rows": "for i\n <> s[a] = sum(c, x[c])\n y[b] = s[b]\nend",
     "what is changed between": "for k\n for i\n  y[0] = x[0]\n end\n x[0] = x[0] + k\nend",
     "a mark where something is found": "if x[i] > 0\n    y[0] = 1\nend",
     "marks where data say": "y[place[i]] = 1",
@@ -48,6 +50,8 @@ DIFFERENT = {
     "a sum": "for i, j\n    y[j] = sum(k, x[k]*i)\nend",
     "as many terms as threads": "for i\n    y[0] = sum(h, x[0])\nend",
     "a recurrence": "for i\n <> t = i\n for k\n  t = t*x[k]\n end\n y[0] = t\nend",
+    "recurrences of lengths": "for i\n <> t = 1\n for h\n  t = t + x[0]\n end\n y[0] = t\nend",
+    "sums of rows": "for i\n <> s[a] = sum(c, x[c + i])\n y[b] = s[b]\nend",
     "what is changed between": "for k, i\n    y[0] = x[0]\n    x[0] = x[0] + k\nend",
     "the place where something is found": "if x[i] > 0\n    y[0] = i\nend",
     "numbers where data say": "y[place[i]] = i",
@@ -70,10 +74,12 @@ def made(text: str) -> lk.Kernel:
     domains = [LOOPS]
     if "sum(l" in text:
         domains.append("{ [l]: 0 <= l < m }")
-    if "sum(h" in text:
+    if "sum(h" in text or "for h" in text:
         domains.append("{ [h]: 0 <= h <= i }")
     if "s[" in text:
         domains.append("{ [a, b]: 0 <= a, b < 3 }")
+    if "sum(c" in text:
+        domains.append("{ [c]: 0 <= c <= a }")
     if "s[q" in text:
         domains.append("{ [q]: 0 <= q < 1 }")
     text = text.replace("v, y[j]", "<> v, y[j]")

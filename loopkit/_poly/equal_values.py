@@ -229,8 +229,13 @@ class EqualValues:
             agree = self.dataflow.agreeing(statement.id, access)
             for name in sources.writes:
                 found |= self.varying(name) & agree.get(name, _NONE)
-            if not self._is_one(sources, agree) and not self._is_told(statement, sources, found):
-                return statement.inames
+            if self._is_one(sources, agree) or self._is_told(statement, sources, found):
+                continue
+            told = statement.inames
+            for iname in sorted(told - found):
+                if self._is_told(statement, sources, told - {iname}):
+                    told -= {iname}
+            found = told
         return found
 
     def _is_one(self, sources: Sources, agree: Mapping[str, frozenset[str]]) -> bool:

@@ -66,6 +66,16 @@ def test_copies_side_by_side() -> None:
     assert prove(knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").tag_inames("b:ilp")).ok
 
 
+def test_copies_of_a_loop_that_another_bounds() -> None:
+    knl = lk.make_kernel(
+        ["{ [s]: 0 <= s < 4 }", "{ [i]: 0 <= i <= s }", "{ [j]: 0 <= j < n }"],
+        "z[s, i] = sum(j, x[j, i])",
+        dtypes={"x": "float32"},
+    )
+    proof = knl.tag_inames("i:ilp").prove()
+    assert proof.ok, str(proof)
+
+
 @pytest.mark.parametrize(
     ("instruction", "dtype"),
     [

@@ -43,7 +43,7 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
     spread = {t.name: t for t in kernel.temporaries if _has_copies(kernel, t, iname)}
     if not spread:
         return kernel
-    domain = kernel.domain_of([iname]) & kernel.assumptions.set
+    domain = kernel.domain_around([iname]) & kernel.assumptions.set
     first, last = _sets.value_range(domain, prim.Variable(iname))
     if first is None or last is None:
         return kernel

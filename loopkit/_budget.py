@@ -27,9 +27,6 @@ KEPT = 400_000
 STEP = 400_000
 """Proving one step of up to ``STATEMENTS``.  Those of the gallery need up to some ten thousand."""
 
-PART_OF_STEP = 300_000
-"""Proving those statements of one step that read what it reorders, before all of them are."""
-
 STATEMENTS = 16
 """More statements are more questions: the proof of a step with more of them may spend more."""
 

@@ -48,6 +48,33 @@ class Found:
         return tuple(Call(name, arguments) for name, arguments in self.steps)
 
 
+THREE_WRITERS: dict[str, Any] = {
+    "domains": (
+        "{ [i]: 0 <= i < m }",
+        "{ [j]: 0 <= j < 8 }",
+        "{ [i2]: 1 <= i2 <= n }",
+        "{ [j2]: i <= j2 < i + 3 }",
+        "{ [k2]: 0 <= k2 < n }",
+    ),
+    "text": """
+for i
+    for j
+        <> s1[j] = d[j, i] + c[j + 1, i] + i
+        x[j, i + 2] = s1[j] + i
+    end
+    for i2
+        for j2
+            f[m - 1 - i, 2*i2 + 1, j2] = z[i + 1, i2] + d[i2 + 1, i + 1]
+            f[i, i2, j2 + 1], f[j2, m - 1 - i, i2] = argmax(k2, e[j2, i + 1, k2 + 1], 2*k2 + j2)
+            f[i + 1, j2 + 1, i2 + 1] = d[j2, i2] - e[0, i2, j2 + 1]
+        end
+    end
+end
+""",
+    "types": {"d": "int64", "c": "int32", "e f": "int16", "x z": "uint16"},
+    "assumptions": "n, m >= 1",
+}
+
 SPARSE: dict[str, Any] = {
     "domains": ("{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"),
     "text": """
@@ -61,6 +88,30 @@ SPARSE: dict[str, Any] = {
 }
 
 FOUND = (
+    Found(
+        "a launch ends between statements that keep their order",
+        LEGAL,
+        steps=(("add_barrier", {"insn_before": "id:insn_0", "insn_after": "id:insn_1"}),),
+        **THREE_WRITERS,
+    ),
+    Found(
+        "what a step takes away leaves all others as they were",
+        LEGAL,
+        steps=(("assignment_to_subst", {"lhs_name": "s1"}),),
+        **THREE_WRITERS,
+    ),
+    Found(
+        "writes of one cell in loops of their own",
+        ILLEGAL,
+        steps=(("duplicate_inames", {"inames": ["i2"], "within": "id:insn_2"}),),
+        **THREE_WRITERS,
+    ),
+    Found(
+        "writes of one cell, their loops exchanged",
+        ILLEGAL,
+        steps=(("prioritize_loops", {"loop_priority": ["j2", "i2"]}),),
+        **THREE_WRITERS,
+    ),
     Found(
         "bounds that are loaded are read: interchange",
         ILLEGAL,

@@ -17,10 +17,13 @@ LOOPS = ["head", "i", "b", "c", "d", "d0", "d1", "j", "l", "p", "q"]
 
 @pytest.fixture
 def in_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No step is proven as a whole."""
+    """No step is proven as a whole: nearly all statements are known to be as they were."""
+    violations_of = schedule_proof.violations_of
 
-    def whole(*_: object) -> Any:
-        raise AssertionError("asked as a whole")
+    def whole(*asked: Any) -> Any:
+        _, kernel, *_, untouched = asked
+        assert 4 * len({s.id for s in kernel.statements} - untouched) < len(kernel.statements)
+        return violations_of(*asked)
 
     monkeypatch.setattr(schedule_proof, "violations_of", whole)
 

@@ -52,6 +52,15 @@ def running() -> lk.Kernel:
     return lk.make_kernel("{ [i]: 1 <= i < n }", "x[i] = x[i - 1] + 1", dtypes={"x": "float32"})
 
 
+def skewed() -> lk.Kernel:
+    """Each cell is of the one before, in the next column of the row above."""
+    return lk.make_kernel(
+        "{ [i, j]: 1 <= i < n and 0 <= j < n - 1 }",
+        "x[i, j] = x[i - 1, j + 1] + 1",
+        dtypes={"x": "float32"},
+    )
+
+
 def carried() -> lk.Kernel:
     """Each iteration reads what the one before left in ``t``."""
     return lk.make_kernel(
@@ -136,8 +145,10 @@ def other_sum(kernel: lk.Kernel) -> Change:
 @pytest.mark.parametrize(
     ("condition", "value", "make", "call"),
     [
-        ("reordered", frozenset(), running, ("map_domain", "{ [i] -> [r]: r = n - i }")),
-        ("reordered", frozenset(), two_nests, ("tag_inames", {"i": "g.0", "j": "g.0"})),
+        ("keeps_all", True, running, ("map_domain", "{ [i] -> [r]: r = n - i }")),
+        ("keeps_all", True, two_nests, ("tag_inames", {"i": "g.0", "j": "g.0"})),
+        ("is_untouched", True, running, ("map_domain", "{ [i] -> [r]: r = n - i }")),
+        ("is_untouched", True, skewed, ("prioritize_loops", "j,i")),
         ("are_kept", True, carried, ("tag_inames", {"i": "g.0"})),
         ("changes", Differences(), running, other_sum),
         ("same_instances", True, running, cut_short),

@@ -169,22 +169,14 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
         return lineage, []
     from loopkit._check import schedule_proof as whole
 
-    if obligations is not None and not obligations.reordered:
-        return lineage, whole.check_obligations(lineage, change.kernel, obligations, aim)
     if obligations is not None:
-        # Where a part of the proof finds nothing wrong, all is well; what it finds for certain
-        # is wrong, but others may tell it better.
-        mine = Aim.DECIDE if aim is Aim.DECIDE else Aim.TRY
-        part = partial(whole.check_obligations, lineage, change.kernel, obligations, mine)
-        with suppress(Undecided, SpentError):
-            count = len(change.kernel.statements)
-            found = within(_budget.for_statements(_budget.PART_OF_STEP, count), part)
-            is_decided = mine is aim and any(v.exact for v in found)
-            if is_decided or not found:
-                return lineage, found
+        return lineage, whole.check_obligations(lineage, change.kernel, obligations, aim)
     # Where one instance stands for several, what it stands for is asked of the text.
     last_step = None if change.merges else whole.last_step(before, change, aim)
-    return lineage, whole.violations_of(lineage, change.kernel, aim, last_step)
+    untouched: frozenset[str] = frozenset()
+    with suppress(Undecided):
+        untouched = StepProof(before, change, lineage).untouched()
+    return lineage, whole.violations_of(lineage, change.kernel, aim, last_step, untouched)
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:

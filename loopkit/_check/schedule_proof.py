@@ -60,7 +60,7 @@ def _obliged(expressions: StatementCheck, obligations: Obligations) -> Iterator[
         yield partial(check_axes, check, name)
     for name in sorted(obligations.moves - image_of.keys()):
         yield partial(expressions.copies.check_filled, name)
-    for array in sorted(obligations.arrays | obligations.reordered):
+    for array in sorted(obligations.arrays):
         yield partial(check_races, check, array)
     moves = (check.new.statement[m] for m in obligations.moves)
     carried = {name for move in moves for name, _ in check.new.kernel.reads_of(move)}
@@ -68,22 +68,7 @@ def _obliged(expressions: StatementCheck, obligations: Obligations) -> Iterator[
         yield partial(check_carriers, check, array)
     for name in sorted(obligations.statements & image_of.keys()):
         yield partial(expressions.statement, image_of[name], obligations.unchanged)
-    for name in sorted(obligations.whole):
-        yield partial(expressions.statement, image_of[name])
-    for array in sorted(obligations.reordered):
-        if asked := at_end(expressions, array):
-            yield asked
     yield partial(check_aliases, check)
-
-
-def at_end(expressions: StatementCheck, array: str) -> Callable[[], None] | None:
-    """How to ask for what is left in an array, or for the order of its writes if that matters."""
-    check = expressions.check
-    if array in check.new.kernel.arg_by_name:
-        return partial(expressions.ends, array)
-    if array in check.root.written and expressions.order.matters(array):
-        return partial(expressions.order.writes, array)
-    return None
 
 
 def violations_of(
@@ -91,18 +76,21 @@ def violations_of(
     kernel: Kernel,
     aim: Aim = Aim.TELL,
     last_step: LastStep | None = None,
+    untouched: frozenset[str] = frozenset(),
 ) -> list[Violation]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
     It stops where there is something, and isl has spent all that it is allowed.  With
-    ``last_step``, the kernel before is known to execute the root's instances.  Raises
+    ``last_step``, the kernel before is known to execute the root's instances.  Of statements that
+    read what they read before it, and of arrays that are left as they were, nothing is asked:
+    they are ``untouched``.  Raises
     :class:`Undecided` where nothing is wrong that is known, and a question remains open.
     """
     new = model_of(kernel)
     check = Check(lineage, new, aim)
     step, with_image = (None, ()) if last_step is None else last_step
     open_: Undecided | None = None
-    for question in questions(StatementCheck(check), step, with_image):
+    for question in questions(StatementCheck(check), step, with_image, untouched):
         try:
             question()
         except DecidedError:
@@ -136,12 +124,16 @@ def last_step(before: Kernel, change: Change, aim: Aim = Aim.TELL) -> LastStep:
 
 
 def questions(
-    expressions: StatementCheck, step: Check | None = None, with_image: Sequence[str] = ()
+    expressions: StatementCheck,
+    step: Check | None = None,
+    with_image: Sequence[str] = (),
+    untouched: frozenset[str] = frozenset(),
 ) -> Iterator[Callable[[], None]]:
     """All that is asked of a schedule.
 
     ``step`` is the schedule seen from the kernel before it, if there is one, of
-    which the statements ``with_image`` are known to execute the text.
+    which the statements ``with_image`` are known to execute the text.  Of statements and arrays
+    that are ``untouched`` it is known what is read and left.
     """
     check = expressions.check
     kernel = check.new.kernel
@@ -171,9 +163,14 @@ def questions(
     for array in kernel.writers:
         yield partial(check_races, check, array)
     for image in check.lineage.images:
-        yield partial(expressions.statement, image)
+        if image.statement not in untouched:
+            yield partial(expressions.statement, image)
     if shared_storage(kernel):
         yield partial(check_aliases, check)
     for array in dict.fromkeys((*check.root.kernel.writers, *kernel.writers)):
-        if asked := at_end(expressions, array):
-            yield asked
+        if array in untouched:
+            continue
+        if array in kernel.arg_by_name:
+            yield partial(expressions.ends, array)
+        elif array in check.root.written and expressions.order.matters(array):
+            yield partial(expressions.order.writes, array)

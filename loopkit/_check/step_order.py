@@ -93,33 +93,34 @@ class StepOrder(StepAxes):
         launch = self.new.order.launch
         return launch(one.new.id).number != launch(two.new.id).number
 
-    def reordered(self) -> frozenset[str] | None:
-        """Arrays some of whose accesses meet in another order than before; None for unknown ones.
-
-        Or in an order that is not seen to be theirs.
-        """
-        found: set[str] = set()
+    def keeps_all(self) -> bool:
+        """Whether :meth:`keeps_array` holds of all arrays that are written."""
         if not self.changed_axes and self.same_nest():
-            return NONE
-        staying = self.staying()
-        users = by_array(self.pairs.values(), self.old)
-        for name in {pair.new.written: None for pair in self.pairs.values()}:
-            if self.new_copy_axes(name) is None:
-                return None
-            if self.new.combined_axes(name) & {*self.changed_axes}:
-                return None  # threads add up together from now on
-            if all(pair.new.id in staying for pair in users[name]):
-                continue
-            if not self.keeps_order_in(name, users[name], staying):
-                found.add(name)
-        # What threads read in arrays of their own must have been written on the same thread.
-        found |= {name for name in sorted(self.private) if not self.values.are_kept(name)}
-        return frozenset(found)
+            return True
+        return all(map(self.keeps_array, {pair.new.written: None for pair in self.pairs.values()}))
 
-    def keeps_order_in(
-        self, name: str, users: Sequence[StatementPair], staying: frozenset[str]
-    ) -> bool:
-        """The same for those that touch one array; some statements stay as they are together."""
+    def keeps_array(self, name: str) -> bool:
+        """Whether accesses of an array are seen to come in the order in which they came.
+
+        Where they meet, and on axes along which each index has its own array from now on.
+        """
+        if self.new_copy_axes(name) is None:
+            return False
+        if self.new.combined_axes(name) & {*self.changed_axes}:
+            return False  # threads add up together from now on
+        is_kept = all(pair.new.id in self.staying for pair in self.users[name])
+        is_kept = is_kept or self.keeps_order_in(name)
+        # What threads read in arrays of their own must have been written on the same thread.
+        return is_kept and (name not in self.private or self.values.are_kept(name))
+
+    @cached_property
+    def users(self) -> Mapping[str, Sequence[StatementPair]]:
+        """The statements that access each array."""
+        return by_array(self.pairs.values(), self.old)
+
+    def keeps_order_in(self, name: str) -> bool:
+        """Whether accesses of an array keep their order; some statements stay as they are."""
+        users, staying = self.users[name], self.staying
         places = by_place(accesses_of(name, users, self.old, self.new))
         # Of two that stay, nothing is asked.
         places.sort(key=lambda place: place[0].pair.new.id in staying)
@@ -135,6 +136,7 @@ class StepOrder(StepAxes):
                     return False
         return True
 
+    @cached_property
     def staying(self) -> frozenset[str]:
         """Statements that are where they were, in the same loops; none where these changed."""
         pairs = [pair for pair in self.pairs.values() if self.stays(pair)]

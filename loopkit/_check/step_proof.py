@@ -14,7 +14,9 @@ axes than before, where each read finds at the new indices what it is to see.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -28,14 +30,14 @@ from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.specialised import is_specialised
 from loopkit._check.step_accesses import StatementPair, same_domains
-from loopkit._check.step_order import StepOrder
+from loopkit._check.step_order import NONE, StepOrder
 from loopkit._check.step_values import KeptValues
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
-from loopkit._poly.model import model_of
+from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance, equal, intersection
 from loopkit._same import key_of, same
 
@@ -49,20 +51,18 @@ class Obligations:
     """What is left to prove of a step: statements that read anew, moves, and new arrays.
 
     ``unchanged`` holds the identities of expressions whose value is known to be
-    what it was.  Of ``whole`` statements nothing is known: they read ``reordered`` arrays.
+    what it was.
     """
 
     statements: frozenset[str]
     moves: frozenset[str]
     arrays: frozenset[str]
     unchanged: frozenset[int]
-    whole: frozenset[str] = frozenset()
-    reordered: frozenset[str] = frozenset()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is left."""
-        return not (self.statements or self.moves or self.arrays or self.reordered)
+        return not (self.statements or self.moves or self.arrays)
 
 
 NOTHING = Obligations(frozenset(), frozenset(), frozenset(), frozenset())
@@ -89,7 +89,7 @@ class StepProof:
             return None
         if not self.keeps_launches():
             return None
-        order = StepOrder(self.old, self.new, self.pairs, self.lineage, self.injectivity)
+        order = self.order
         if not order.keeps_axes() or not all(map(self.same_instances, self.pairs.values())):
             return None
         changes = {name: self.changes(pair) for name, pair in self.pairs.items()}
@@ -97,9 +97,7 @@ class StepProof:
             return None
         if not all(self.keeps_cells(name, order.values) for name in self.widened):
             return None
-        reordered = order.reordered()
-        readers = None if reordered is None else self.readers(reordered)
-        if reordered is None or readers is None:
+        if not order.keeps_all():
             return None
         wide = self.widened.keys()
         changed = {
@@ -112,36 +110,15 @@ class StepProof:
         # Statements may share nodes: what changed in one counts as unchanged in none.
         kept: set[int] = set().union(*(c.kept for c in changed.values()))
         others: set[int] = set().union(*(c.others for c in changed.values()))
-        whole = readers & self.lineage.image_of.keys()
+        arrays = self.new_arrays | wide
         return Obligations(
-            frozenset(changed) - whole,
-            frozenset(self.moves) | (readers - whole),
-            self.new_arrays | wide,
-            frozenset(kept - others),
-            whole,
-            reordered,
+            frozenset(changed), frozenset(self.moves), arrays, frozenset(kept - others)
         )
 
-    def readers(self, arrays: frozenset[str]) -> frozenset[str] | None:
-        """Statements that read some arrays, or what is copied from there; None for most of all.
-
-        Or where more than a copy may be wrong.
-        """
-        kernel, found, left = self.new.kernel, set[str](), sorted(arrays)
-        while left:
-            array = left.pop()
-            if array in self.new.kernel.bounding:
-                return None
-            for statement in kernel.readers.get(array, ()):
-                if statement.id in found:
-                    continue
-                found.add(statement.id)
-                if statement.id not in self.lineage.image_of:
-                    to = kernel.temporary_by_name.get(statement.written)
-                    if to is None or statement.operation is not None:
-                        return None  # partial sums are added up, or what was buffered is stored
-                    left.append(to.name)
-        return None if 2 * len(found) > len(kernel.statements) else frozenset(found)
+    @cached_property
+    def order(self) -> StepOrder:
+        """What is asked of the order of accesses."""
+        return StepOrder(self.old, self.new, self.pairs, self.lineage, self.injectivity)
 
     @cached_property
     def new_arrays(self) -> frozenset[str]:
@@ -149,14 +126,72 @@ class StepProof:
         before = self.old.kernel.temporary_by_name
         return frozenset(t for t in self.new.kernel.temporary_by_name if t not in before)
 
-    def keeps_data(self) -> bool:
-        """Whether all arrays are what they were, and nothing is forgotten of the sizes."""
+    def untouched(self) -> frozenset[str]:
+        """Arrays whose reads see what they saw, and statements that read no others.
+
+        The instances that use such an array are those that did, and come in the same order
+        wherever they meet.  What was moved there was read in such an array, too.
+        """
+        if self.change.fixed or self.change.merges or not self.pairs:
+            return NONE
+        if not (self.keeps_meaning() and self.keeps_launches() and self.order.keeps_axes()):
+            return NONE
+        alike = {
+            name
+            for name, pair in self.pairs.items()
+            if self.same_instances(pair)
+            and not ((changes := self.changes(pair)).more or changes.reads)
+        }
+        kernel, images = self.new.kernel, self.lineage.image_of
+        reads = {name: {*dict(kernel.reads_of(self.new.statement[name]))} for name in alike}
+        names = {*kernel.arg_by_name, *kernel.temporary_by_name}
+        touched = {name for name in names if not self.is_untouched(name, alike)}
+        while more := {
+            array
+            for array in names - touched
+            for w in kernel.writers.get(array, ())
+            if w.id not in images and reads[w.id] & touched
+        }:
+            touched |= more
+        # What is added up elsewhere is asked of how it gets where it belongs.
+        text = self.lineage.root.statement_by_id
+        moved = {n: text[images[n].origin].written for n in alike & images.keys()}
+        return frozenset(names - touched).union(
+            name
+            for name, array in moved.items()
+            if not (reads[name] | ({array} - {self.new.statement[name].written})) & touched
+        )
+
+    def is_untouched(self, array: str, alike: Collection[str]) -> bool:
+        """Whether statements that are ``alike`` use an array as they did, and no others do."""
+        old, new = self.old, self.new
+        if _declared(old, array) != _declared(new, array):
+            return False
+        mine = self.order.users.get(array, [])
+        return array not in old.written | new.written or (
+            {p.new.id for p in mine} == {s.id for s in new.kernel.users(array)} <= {*alike}
+            and {p.old.id for p in mine} == {s.id for s in old.kernel.users(array)}
+            and all(old.order.is_above(a.old.id, b.old.id) for a, b in pairwise(mine))
+            and self.order.keeps_array(array)
+        )
+
+    def keeps_meaning(self) -> bool:
+        """Whether functions are what they were, and nothing is forgotten of sizes and data."""
         old, new = self.old.kernel, self.new.kernel
-        if (
-            list(map(without_names, old.args)) != list(map(without_names, new.args))
-            or old.reductions != new.reductions
-            or old.functions != new.functions
-        ):
+        return (
+            old.reductions == new.reductions
+            and old.functions == new.functions
+            and set(old.assertions) <= set(new.assertions)
+            and (
+                old.assumptions is new.assumptions
+                or bool(new.assumptions.set.is_subset(old.assumptions.set))
+            )
+        )
+
+    def keeps_data(self) -> bool:
+        """Whether all arrays are what they were, and :meth:`keeps_meaning`."""
+        old, new = self.old.kernel, self.new.kernel
+        if list(map(without_names, old.args)) != list(map(without_names, new.args)):
             return False
         for temporary in old.temporaries:
             its = new.temporary_by_name.get(temporary.name)
@@ -173,11 +208,7 @@ class StepProof:
                 its = replace(its, shape=temporary.shape, dim_names=None)
             if without_names(its) != without_names(temporary):
                 return False
-        if not set(old.assertions) <= set(new.assertions):
-            return False
-        return old.assumptions is new.assumptions or bool(
-            new.assumptions.set.is_subset(old.assumptions.set)
-        )
+        return self.keeps_meaning()
 
     @cached_property
     def widened(self) -> dict[str, int]:
@@ -370,3 +401,10 @@ class StepProof:
 
         key = (id(before), id(after), tuple(sorted(pair.values.items())))
         return once(self._known, key, reaches_all)
+
+
+def _declared(model: Model, array: str) -> object:
+    """What is said of an array, and whether all blocks share it."""
+    kernel = model.kernel
+    data = kernel.temporary_by_name.get(array) or kernel.arg_by_name.get(array)
+    return None if data is None else (without_names(data), model.is_global(array))

@@ -288,15 +288,11 @@ class _Values:
         """Whether data decide if a launch, or an earlier one, wrote what is saved there."""
         is_open = any(
             self.model.cells_by_data(c.writer)
-            or not {*self.conditions} >= {*self.conditions_of(c.writer)}
+            or not {*self.conditions} >= {*self.model.conditions_on_data(c.writer)}
             for c, _ in saved
         )
         earlier = (self.launches[c.writer.id].number < launch.number for c in self.crossings)
         return is_open and (bool(launch.loops) or any(earlier))
-
-    def conditions_of(self, statement: Statement) -> list[Expression]:
-        """The predicates of a statement that data decide."""
-        return [p for p in statement.predicates if self.model.condition(p) is None]
 
     @cached_property
     def conditions(self) -> tuple[Expression, ...]:
@@ -304,7 +300,7 @@ class _Values:
         inner = frozenset().union(*(u.inames for u in self.users)) - {*self.outer, *self.threads}
         return tuple(
             p
-            for p in self.conditions_of(self.users[0])
+            for p in self.model.conditions_on_data(self.users[0])
             if inner.isdisjoint(variable_names(p)) and all(p in u.predicates for u in self.users)
         )
 

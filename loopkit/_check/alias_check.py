@@ -88,7 +88,7 @@ def _check_pair(
             bad = bad - _replaced(new, bad, at, Instance(own.id, SURE), read, cell)
     if bad.is_empty():
         return
-    is_exact = new.is_exact(writer) and not (cell.by_data or new.depends_on_data(reader))
+    is_exact = new.is_exact(writer) and not (cell.by_data or new.conditions_on_data(reader))
     check.report(
         Violation(
             "aliased",

@@ -63,7 +63,7 @@ class CopyChains:
         statement, at = self.new.statement[mover], Instance(mover, BASE)
         if statement.written not in self.new.kernel.arg_by_name:
             return
-        if self.conditions_of(statement) or self.new.bounds_from_data(mover):
+        if self.new.conditions_on_data(statement) or self.new.bounds_from_data(mover):
             return
         bounds, everywhere = self.new.everywhere(at)
         runs = self.new.domain(at) & bounds & self.check.lineage.sizes
@@ -106,7 +106,7 @@ class CopyChains:
         given = [self.new.named(p, event.time.label) for p in known]
         if copy.operation is not None:
             raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
-        conditions = self.conditions_of(copy)
+        conditions = self.new.conditions_on_data(copy)
         data = {*filter(self.reads_data, conditions)}
         sizes = [self.new.named(c, at.label) for c in conditions if c not in data]
         if self.new.cells_by_data(copy) or not (
@@ -117,10 +117,6 @@ class CopyChains:
             self.new.bounds_from_data(reader.id) if reader is not None else ()
         ):
             raise Undecided(f"data decide how much '{copy.id}' copies")
-
-    def conditions_of(self, copy: Statement) -> list[Expression]:
-        """The predicates of a statement that data decide."""
-        return [p for p in copy.predicates if self.new.condition(p) is None]
 
     def reads_data(self, condition: Expression) -> bool:
         """Whether a condition is of more than inames and sizes."""
@@ -137,7 +133,7 @@ class CopyChains:
 
         ``later`` is the copy behind an access of ``event``, which runs under the same conditions.
         """
-        data = [*filter(self.reads_data, self.conditions_of(copy))]
+        data = [*filter(self.reads_data, self.new.conditions_on_data(copy))]
         where = self.latest(later, access, event) if data else later.where
         if not all(self.is_unchanged(p, later.time, event.time, where) for p in data):
             raise self.left_out(copy)

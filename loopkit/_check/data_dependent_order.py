@@ -308,7 +308,7 @@ class DataDependentOrder:
         data = frozenset().union(*map(variable_names, origin.write[1])) & self.root.data
         if self.root.kernel.readers.get(origin.written) or data & self.root.written:
             return nothing
-        is_sure = not self.root.depends_on_data(origin) and not is_update(origin)
+        is_sure = not self.root.conditions_on_data(origin) and not is_update(origin)
         if not is_sure or self.root.bounds_from_data(origin.id):
             return nothing
         values = equal_values_of(self.root.kernel)

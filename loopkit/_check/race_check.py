@@ -121,7 +121,7 @@ def check_carriers(check: Check, array: str) -> None:
     for mover in new.kernel.readers.get(array, ()):
         if mover.id in check.lineage.image_of:
             continue
-        if new.depends_on_data(mover) or new.bounds_from_data(mover.id):
+        if new.conditions_on_data(mover) or new.bounds_from_data(mover.id):
             continue  # data decide when it runs
         one = Instance(mover.id, BASE)
         known: set[tuple[object, ...]] = set()

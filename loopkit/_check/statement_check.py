@@ -44,7 +44,7 @@ class StatementCheck(ExpressionCheck):
             where = where & _sets.project_out(of_text, gone)
         for name in self.root.bounds_from_data(image.origin):
             values[name] = variable(name, BASE)
-        by_data = self.root.depends_on_data(self.root.statement[image.origin])
+        by_data = bool(self.root.conditions_on_data(self.root.statement[image.origin]))
         return ReadEvent(where, at, image.origin, values, everywhere, at, by_data=by_data)
 
     def statement(self, image: Image, unchanged: frozenset[int] | None = None) -> None:
@@ -69,8 +69,7 @@ class StatementCheck(ExpressionCheck):
         if old.is_atomic and not new.is_atomic:
             self.different(event, "the update is not atomic any more")
             return
-        mine = [p for p in old.predicates if self.root.condition(p) is None]
-        its = [p for p in new.predicates if self.new.condition(p) is None]
+        mine, its = self.root.conditions_on_data(old), self.new.conditions_on_data(new)
         if len(mine) != len(its):
             self.different(event, "it runs under other conditions")
             return

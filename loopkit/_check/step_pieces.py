@@ -278,5 +278,4 @@ def _copies(model: Model, array: str) -> tuple[Axis, ...]:
 
 def _by_data(statement: Statement, model: Model) -> Statement:
     """A statement under those of its conditions that data decide."""
-    kept = tuple(p for p in statement.predicates if model.condition(p) is None)
-    return replace(statement, predicates=kept)
+    return replace(statement, predicates=tuple(model.conditions_on_data(statement)))

@@ -149,7 +149,7 @@ def address_map(
     statement = model.statement[access.statement]
     at_most = _is_at_most(model, statement, access)
     if model.bounds_from_data(access.statement) or (
-        not as_if and (at_most or model.depends_on_data(statement))
+        not as_if and (at_most or model.conditions_on_data(statement))
     ):
         raise NotAffineError
     if any(variable_names(index) & model.data for index in access.indices):

@@ -332,6 +332,6 @@ def kinds_of_operations(model: Model, ids: Collection[str]) -> list[tuple[str, s
 def _operations(model: Model) -> Iterator[tuple[str, Operation]]:
     types = known_types(model.kernel)
     for statement in model.kernel.statements:
-        by_data = [p for p in statement.predicates if model.condition(p) is None]
+        by_data = model.conditions_on_data(statement)
         for operation in operations_of(statement, by_data, types.__getitem__):
             yield statement.id, operation

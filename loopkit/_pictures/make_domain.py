@@ -73,7 +73,7 @@ def domain_picture(
         tiled_by=tiled_by,
         tile_role="block" if set(tiled_by) <= blocks and tiled_by else "loop",
         has_threads=bool(found.coordinates("l") or blocks),
-        by_data=found.model.depends_on_data(found.model.statement[name]),
+        by_data=bool(found.model.conditions_on_data(found.model.statement[name])),
     )
 
 

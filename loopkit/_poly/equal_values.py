@@ -215,7 +215,7 @@ class EqualValues:
             waiting += [] if is_constant(expr) else parts_of(expr)
 
     def _direct(self, statement: Statement) -> frozenset[str]:
-        by_data = [p for p in statement.predicates if self.model.condition(p) is None]
+        by_data = self.model.conditions_on_data(statement)
         names = map(variable_names, (statement.rhs, *by_data))
         return frozenset().union(*names) & statement.inames
 

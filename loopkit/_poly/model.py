@@ -137,9 +137,9 @@ class Model(ParallelAxes):
         """``{ inames·label, sizes : all guards hold }``, where those of data count as true."""
         return self.labelled(where_all_hold(guards, self.integers), label)
 
-    def depends_on_data(self, statement: Statement) -> bool:
-        """Whether data decide if a statement's instances run."""
-        return any(self.condition(p) is None for p in statement.predicates)
+    def conditions_on_data(self, statement: Statement) -> list[Expression]:
+        """The predicates of a statement that data decide: where there are any, if it runs."""
+        return [p for p in statement.predicates if self.condition(p) is None]
 
     def indices(self, at: Instance, indices: Sequence[Expression]) -> list[Expression]:
         """An instance's indices, labelled, and followed to the index arrays they come from."""
@@ -377,7 +377,7 @@ class Model(ParallelAxes):
     def is_exact(self, statement: Statement) -> bool:
         """Whether it is known which cells a statement writes, and when."""
         return not (
-            self.depends_on_data(statement)
+            self.conditions_on_data(statement)
             or self.cells_by_data(statement)
             or self.bounds_from_data(statement.id)
         )

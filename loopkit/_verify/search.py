@@ -135,10 +135,7 @@ class Search(search_state.SearchContext):
             if mine.operation != its.operation:
                 self.note(f"'{mine.id}' and '{its.id}' are different reductions")
                 continue
-            conditions = [
-                [p for p in one.predicates if model.condition(p) is None]
-                for model, one in ((root, mine), (new, its))
-            ]
+            conditions = root.conditions_on_data(mine), new.conditions_on_data(its)
             if len(conditions[0]) != len(conditions[1]):
                 continue
             values = [(mine.rhs, its.rhs), *zip(*conditions, strict=True)]

@@ -193,10 +193,8 @@ class SearchContext:
 
     def may_be_pair(self, old: Statement, new: Statement) -> bool:
         """Whether they are of one kind: the same reduction, as many conditions on data."""
-        mine, its = (
-            sum(model.condition(p) is None for p in one.predicates)
-            for model, one in ((self.root.model, old), (self.new.model, new))
-        )
+        mine = len(self.root.model.conditions_on_data(old))
+        its = len(self.new.model.conditions_on_data(new))
         return (old.kind, old.operation, mine) == (new.kind, new.operation, its)
 
     def ranked(self, candidates: tuple[Statement, ...], like: Statement) -> list[Statement]:

@@ -255,9 +255,8 @@ class DataDependentOrder:
             image for w in self.root.writers(array) for image in self.images(w.id, array, array)
         ]
         is_by_order = self.is_scattered(array) or self.is_looked_up(array)
-        for copy in self.check.copy_statements(array) if is_by_order else ():
-            if any(self.is_of_copy(Instance(copy.id, BASE), image) for image in images):
-                raise Undecided(f"'{array}' is written where data decide, and buffered")
+        if is_by_order and self.check.copy_statements(array):
+            raise Undecided(f"'{array}' is written where data decide, and buffered")
         together = self.check.dataflow.seen_together
         for first in images:
             for second in images:
@@ -286,14 +285,6 @@ class DataDependentOrder:
                         source = self.check.origin_side(first, one, READER)
                         found = Violation("rewritten", bad, sink, source, how=how)
                         self.check.report(self.judged(found, its, cell))
-
-    def is_of_copy(self, copy: Instance, image: Image) -> bool:
-        """Whether a copying statement may write the array of a thread, block and launch that
-        another statement writes.
-        """
-        at = Instance(image.statement, OTHER)
-        same = self.new.same_copy(self.new.write_cell(copy), self.new.write_cell(at))
-        return not (self.new.domain(copy) & self.new.domain(at) & same).is_empty()
 
     def replaced(self, image: Image, label: str, root_label: str) -> isl.Set:
         """Writes whose cell another instance of the statement sets later, in text and schedule.

@@ -77,6 +77,9 @@ def _holds_retold(before: Kernel, change: Change) -> bool:
     from loopkit._check.retold import retold
 
     with suppress(IllegalTransformError, UndecidedError, Undecided, SpentError, isl.Error):
+        # A condition may keep some threads away from where they meet: that is asked as written.
+        if _parted(descend(lineage_of(before), before, change), change.kernel):
+            return False
         for told in within(_budget.CHANGE, lambda: list(retold(before, change))):
             with suppress(IllegalTransformError, UndecidedError):
                 if not examine(*told, aim=Aim.DECIDE)[1]:
@@ -154,16 +157,8 @@ def _read_back(before: Kernel, after: Kernel, claim: Renumbered | Factored) -> N
 def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[Violation]]:
     known = lineage_of(before)
     lineage = descend(known, before, change)
-    if combined_axes(change.kernel):
-        from loopkit._check.meeting_check import missed_meetings
-
-        if missed := missed_meetings(lineage, change.kernel):
-            return lineage, missed
-        if thread_scans(model_of(change.kernel).kernel):
-            from loopkit._check.scan_check import crossed_scans
-
-            if crossed := crossed_scans(lineage, change.kernel):
-                return lineage, crossed
+    if apart := _parted(lineage, change.kernel):
+        return lineage, apart
     obligations = obligations_of(before, change, lineage)
     if obligations is not None and obligations.is_empty and not shared_storage(change.kernel):
         return lineage, []
@@ -177,6 +172,20 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
     with suppress(Undecided):
         untouched = StepProof(before, change, lineage).untouched()
     return lineage, whole.violations_of(lineage, change.kernel, aim, last_step, untouched)
+
+
+def _parted(lineage: Lineage, kernel: Kernel) -> list[Violation]:
+    """Where threads that are to combine their parts, or to go on from each other's, do not meet."""
+    if not combined_axes(kernel):
+        return []
+    from loopkit._check.meeting_check import missed_meetings
+
+    missed = missed_meetings(lineage, kernel)
+    if missed or not thread_scans(model_of(kernel).kernel):
+        return missed
+    from loopkit._check.scan_check import crossed_scans
+
+    return crossed_scans(lineage, kernel)
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:

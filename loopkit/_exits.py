@@ -16,6 +16,7 @@ import pymbolic.primitives as prim
 from loopkit._cached import memoised
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
 from loopkit._same import same
 
 BREAK = "break"
@@ -47,8 +48,14 @@ def flags_of(kernel: Kernel) -> Mapping[str, Flag]:
         if temporary.made_by != BREAK or temporary.shape:
             continue
         writers = kernel.writers.get(temporary.name, ())
-        starts = [s for s in writers if same(s.rhs, True)]
-        stops = tuple(s for s in writers if same(s.rhs, False))
+        starts = [s for s in writers if same(_stored(s), True)]
+        stops = tuple(s for s in writers if same(_stored(s), False))
         if len(starts) == 1 and len(starts) + len(stops) == len(writers):
             found[temporary.name] = Flag(temporary.name, starts[0], stops)
     return found
+
+
+def _stored(statement: Statement) -> Expression:
+    """What a statement stores where it does not store what is there."""
+    value = statement.rhs
+    return value.then if getattr(value, "else_", None) == statement.lhs else value

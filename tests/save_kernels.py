@@ -107,6 +107,46 @@ def chosen() -> lk.Kernel:
     )
 
 
+def either() -> lk.Kernel:
+    """A value that is one of two, and one that data may leave as the iteration before left it."""
+    return made(
+        """
+        <> last = 0               {id=begin}
+        for i
+            if x[i] > 0
+                <> t = 2*x[i]     {id=one}
+            else
+                t = x[i] - 1      {id=other}
+            end
+            last = t              {id=more, if=x[i] > 2}
+            y[i] = t + last       {id=first}
+            z[i] = t*y[i] - last  {id=second}
+        end
+        """,
+        name="either",
+    )
+
+
+def broken_off() -> lk.Kernel:
+    """A loop that data end, and a value that there is until then."""
+    return made(
+        """
+        for i
+            y[i, k] = 0               {id=zero}
+            z[i, k] = 0               {id=nought}
+            for j
+                <> t = 2*x[i, j]      {id=load}
+                y[i, j] = t           {id=first}
+                break if x[i, j] > 2
+                z[i, j] = t           {id=second}
+            end
+        end
+        """,
+        "0 <= i < n and 0 <= j, k < 4",
+        name="broken_off",
+    )
+
+
 def some() -> lk.Kernel:
     """A value that there is under a condition on data."""
     return made(

@@ -503,3 +503,47 @@ def test_copies_of_what_data_leave_as_it_was(condition: str) -> None:
     for within in ("id:up", "id:out"):  # a part of what uses it
         with pytest.raises(lk.IllegalTransformError, match=r"would (not find|read)"):
             knl.buffer_array("t", "k", within=within)
+
+
+def either(more: str = "") -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 4 }",
+        f"""
+        for i
+            if b[i] > 2
+                <> t = b[i]
+            else
+                t = 1
+            end
+            for k
+                t = t + c[i, k] {{id=up, if=c[i, k] > t}}
+                {more}
+            end
+            u[i] = t {{id=last}}
+        end
+        """,
+        dtypes={"b, c, u": "int32"},
+        assumptions="n >= 1",
+    )
+
+
+def test_copies_of_what_is_written_in_one_of_two_ways() -> None:
+    """What was there before data choose who writes it, nobody looks at."""
+    for tag in ("i: g.0", "i: l.0, k: unr", ""):
+        knl = either().assume("n <= 64").fix_parameters(n=9).tag_inames(tag) if tag else either()
+        for step in (
+            lambda k: k.buffer_array("t", "k", default_tag=None),
+            lambda k: k.buffer_array("t", "k", within="id:up or id:last", default_tag=None),
+            lambda k: k.save_and_reload_temporaries("id:up", "id:last"),
+            lambda k: k.save_and_reload_temporaries("id:insn", "id:insn_0", within_inames=()),
+        ):
+            fast = step(knl)
+            assert fast.history[-1].verdict == "proven"
+
+
+@pytest.mark.parametrize("more", ["t = 3 {if=b[i] > 7}", "<> s = t {if=b[i] > 7}"])
+def test_copies_that_miss_a_write_or_a_read(more: str) -> None:
+    """What is buffered is not what others write and read."""
+    for within in ("id:up", "id:up or id:last"):
+        with pytest.raises(lk.LoopkitError):
+            either(more).buffer_array("t", "k", within=within, default_tag=None)

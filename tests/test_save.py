@@ -36,6 +36,11 @@ SCHEDULES = {
         "id:stop", "id:first"
     ),
     "what data decide": lambda: saved(threads(k.some())),
+    "one of two values": lambda: saved(k.either()),
+    "what a loop holds until data end it": lambda: saved(k.broken_off()),
+    "what a loop of threads holds until data end it": lambda: saved(
+        k.broken_off().tag_inames("i: g.0")
+    ),
     "two barriers": lambda: saved(threads(k.power())).save_and_reload_temporaries(
         "id:square", "id:first"
     ),

@@ -24,7 +24,7 @@ from loopkit._expression import (
     variable_names,
 )
 from loopkit._frozen import dataclass
-from loopkit._hidden import is_number
+from loopkit._hidden import hidden, is_number
 from loopkit._kernel import Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
@@ -41,6 +41,10 @@ class Untouched:
 
     array: str
     indices: tuple[Expression, ...]
+
+
+ANYTHING = prim.Variable(hidden("anything"))
+"""In place of an expression of the text: a value that nobody uses."""
 
 
 def couples(old: Expression, new: Expression) -> list[tuple[Expression, Expression]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, reduce
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -17,6 +17,7 @@ import pymbolic.primitives as prim
 from loopkit import _budget, _sets
 from loopkit._check import chosen_cells, made_anew
 from loopkit._check.compare_statements import (
+    ANYTHING,
     Untouched,
     couples,
     differ_somewhere,
@@ -81,7 +82,7 @@ class ExpressionCheck:
 
     def same(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         """Check that ``new``, read at the event's time, has the value of ``old`` in the text."""
-        if id(new) in self.unchanged and event.time == event.base:
+        if old is ANYTHING or (id(new) in self.unchanged and event.time == event.base):
             return
         its = self.access(new, self.new.data)
         # Rules that use rules make long expressions of a few parts.
@@ -339,6 +340,13 @@ class ExpressionCheck:
             if other is not None:
                 self.different(other, f"'{its[0]}' adds up other terms than '{mine[0]}'")
             return
+        if mine[0] in self.root.kernel.temporary_by_name and self.check.copy_statements(its[0]):
+            # What is there before anything is written, does not matter: nobody may use it.
+            sources = event.sources or self.check.dataflow.of_read(event.reader, mine)
+            found = (self.check.onto(event.bound & r, event.where) for r in sources.writes.values())
+            event = event.narrowed(reduce(isl.Set.union, found, event.where - event.where))
+            if event.where.is_empty():
+                return
         if its[0] in self.new.kernel.temporary_by_name and self.check.is_copy(its[0]):
             self.follow(old, mine, its, event)
             return

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pymbolic.primitives as prim
 
+from loopkit._check.compare_statements import ANYTHING
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
-from loopkit._collectives import combined_axes
-from loopkit._expression import variable_names
-from loopkit._poly.dataflow import dataflow_of
-from loopkit._poly.model import model_of
+from loopkit._hidden import hidden
+from loopkit._poly.dataflow import Dataflow, dataflow_of
+from loopkit._poly.model import Model, model_of
 from loopkit._poly.rows import kernels_in_rows
 
 if TYPE_CHECKING:
@@ -31,10 +31,11 @@ def retold(before: Kernel, change: Change) -> Iterator[tuple[Kernel, Change]]:
     lineage = lineage_of(before)
     kernels = lineage.root, before, change.kernel
     tellings = [None if change.fixed else kernels_in_rows(kernels, dict(lineage.fixed))]
-    # Where threads combine, a condition may keep some of them away: that is asked as it is written.
-    if (arrays := _kept_in(lineage.root)) and not combined_axes(change.kernel):
-        texts = own_lineage(lineage.root), lineage, descend(lineage, before, change)
-        tellings.append([_keeping(k, t, arrays) for k, t in zip(kernels, texts, strict=True)])
+    after = descend(lineage, before, change)
+    if left := _left_out(after, model_of(change.kernel)):
+        root = _keeping(lineage.root, own_lineage(lineage.root), left, dataflow_of(lineage.root))
+        new = _keeping(change.kernel, after, left)
+        tellings.append([root, _keeping(before, lineage, left), new])
     for told in tellings:
         if told is not None:
             root, old, new = told
@@ -42,33 +43,44 @@ def retold(before: Kernel, change: Change) -> Iterator[tuple[Kernel, Change]]:
             yield old, replace(change, kernel=new, wishes=())
 
 
-def _kept_in(text: Kernel) -> frozenset[str]:
-    """The arrays of which :func:`_keeping` keeps values that the text has written, or was given."""
-    told = _keeping(text, own_lineage(text), text.writers)
-    both = zip(told.statements, text.statements, strict=True)
-    kept = [one for one, other in both if one is not other]
-    flow, temporaries = dataflow_of(told), text.temporary_by_name
-    inside = [s for s in kept if s.written in temporaries]
-    lacking = {s.written for s in inside if not flow.of_read(s.id, s.write).untouched.is_empty()}
-    return frozenset(s.written for s in kept) - lacking
+def _left_out(lineage: Lineage, new: Model) -> set[tuple[str, int]]:
+    """Conditions on data that a schedule is told without: a statement of the text, and a number.
 
-
-def _keeping(kernel: Kernel, lineage: Lineage, arrays: Container[str]) -> Kernel:
-    """A kernel whose writes under conditions on data store what is there if these do not hold.
-
-    Those of statements that write some ``arrays`` in the text.
+    They are those of writes to what is copied whether or not they hold.
     """
-    text = lineage.root.statement_by_id
+    moves = [s for s in new.kernel.statements if s.id not in lineage.image_of]
+    return {
+        (image.origin, number)
+        for image in lineage.images
+        for number, condition in enumerate(new.conditions_on_data(new.statement[image.statement]))
+        for move in moves
+        if new.statement[image.statement].written in move.names and condition not in move.predicates
+    }
+
+
+def _keeping(
+    kernel: Kernel, lineage: Lineage, left: Set[tuple[str, int]], flow: Dataflow | None = None
+) -> Kernel:
+    """A kernel whose writes store what is there where conditions do not hold that are ``left`` out.
+
+    Updates add nothing then.  A text, with its ``flow``, has anything there that nobody looks at.
+    """
+    model = model_of(kernel)
 
     def kept(statement: Statement) -> Statement:
-        by_data = [p for p in statement.predicates if not variable_names(p) <= kernel.integers]
-        is_sum = statement.operation is not None or statement.kind == "init"
-        image = lineage.image_of.get(statement.id)
-        is_of_these = image is not None and text[image.origin].written in arrays
-        if is_sum or not (by_data and is_of_these) or model_of(kernel).cells_by_data(statement):
+        image, by_data = lineage.image_of.get(statement.id), model.conditions_on_data(statement)
+        gone = [p for n, p in enumerate(by_data) if image and (image.origin, n) in left]
+        if not gone or model.cells_by_data(statement):
             return statement
-        value = prim.If(prim.LogicalAnd(tuple(by_data)), statement.rhs, statement.lhs)
-        rest = tuple(p for p in statement.predicates if p not in by_data)
+        other = statement.lhs if statement.operation is None else _NOTHING
+        if flow is not None and flow.is_replacing(statement.id):
+            other = ANYTHING
+        value = prim.If(prim.LogicalAnd(tuple(gone)), statement.rhs, other)
+        rest = tuple(p for p in statement.predicates if p not in gone)
         return replace(statement, rhs=value, predicates=rest)
 
-    return kernel.with_(statements=tuple(map(kept, kernel.statements)))
+    return kernel.with_(statements=tuple(map(kept, model.kernel.statements)))
+
+
+_NOTHING = prim.Variable(hidden("nothing"))
+"""What an update adds that changes nothing."""

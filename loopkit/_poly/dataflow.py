@@ -9,7 +9,7 @@ may: the updates of a reduction, and writes under conditions on data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import reduce
 from itertools import chain
@@ -20,7 +20,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import memoised, once
 from loopkit._exits import flags_of
-from loopkit._expression import Access, variable_names
+from loopkit._expression import Access, accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._hidden import KILLER, READER, WRITER, hidden
@@ -99,13 +99,14 @@ class Dataflow:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._reads: dict[tuple[str, Key, bool], Sources] = {}
+        self._reads: dict[tuple[str, Key, bool, bool], Sources] = {}
 
-    def of_read(self, statement: str, access: Access) -> Sources:
-        """The sources of one read of a statement."""
+    def of_read(self, statement: str, access: Access, *, anyway: bool = False) -> Sources:
+        """The sources of one read of a statement, where its conditions hold or ``anyway``."""
         own = self.model.statement[statement]
+        own = replace(own, predicates=()) if anyway else own
         is_own = is_own_read(own, access)
-        key = (statement, key_of(access), is_own)
+        key = (statement, key_of(access), is_own, anyway)
         return once(self._reads, key, self._of_read, own, access, is_own)
 
     def _of_read(self, own: Statement, access: Access, is_own: bool) -> Sources:
@@ -146,14 +147,9 @@ class Dataflow:
 
         Both write one array.  What a caller finds there at the end counts as read; a superset.
         """
-        kernel, array = self.model.kernel, self.model.statement[one].written
-        reads = [
-            self.of_read(reader.id, access)
-            for reader in kernel.readers.get(array, ())
-            for access in dict.fromkeys(kernel.reads_of(reader))
-            if access[0] == array
-        ]
-        if array in kernel.arg_by_name:
+        array = self.model.statement[one].written
+        reads = [sources for _, sources in self._all_reads(array)]
+        if array in self.model.kernel.arg_by_name:
             reads += [self.at_end(writer.id)[1] for writer in self.model.writers(array)]
         found = _sets.universe() - _sets.universe()
         for sources in reads:
@@ -162,6 +158,32 @@ class Dataflow:
                 both = without(mine & sources.writes[other], READER)
                 found = found | renamed(both, {KILLER: READER})
         return found
+
+    @memoised
+    def is_replacing(self, statement: str) -> bool:
+        """Whether nobody looks at what was in a cell before a statement may have set it.
+
+        No read, then, may see a write with the statement in between.  What an argument holds, the
+        caller may look at.
+        """
+        own, kernel = self.model.statement[statement], self.model.kernel
+        if is_update(own) or {own.written} & (kernel.arg_by_name.keys() | kernel.bounding):
+            return False
+        return all(
+            self._killed_by(own, where, self.model.write_cell(at), at, reader).is_empty()
+            for reader, sources in self._all_reads(own.written)
+            for at, where in ((Instance(w, WRITER), r) for w, r in sources.writes.items())
+        )
+
+    def _all_reads(self, array: str) -> Iterator[tuple[Instance, Sources]]:
+        """The reads of an array, each with its sources: of a condition, whether it holds or not."""
+        kernel = self.model.kernel
+        for reader in kernel.readers.get(array, ()):
+            asked = {access for p in reader.predicates for access in accesses(p)}
+            for access in dict.fromkeys(kernel.reads_of(reader)):
+                if access[0] == array:
+                    at = Instance(reader.id, READER)
+                    yield at, self.of_read(reader.id, access, anyway=access in asked)
 
     def unwritten(self, statement: str, access: Access, guards: Guards = ()) -> isl.Set | None:
         """``{ inames, sizes : no write can have set the cell before it is read }``, not labelled.

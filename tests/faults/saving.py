@@ -84,3 +84,26 @@ fault(
     chain=(do("tag_inames", "i: l.0"),),
     sizes={"n": 3},
 )
+
+# {{{ what data decide
+
+IN_LOOP = do("save_and_reload_temporaries", "id:first", "id:second", within_inames=("i",))
+IN_LOOPS = do("save_and_reload_temporaries", "id:first", "id:second", within_inames=("i", "j"))
+
+for case, kernel, step in (("a branch", k.either, IN_LOOP), ("a loop", k.broken_off, IN_LOOPS)):
+    fault(
+        f"save_and_reload_temporaries: what {case} leaves is saved in front of the write",
+        kernel,
+        step,
+        Patch("transforms.save:span", lambda f: lambda *a: (f(*a)[0], f(*a)[0] - 1)),
+        sizes=SIZES,
+    )
+    fault(
+        f"save_and_reload_temporaries: what {case} leaves is reloaded behind the first use",
+        kernel,
+        step,
+        Patch("transforms.save:span", lambda f: lambda *a: (f(*a)[1] + 1, f(*a)[1])),
+        sizes=SIZES,
+    )
+
+# }}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import sparse_kernels as sparse
 from pace import timed
-from seams import Change, check_change, prove_source
+from seams import Change, check_change, parse_expression, prove_source
 
 import loopkit as lk
 
@@ -547,3 +548,67 @@ def test_copies_that_miss_a_write_or_a_read(more: str) -> None:
     for within in ("id:up", "id:up or id:last"):
         with pytest.raises(lk.LoopkitError):
             either(more).buffer_array("t", "k", within=within, default_tag=None)
+
+
+def scattered(late: str = "", *, atomic: bool = True) -> lk.Kernel:
+    update = "h[col[i]] = h[col[i]] + x[i] {atomic}" if atomic else "h[col[i]] = x[i]"
+    return lk.make_kernel(
+        "{ [i, j, k]: 0 <= i, j < n and 0 <= k < 4 }",
+        f"""
+        for i
+            {update}
+        end
+        ... gbarrier
+        for j
+            y[j, k] = h[j] + k
+            {late}
+        end
+        """,
+        [lk.GlobalArg("h", shape="n"), ...],
+        dtypes={"h, x, y": "float32", "col": "int32"},
+        assumptions="n >= 1",
+    )
+
+
+def threads(knl: lk.Kernel) -> lk.Kernel:
+    for iname in "ij":
+        knl = knl.split_iname(iname, 8, outer_tag="g.0", inner_tag="l.0")
+    return knl
+
+
+def test_copies_of_cells_that_data_chose() -> None:
+    """A copy that is made when the reader reads, of the cell that it reads, holds what it sees."""
+    for knl in (
+        threads(scattered()).add_prefetch("h", "j_inner"),
+        threads(scattered()).add_prefetch("h", [], default_tag=None),
+        scattered(atomic=False).split_iname("j", 8).add_prefetch("h", "j_inner", default_tag=None),
+        scattered("h[j] = 0").add_prefetch("h", [], default_tag=None),
+    ):
+        assert knl.history[-1].verdict == "proven"
+        assert knl.prove().ok
+
+
+@pytest.mark.parametrize("late", ["h[j] = 0", "h[col[j]] = 0"])
+def test_copies_of_cells_that_data_choose_later(late: str) -> None:
+    """Between a copy and its readers nothing may be written to the cells that it holds."""
+    knl = scattered(late).split_iname("j", 8)
+    if late == "h[j] = 0":  # which its reader has read, and no other
+        assert knl.add_prefetch("h", "j_inner", default_tag=None).history[-1].verdict == "proven"
+        return
+    with pytest.raises(lk.LoopkitError, match="might read"):
+        knl.add_prefetch("h", "j_inner", default_tag=None)
+    with pytest.raises(lk.LoopkitError):
+        threads(scattered(late)).add_prefetch("h", "j_inner")
+
+
+@pytest.mark.parametrize("index", ["0", "8*j_outer + h_dim_0 + 1", "col[8*j_outer + h_dim_0]"])
+def test_copies_of_other_cells_than_data_chose(index: str) -> None:
+    """The copy of a cell beside the one that is read is another value."""
+    knl = scattered(atomic=False).split_iname("j", 8)
+    fast = knl.add_prefetch("h", "j_inner", default_tag=None)
+    copy = next(s for s in fast.statements if s.kind == "move")
+    other = replace(copy, rhs=parse_expression(f"h[{index}]"))
+    wrong = fast.with_(statements=tuple(other if s is copy else s for s in fast.statements))
+    check_change(knl, Change(fast, (), moves=frozenset([copy.id])))
+    with pytest.raises(lk.LoopkitError):
+        check_change(knl, Change(wrong, (), moves=frozenset([copy.id])))

@@ -332,7 +332,10 @@ class ExpressionCheck:
 
     def read(self, event: ReadEvent, mine: Access, its: Access, old: Expression = None) -> None:
         """Check that a read sees what the text's read sees, itself or through copies."""
-        if self.order.concerns(mine):
+        is_copy = its[0] in self.new.kernel.temporary_by_name and self.check.is_copy(its[0])
+        if self.order.concerns(mine) and not is_copy:
+            if event.depth and mine[0] == its[0]:  # behind a copy
+                self.same_indices(old, mine, its, event)
             self.order.read(event, mine, its)
             return
         if made_anew.is_made_anew(self.check, mine[0], its[0]):
@@ -347,7 +350,7 @@ class ExpressionCheck:
             event = event.narrowed(reduce(isl.Set.union, found, event.where - event.where))
             if event.where.is_empty():
                 return
-        if its[0] in self.new.kernel.temporary_by_name and self.check.is_copy(its[0]):
+        if is_copy:
             self.follow(old, mine, its, event)
             return
         if self.check.copy_statements(its[0]):

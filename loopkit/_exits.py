@@ -16,7 +16,6 @@ import pymbolic.primitives as prim
 from loopkit._cached import memoised
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression
 from loopkit._same import same
 
 BREAK = "break"
@@ -48,14 +47,10 @@ def flags_of(kernel: Kernel) -> Mapping[str, Flag]:
         if temporary.made_by != BREAK or temporary.shape:
             continue
         writers = kernel.writers.get(temporary.name, ())
-        starts = [s for s in writers if same(_stored(s), True)]
-        stops = tuple(s for s in writers if same(_stored(s), False))
+        # A write may be made in any case, and keep what is there.
+        kept = {s.id: s.rhs.then for s in writers if getattr(s.rhs, "else_", None) == s.lhs}
+        starts = [s for s in writers if same(kept.get(s.id, s.rhs), True)]
+        stops = tuple(s for s in writers if same(kept.get(s.id, s.rhs), False))
         if len(starts) == 1 and len(starts) + len(stops) == len(writers):
             found[temporary.name] = Flag(temporary.name, starts[0], stops)
     return found
-
-
-def _stored(statement: Statement) -> Expression:
-    """What a statement stores where it does not store what is there."""
-    value = statement.rhs
-    return value.then if getattr(value, "else_", None) == statement.lhs else value

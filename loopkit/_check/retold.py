@@ -32,10 +32,9 @@ def retold(before: Kernel, change: Change) -> Iterator[tuple[Kernel, Change]]:
     kernels = lineage.root, before, change.kernel
     tellings = [None if change.fixed else kernels_in_rows(kernels, dict(lineage.fixed))]
     after = descend(lineage, before, change)
-    if left := _left_out(after, model_of(change.kernel)):
-        root = _keeping(lineage.root, own_lineage(lineage.root), left, dataflow_of(lineage.root))
-        new = _keeping(change.kernel, after, left)
-        tellings.append([root, _keeping(before, lineage, left), new])
+    if out := _left_out(after, model_of(change.kernel)):
+        root = _keeping(lineage.root, own_lineage(lineage.root), out, dataflow_of(lineage.root))
+        tellings.append([root, _keeping(before, lineage, out), _keeping(change.kernel, after, out)])
     for told in tellings:
         if told is not None:
             root, old, new = told

@@ -157,6 +157,8 @@ def binary(operator: str, left: c.CExpression, right: c.CExpression | int) -> c.
     """``left operator right``, without what changes nothing."""
     if type(right) is int and (operator, right) in (("*", 1), ("/", 1), ("+", 0), ("-", 0)):
         return left
+    if operator == "+" and left == integer(0):
+        return integer(right) if isinstance(right, int) else right
     return c.Binary(operator, left, integer(right) if isinstance(right, int) else right)
 
 
@@ -235,6 +237,15 @@ class Combining:
     def scratch(self, word: str, length: int) -> c.Declaration:
         """An array in shared memory."""
         return c.Declaration("shared", self.ctype, self.fresh(word), (length,))
+
+    def named(
+        self, ctype: str, word: str, value: c.CExpression
+    ) -> tuple[list[c.Node], c.CExpression]:
+        """A value under a name, unless it is as short itself."""
+        if isinstance(value, (c.Name, c.Number, c.Unary)):
+            return [], value
+        let = c.Let(ctype, self.fresh(word), value)
+        return [let], c.Name(let.name)
 
     def again(self) -> tuple[c.Node, ...]:
         """What keeps a thread from writing what others have yet to read, of the time before."""
@@ -322,6 +333,50 @@ def lanes_of(group: Group, number: c.CExpression) -> c.CExpression:
     return c.Choice(binary("<", number, group.threads - rest), _ALL_LANES, some)
 
 
+def cell_of(group: Group, number: c.CExpression) -> c.CExpression:
+    """The number of a thread's group: the cell of an array with one element for each group."""
+    if group.count == group.threads:
+        return integer(0)
+    which = binary("/", number, group.span)
+    if group.stride == 1:
+        return which
+    inner = binary("%", number, group.stride)
+    is_one = group.span == group.threads
+    return inner if is_one else c.Binary("+", binary("*", which, group.stride), inner)
+
+
+def _first_of(group: Group, number: c.CExpression, rank: c.CExpression) -> c.CExpression:
+    """The number, or the lane, of the first thread of a group."""
+    if group.count == group.threads:
+        return integer(0)
+    behind = rank if group.stride == 1 else c.Binary("*", integer(group.stride), rank)
+    return c.Binary("-", number, behind)
+
+
+def first_warp(group: Group, number: c.CExpression) -> c.CExpression:
+    """The place of the first warp of a group, of an array with an element for each warp."""
+    if group.count == group.threads:
+        return integer(0)
+    return binary("*", binary("/", number, group.count), group.warps)
+
+
+def in_slots(
+    combining: Combining,
+    scratch: c.Declaration,
+    group: Group,
+    first: c.CExpression,
+    slot: c.CExpression,
+) -> c.CExpression:
+    """What the warps of a group have left from ``first`` on, one after another in as many lanes.
+
+    Lanes behind these have what changes nothing.
+    """
+    value = c.Element(scratch.name, (binary("+", first, slot),))
+    if group.warps.bit_count() == 1:
+        return value
+    return c.Choice(binary("<", slot, group.warps), value, combining.neutral)
+
+
 def _exchange(combining: Combining, mask: c.CExpression, count: int, stride: int) -> list[c.Node]:
     """Lanes of groups of a power of two, all of which get the whole."""
     target, operation = combining.target, combining.operation.name
@@ -357,10 +412,7 @@ def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.
     rank = rank_of(group, number)
     steps = [(step, step * group.stride) for step in halves(group.count)]
     found = _gather(combining, mask, steps, rank, group.count)
-    first: c.CExpression = integer(0)
-    if group.count < group.threads:
-        behind = rank if group.stride == 1 else c.Binary("*", integer(group.stride), rank)
-        first = c.Binary("-", number, behind)
+    first = _first_of(group, number, rank)
     return [*found, combining.stores(combining.shuffle("", mask, first))]
 
 
@@ -369,42 +421,30 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
     is_whole = group.threads % warp == 0
     scratch = combining.scratch("warps", scratch_of(group, "warps"))
     lane = binary("%", number, warp)
-    mask = lanes_of(group, number)
-    found: list[c.Node] = [scratch]
+    lets, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
+    found = [scratch, *lets]
     if is_whole:
         found += _exchange(combining, mask, warp, 1)
     else:
-        if isinstance(mask, c.Choice):
-            let = c.Let("unsigned int", combining.fresh("lanes"), mask)
-            found.append(let)
-            mask = c.Name(let.name)
         steps = [(step, step) for step in halves(warp)]
         found += _gather(combining, mask, steps, number, group.threads)
     own = c.Element(scratch.name, (binary("/", number, warp),))
     found += combining.again()
     stored = combining.stores(combining.target, own)
     found += [c.If(c.Binary("==", lane, integer(0)), (stored,)), c.Wait("block")]
-    first: c.CExpression = integer(0)
-    if group.count < group.threads:
-        first = binary("*", binary("/", number, group.count), count)
-    slots = 1 << (count - 1).bit_length()
+    first = first_warp(group, number)
     if is_whole and count > 4:
+        slots = 1 << (count - 1).bit_length()
         slot = binary("%", number, slots)
-        at = slot if first == integer(0) else c.Binary("+", first, slot)
-        value: c.CExpression = c.Element(scratch.name, (at,))
-        if slots > count:
-            value = c.Choice(binary("<", slot, count), value, combining.neutral)
-        found.append(combining.stores(value))
+        found.append(combining.stores(in_slots(combining, scratch, group, first, slot)))
         return found + _exchange(combining, mask, slots, 1)
     found.append(combining.stores(c.Element(scratch.name, (first,))))
     if count <= 4:
         for w in range(1, count):
-            place = integer(w) if first == integer(0) else binary("+", first, w)
-            found.append(combining.takes(c.Element(scratch.name, (place,))))
+            found.append(combining.takes(c.Element(scratch.name, (binary("+", first, w),))))
         return found
     each = c.Name(combining.fresh("warp"))
-    place = each if first == integer(0) else c.Binary("+", first, each)
-    taken = combining.takes(c.Element(scratch.name, (place,)))
+    taken = combining.takes(c.Element(scratch.name, (binary("+", first, each),)))
     return [*found, c.For("int", each.name, integer(1), integer(count), False, 1, (taken,))]
 
 
@@ -420,29 +460,14 @@ def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c
         body = (taken, combining.stores(combining.target, own))
         found += [c.Wait("block"), c.If(binary("<", rank, left - step), body)]
         left = step
-    behind: c.CExpression = number
-    if group.count == group.threads:
-        behind = integer(0)
-    elif group.stride == 1:
-        behind = c.Binary("-", number, rank)
-    else:
-        behind = c.Binary("-", number, c.Binary("*", integer(group.stride), rank))
-    found.append(c.Wait("block"))
-    return [*found, combining.stores(c.Element(scratch.name, (behind,)))]
+    first = c.Element(scratch.name, (_first_of(group, number, rank),))
+    return [*found, c.Wait("block"), combining.stores(first)]
 
 
 def _atomic(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     scratch = combining.scratch("whole", scratch_of(group, "atomic"))
-    rank = binary("/", number, group.stride)
-    which: c.CExpression = integer(0)
-    if group.count < group.threads:
-        rank = binary("%", rank, group.count) if group.span < group.threads else rank
-        which = binary("/", number, group.span)
-        if group.stride > 1:
-            inner = binary("%", number, group.stride)
-            outer = binary("*", which, group.stride)
-            which = c.Binary("+", outer, inner) if group.span < group.threads else inner
-    cell = c.Element(scratch.name, (which,))
+    rank = rank_of(group, number)
+    cell = c.Element(scratch.name, (cell_of(group, number),))
     assert combining.operation.atomic is not None
     operator, function = combining.operation.atomic
     start = c.If(c.Binary("==", rank, integer(0)), (combining.stores(combining.neutral, cell),))

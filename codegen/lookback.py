@@ -32,7 +32,7 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import PUBLISH, PUBLISH_WORD
 from loopkit.codegen.c.calls import has_room_for_flag
-from loopkit.codegen.combine import Combining, binary, integer, thread_number
+from loopkit.codegen.combine import Combining, Group, binary, integer, lanes_of, thread_number
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.scan_ways import climbed, steps_of
 
@@ -196,9 +196,7 @@ class Tiles:
         warp: int,
     ) -> list[c.Node]:
         """The lanes of a warp look at tiles before, until the whole up to one of them is known."""
-        lanes: c.CExpression = c.Number((1 << warp) - 1, "uint")
-        if warp == CUDA.warp:
-            lanes = c.Unary("~", c.Number(0, "uint"))
+        lanes = lanes_of(Group(1, warp, warp), number)
         own = binary("%", number, CUDA.warp) if prod(near.block) > CUDA.warp else number
         words = ("place", "behind", "at", "flag", "ready")
         lane, behind, at, flag, ready = (c.Name(near.fresh(word)) for word in words)

@@ -26,7 +26,10 @@ from loopkit.codegen.combine import (
     Operation,
     Ways,
     binary,
+    cell_of,
+    first_warp,
     halves,
+    in_slots,
     integer,
     lanes_of,
     rank_of,
@@ -79,19 +82,9 @@ def climbed(
     return found
 
 
-def _named(
-    combining: Combining, ctype: str, word: str, value: c.CExpression
-) -> tuple[list[c.Node], c.CExpression]:
-    """A value under a name, unless it is as short itself."""
-    if isinstance(value, (c.Name, c.Number, c.Unary)):
-        return [], value
-    let = c.Let(ctype, combining.fresh(word), value)
-    return [let], c.Name(let.name)
-
-
 def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    found, mask = _named(combining, "unsigned int", "lanes", lanes_of(group, number))
-    more, rank = _named(combining, "int", "rank", rank_of(group, number))
+    found, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
+    more, rank = combining.named("int", "rank", rank_of(group, number))
     steps = [(step, step * group.stride) for step in steps_of(group.count)]
     return [*found, *more, *climbed(combining, mask, steps, rank)]
 
@@ -100,8 +93,8 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
     warp, count = CUDA.warp, group.warps
     is_whole = group.threads % warp == 0
     scratch = combining.scratch("warps", scratch_of(group, "warps"))
-    found, mask = _named(combining, "unsigned int", "lanes", lanes_of(group, number))
-    more, lane = _named(combining, "int", "lane", binary("%", number, warp))
+    found, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
+    more, lane = combining.named("int", "lane", binary("%", number, warp))
     found = [scratch, *found, *more]
     found += climbed(combining, mask, [(s, s) for s in steps_of(warp)], lane)
     is_last: c.CExpression = binary("==", lane, warp - 1)
@@ -110,29 +103,21 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
     own = c.Element(scratch.name, (binary("/", number, warp),))
     found += combining.again()
     found += [c.If(is_last, (combining.stores(combining.target, own),)), c.Wait("block")]
-    is_all = group.count == group.threads
-    first: c.CExpression = integer(0)
-    if not is_all:
-        first = binary("*", binary("/", number, group.count), count)
-    rank = number if is_all else binary("%", number, group.count)
+    first, rank = first_warp(group, number), rank_of(group, number)
     if not is_whole or count <= _UNROLLED:
         for before in reversed(range(count - 1)):
-            at = integer(before) if is_all else binary("+", first, before)
-            taken = combining.takes_before(c.Element(scratch.name, (at,)))
+            taken = combining.takes_before(c.Element(scratch.name, (binary("+", first, before),)))
             found.append(c.If(binary(">=", rank, warp * (before + 1)), (taken,)))
         return found
     # Each warp makes a scan of what the warps have left.
     slots = 1 << (count - 1).bit_length()
     sums = c.Declaration("private", combining.ctype, combining.fresh("before"), ())
     before_ = replace(combining, target=c.Name(sums.name))
-    more, slot = _named(combining, "int", "slot", binary("%", number, slots))
-    place = slot if is_all else c.Binary("+", first, slot)
-    value: c.CExpression = c.Element(scratch.name, (place,))
-    if slots > count:
-        value = c.Choice(binary("<", slot, count), value, combining.neutral)
+    more, slot = combining.named("int", "slot", binary("%", number, slots))
+    value = in_slots(combining, scratch, group, first, slot)
     found += [sums, *more, combining.stores(value, before_.target)]
     found += climbed(before_, mask, [(s, s) for s in steps_of(slots)], slot)
-    lets, mine = _named(combining, "int", "warp", binary("/", rank, warp))
+    lets, mine = combining.named("int", "warp", binary("/", rank, warp))
     source = c.Choice(binary(">", mine, 0), binary("-", mine, 1), integer(0))
     other = c.Name(combining.other)
     found += [*lets, combining.stores(before_.shuffle("", mask, source), other)]
@@ -141,7 +126,7 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
 
 def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     scratch = combining.scratch("parts", scan_scratch_of(group, "shared", is_carry=False))
-    found, rank = _named(combining, "int", "rank", rank_of(group, number))
+    found, rank = combining.named("int", "rank", rank_of(group, number))
     found = [scratch, *found, *combining.again()]
     half = 0  # what a step reads, the next one does not write
     for step in steps_of(group.count):
@@ -160,7 +145,7 @@ SCANS: Ways = {"lanes": _lanes, "warps": _warps, "shared": _shared}
 
 
 def _carry_in_lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    found, mask = _named(combining, "unsigned int", "lanes", lanes_of(group, number))
+    found, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
     lane = number if group.threads <= CUDA.warp else binary("%", number, CUDA.warp)
     last: c.CExpression = integer((group.count - 1) * group.stride)
     if group.span < min(group.threads, CUDA.warp):
@@ -175,14 +160,7 @@ def _carry_in_lanes(combining: Combining, group: Group, number: c.CExpression) -
 
 def _carry_in_memory(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
     scratch = combining.scratch("all", scan_scratch_of(group, "shared", is_carry=True))
-    which: c.CExpression = integer(0)
-    if group.count < group.threads:
-        which = binary("/", number, group.span)
-        if group.stride > 1:
-            inner = binary("%", number, group.stride)
-            is_one = group.span == group.threads
-            which = inner if is_one else c.Binary("+", binary("*", which, group.stride), inner)
-    cell = c.Element(scratch.name, (which,))
+    cell = c.Element(scratch.name, (cell_of(group, number),))
     is_last = binary("==", rank_of(group, number), group.count - 1)
     stored = c.If(is_last, (combining.stores(combining.target, cell),))
     return [scratch, stored, c.Wait("block"), _to_first(combining, group, number, cell)]

@@ -198,6 +198,27 @@ def test_blocks_of_different_launches_are_ordered():
     assert "nothing orders blocks within one launch" in str(caught.value)
 
 
+def test_that_launches_order_statements_says_nothing_of_others_in_the_same_loops() -> None:
+    """What saves a temporary in one launch does so in the next, whose blocks have all loaded it."""
+    knl = lk.make_kernel(
+        "{ [i, p]: 0 <= i < n and 0 <= p < 4 }",
+        """
+        for i
+            <> t = b[i]                      {id=first}
+            t = t + b[i]                     {id=again}
+            x[i, p] = t                      {id=out}
+            u[i] = t                         {id=last}
+        end
+        """,
+        dtypes={"b, x, u": "int32"},
+    )
+    knl = knl.add_barrier("id:first", "id:again")
+    knl = knl.save_and_reload_temporaries("id:out", "id:last")
+    with pytest.raises(lk.RaceError, match="nothing orders blocks within one launch"):
+        knl.tag_inames("p: g.0")
+    assert knl.tag_inames("p: l.0").prove().ok
+
+
 def test_a_loop_without_an_end_of_launches_orders_nothing():
     """One barrier before a loop does not order the loop's iterations."""
     text = "... gbarrier\nfor t\nx[i] = x[n - 1 - i] + t {id=s}\nend"

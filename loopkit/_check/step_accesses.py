@@ -99,7 +99,7 @@ def accesses_of(
             old.order.place(pair.old.id)[1],
             new.order.place(pair.new.id)[1],
             tuple(sorted(pair.values.items())),
-            (pair.new.operation, pair.new.kind),
+            (pair.new.operation, pair.new.kind, new.order.launch(pair.new.id).number),
             # Under other conditions, others meet.
             key_of((pair.old.predicates, pair.new.predicates)),
             old.replicated_axes(pair.old.written),

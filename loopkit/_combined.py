@@ -25,11 +25,11 @@ from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._hidden import ONE, TWO, instance, instances, variable
 from loopkit._kernel import Kernel, Statement
+from loopkit._same import key_of
 from loopkit._scan_places import placed_scan
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._tree import (
     Entry,
-    Key,
     Loop,
     Path,
     Tree,
@@ -39,6 +39,9 @@ from loopkit._tree import (
     path_inames,
     statements_in,
 )
+from loopkit._uniform import spares
+
+_READ_BY_THREADS = "a running reduction that is read on the threads that add to it;"
 
 
 @memoised
@@ -50,6 +53,7 @@ def with_combinations(kernel: Kernel) -> Kernel:
     midst of its updates.
     """
     for name in combined_axes(kernel):
+        kernel = _started(kernel, name)
         scans = scans_of(kernel, name)
         for number in range(len(scans)):  # what stands where changes with each
             kernel = placed_scan(kernel, name, scans_of(kernel, name)[number])
@@ -67,13 +71,30 @@ def with_combinations(kernel: Kernel) -> Kernel:
     return kernel
 
 
+def _started(kernel: Kernel, name: str) -> Kernel:
+    """The kernel, in which all threads start an accumulator, whatever their data say.
+
+    Nothing sees what is started in vain if all that uses the accumulator is under the same
+    conditions, below its start in the same iteration of the loops around it.
+    """
+    start, *users = [s for s in kernel.statements if name in s.names]
+    path = kernel.paths[start.id]
+    is_plain = start.kind == "init" and not (variable_names(start.rhs) or name in kernel.bounding)
+    inside = (s.kind != "init" and kernel.paths[s.id][: len(path)] == path for s in users)
+    if not start.predicates or not is_plain or not all(inside):
+        return kernel
+    common = frozenset.intersection(*(frozenset(map(key_of, s.predicates)) for s in users))
+    kept = (p for p in start.predicates if key_of(p) not in common or not spares(kernel, p, name))
+    started = {start.id: replace(start, predicates=tuple(kept))}
+    return kernel.with_(statements=tuple(started.get(s.id, s) for s in kernel.statements))
+
+
 def _in_order(kernel: Kernel, update: Statement) -> IllegalTransformError:
     """Threads make no whole of what has an order."""
     return IllegalTransformError(
         f"threads hold parts of '{to_text(update.lhs)}', a {reduction_text(kernel, update)}, and "
         "what reads it is not on all of them",
-        instead="a running reduction that is read on the threads that add to it; or the thread "
-        "axis a sequential loop",
+        instead=f"{_READ_BY_THREADS} or the thread axis a sequential loop",
     )
 
 
@@ -85,8 +106,7 @@ class _Placement:
         self.name = name
         self.updates = {s.id for s in kernel.writers[name] if s.operation is not None}
         self.starts = {s.id for s in kernel.writers[name] if s.kind == "init"}
-        readers = kernel.readers.get(name, ())
-        self.readers = {s.id for s in readers} - self.updates
+        self.readers = {s.id for s in kernel.readers.get(name, ())} - self.updates
         self.open: set[str] = set()  # updates without a combination yet
         self.made: list[Statement] = []
 
@@ -141,13 +161,15 @@ class _Placement:
         """
         taken = [s.id for s in self.made]
         update, reduced = self.kernel.statement_by_id[updated], self.reduced(updated)
-        predicates = (p for p in update.predicates if reduced.isdisjoint(variable_names(p)))
+        # All threads come to it, whatever their data say; what reads it asks them.
+        asked = (p for p in update.predicates if not spares(self.kernel, p, self.name))
+        predicates = tuple(p for p in asked if reduced.isdisjoint(variable_names(p)))
         statement = replace(
             update,
             id=self.kernel.fresh_name(f"{self.name}_{COMBINE}", taken),
             rhs=update.lhs,
             inames=update.inames - reduced,
-            predicates=tuple(predicates),
+            predicates=predicates,
             operation=None,
             kind=COMBINE,
             depends_on=frozenset(),
@@ -157,25 +179,15 @@ class _Placement:
         if not (self.is_of_all(statement, updated) and self.is_once(statement, path)):
             start = self.kernel.statement_by_id[min(self.starts)]
             loops = self.kernel.paths[start.id]
-            around = loops[: len(path)]
-            statement = replace(
-                statement,
-                lhs=start.lhs,
-                rhs=start.lhs,
-                inames=start.inames,
-                predicates=start.predicates,
-            )
-            if len(self.starts) > 1 or around != path or not self.is_once(statement, path):
+            cell, inames, predicates = start.lhs, start.inames, start.predicates
+            statement = replace(statement, lhs=cell, rhs=cell, inames=inames, predicates=predicates)
+            is_there = self.starts == {start.id} and loops[: len(path)] == path
+            if not (is_there and self.is_once(statement, path)):
                 raise self.repeated(update)
         self.made.append(statement)
-        known = path_inames(path)
         # Loops of its own: no other statement has a key with that number.
-        own: tuple[Key, ...] = tuple(
-            (iname, -len(self.made))
-            for iname, _ in loops
-            if iname not in known and iname in statement.inames
-        )
-        return statement.id, (*path, *own)
+        fresh, number = statement.inames - {*path_inames(path)}, -len(self.made)
+        return statement.id, (*path, *((iname, number) for iname, _ in loops if iname in fresh))
 
     def is_of_all(self, statement: Statement, updated: str) -> bool:
         """Whether a combination like one update is of the cells of all that are open."""
@@ -234,14 +246,11 @@ class _Placement:
         """An accumulator is read where threads still hold partial results."""
         where = "between its updates" if iname is None else f"inside the loop over '{iname}'"
         update = self.kernel.statement_by_id[min(self.updates)]
-        if reduction_text(self.kernel, update).startswith("running"):
-            instead = "a running reduction that is read on the threads that add to it; or the "
-            instead += "thread axis a sequential loop"
-        else:
-            instead = "keep what reads it behind all of its updates, or the thread axis a "
-            instead += "sequential loop"
+        is_running = reduction_text(self.kernel, update).startswith("running")
+        others = "keep what reads it behind all of its updates,"
         return IllegalTransformError(
             f"threads hold partial results of '{self.name}', which is read {where}, in the midst "
             "of its updates",
-            instead=instead,
+            instead=f"{_READ_BY_THREADS if is_running else others} or the thread axis a "
+            "sequential loop",
         )

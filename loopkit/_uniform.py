@@ -6,19 +6,22 @@ from collections.abc import Iterable, Iterator
 
 from loopkit._arrays import AddressSpace
 from loopkit._cached import memoised
-from loopkit._collectives import TOGETHER, combined_axes, is_alike_in_all
+from loopkit._collectives import combined_axes, is_alike_in_all, is_collective, scanned_blocks
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
 from loopkit._tags import LocalAuto, LocalAxis
 from loopkit._tree import path_inames
 
+Axes = tuple[int, ...] | None
+
 
 @memoised
-def thread_inames(kernel: Kernel) -> frozenset[str]:
-    """The inames that are threads of a block, or are to be."""
-    kinds = (LocalAxis, LocalAuto)
-    return frozenset(i for i, tag in kernel.iname_tags.items() if isinstance(tag, kinds))
+def thread_inames(kernel: Kernel, axes: Axes) -> frozenset[str]:
+    """The inames that are threads of a block, or are to be; of some axes, or None for all."""
+    tags = [(i, t) for i, t in kernel.iname_tags.items() if isinstance(t, (LocalAxis, LocalAuto))]
+    return frozenset(i for i, t in tags if not axes or isinstance(t, LocalAuto) or t.axis in axes)
 
 
 def divergent_bounds(kernel: Kernel, loops: Iterable[str]) -> tuple[str, ...]:
@@ -28,40 +31,50 @@ def divergent_bounds(kernel: Kernel, loops: Iterable[str]) -> tuple[str, ...]:
     return tuple(n for n in names if n not in handed and not _is_uniform(kernel, n, ()))
 
 
-def varying(kernel: Kernel, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of some names, in order, that may hold different values for threads of a block."""
-    return tuple(sorted(n for n in names if not _is_fixed(kernel, n, ())))
+def varying(kernel: Kernel, names: Iterable[str], axes: Axes = None) -> tuple[str, ...]:
+    """Those of some names, in order, that may hold different values for threads of a block.
+
+    With ``axes`` for threads that differ along these alone, and come to one line together.
+    """
+    return tuple(sorted(n for n in names if not _is_fixed(kernel, n, (), axes)))
 
 
-def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
+def spares(kernel: Kernel, condition: Expression, name: str) -> bool:
+    """Whether data part the threads of a block, but none of those that combine an accumulator."""
+    names, axes = variable_names(condition), combined_axes(kernel)[name]
+    is_open = names <= kernel.integers or not varying(kernel, names) or scanned_blocks(kernel, name)
+    return not (is_open or varying(kernel, names, axes))
+
+
+def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...], axes: Axes = None) -> bool:
     """Whether all threads of a block compute ``name``, and from the same data."""
     temporary = kernel.temporary_by_name.get(name)
     if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
-        return False
-    if name in users or _is_of_all(kernel, name):
+        return axes is not None  # threads that are together see one value of what they share
+    if name in users or _is_of_all(kernel, name, axes):
         return True
     for writer in kernel.writers.get(name, ()):
-        if writer.inames & thread_inames(kernel):
+        if writer.inames & thread_inames(kernel, axes):
             return False
         for read in dict(kernel.reads_of(writer)):
-            if not _is_fixed(kernel, read, (*users, name)):
+            if not _is_fixed(kernel, read, (*users, name), axes):
                 return False
     return True
 
 
-def _is_of_all(kernel: Kernel, name: str) -> bool:
+def _is_of_all(kernel: Kernel, name: str, axes: Axes) -> bool:
     """Whether all threads of a block have combined an accumulator: each reads the same."""
-    axes = combined_axes(kernel).get(name)
-    if axes is None or not is_alike_in_all(kernel, name):
+    along = combined_axes(kernel).get(name)
+    if along is None or not is_alike_in_all(kernel, name):
         return False
-    tags = (kernel.iname_tags[i] for i in thread_inames(kernel))
-    return all(isinstance(tag, LocalAxis) and tag.axis in axes for tag in tags)
+    tags = (kernel.iname_tags[i] for i in thread_inames(kernel, axes))
+    return all(isinstance(tag, LocalAxis) and tag.axis in along for tag in tags)
 
 
-def _is_fixed(kernel: Kernel, name: str, users: tuple[str, ...]) -> bool:
+def _is_fixed(kernel: Kernel, name: str, users: tuple[str, ...], axes: Axes) -> bool:
     """Whether a name is none of a thread's: nothing writes it, or all threads do alike."""
-    unwritten = name not in kernel.writers and name not in thread_inames(kernel)
-    return unwritten or _is_uniform(kernel, name, users)
+    unwritten = name not in kernel.writers and name not in thread_inames(kernel, axes)
+    return unwritten or _is_uniform(kernel, name, users, axes)
 
 
 @dataclass(frozen=True)
@@ -81,19 +94,17 @@ class Parting:
 
 
 def partings(kernel: Kernel) -> Iterator[Parting]:
-    """The combinations that data of some threads may keep from running.
+    """The combinations, and what starts them, that data of some threads may keep from running.
 
     Inames and sizes do not: where those decide, all threads combine, and what comes of it is
     used where they say.  Address spaces must have been decided, combinations have been placed.
     """
     for statement in kernel.statements:
-        if statement.kind not in TOGETHER:
+        if not is_collective(kernel, statement):
             continue
         data = (p for p in statement.predicates if not variable_names(p) <= kernel.integers)
-        own = varying(kernel, frozenset().union(*map(variable_names, data)))
-        if own:
+        if own := varying(kernel, frozenset().union(*map(variable_names, data))):
             yield Parting(statement, "a condition on data", own)
         loops = path_inames(kernel.paths[statement.id])
-        names = divergent_bounds(kernel, loops)
-        if names:
+        if names := divergent_bounds(kernel, loops):
             yield Parting(statement, f"the loop over '{loops[-1]}'", names)

@@ -1400,6 +1400,24 @@ def test_a_launch_asks_for_the_instances_of_loops_that_its_lines_are_outside_of(
         assert np.array_equal(b, near)
 
 
+def test_one_thread_alone_has_something_to_combine() -> None:
+    """Of conditions that no two threads differ in, the step and lowering are of one mind."""
+    knl = lk.make_kernel(
+        "{ [a, i]: a = 2 and 0 <= i < 8 }",
+        "if p[a] > 2\nx[a] = max(i, c[a, i])\nend",
+        dtypes={"p, c, x": "int32"},
+    )
+    knl = knl.split_iname("a", 3, outer_tag="g.1", inner_tag="l.1").tag_inames("i: l.0")
+    assert knl.prove().ok
+    knl = lk.make_kernel(
+        ["{ [j]: 1 <= j < n }", "{ [k]: k = 2*j + 1 }", "{ [h]: 0 <= h < n }"],
+        "if u[j + 1] > 2\nx[j] = sum(k, q[k])\nend\nu[h + 1] = q[h + 1]",
+        dtypes={"q, u, x": "int32"},
+        assumptions="n >= 1",
+    )
+    assert knl.split_iname("k", 4, inner_tag="l.1").prove().ok
+
+
 def test_threads_that_sum_other_terms_meet_as_well() -> None:
     """Two threads that never add the same term may still wait for each other."""
     knl = lk.make_kernel(
@@ -1407,8 +1425,12 @@ def test_threads_that_sum_other_terms_meet_as_well() -> None:
         "if p[i] > 3\nb[i] = sum(j, c[j])\nend",
         dtypes={"p, b, c": "int32"},
     )
-    with pytest.raises(lk.IllegalTransformError, match="one may wait for the other"):
-        knl.tag_inames("i: l.1").split_iname("j", 2, inner_tag="l.0")
+    knl = knl.tag_inames("i: l.1").split_iname("j", 2, inner_tag="l.0")
+    assert knl.prove().ok
+    p, c = np.arange(16, dtype="int32") % 7, np.arange(16, dtype="int32")
+    b = np.full(16, -1, "int32")
+    knl.executor("host")(p=p, b=b, c=c)
+    assert b.tolist() == [i if i % 7 > 3 else -1 for i in range(16)]
 
 
 def test_loops_that_bound_others_are_not_counted_in_another_way() -> None:

@@ -212,28 +212,53 @@ BLOCK = ("split_iname", ("j", 32), {"inner_tag": "l.0"})
 ROW = ("split_iname", ("i", 4), {"inner_tag": "l.1"})
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("steps", [(BLOCK, ROW), (ROW, BLOCK)])
-def test_no_combination_where_data_of_some_threads_decide(steps):
-    knl = chosen("c[i] > 0")
-    first, (name, arguments, options) = steps
-    knl = getattr(knl, first[0])(*first[1], **first[2])
-    assert knl.prove().ok
-    with pytest.raises(lk.IllegalTransformError, match="one may wait for the other") as caught:
-        getattr(knl, name)(*arguments, **options)
-    witness = caught.value.witness
-    assert witness.kind == "divergent" and witness.array == "acc"
-    assert (witness.source.inames["i"], witness.sink.inames["i"]) == (0, 1)
-    knl = getattr(knl, name)(*arguments, **options, unchecked=True)
-    with pytest.raises(lk.IllegalTransformError, match="some would wait for others"):
-        knl.cuda()
+@pytest.mark.parametrize("length", [8, 32, 48])
+@pytest.mark.parametrize("condition", ["c[i] > 0", "c[i] > 0 and y[i] < 2 and i % 3 < 2"])
+def test_threads_combine_whatever_data_of_others_decide(steps, length, condition):
+    """What a row under its condition makes is used; what others make together, nobody looks at."""
+    plain = knl = chosen(condition)
+    for name, (iname, inner), options in steps:
+        knl = getattr(knl, name)(iname, length if iname == "j" else inner, **options)
+    assert knl.prove().ok and knl.prove(text=True).ok
+    rng = np.random.default_rng(3)
+    x, c = rng.integers(-9, 9, (7, 130), "int32"), rng.integers(-2, 3, 7, "int32")
+    start = rng.integers(0, 4, 7)
+    due = plain.executor("reference")(x=x, c=c, y=start.copy(), z=start.copy())
+    for order in ("ascending", "descending", "random"):
+        run = knl.executor("host", order=order, seed=5)
+        found = run(x=x, c=c, y=start.copy(), z=start.copy())
+        for mine, its in zip(due, found, strict=True):
+            np.testing.assert_array_equal(mine, its)
 
 
 def test_the_tree_of_c_holds_no_combination_to_which_some_threads_do_not_come(monkeypatch):
+    monkeypatch.setattr("loopkit._combined.spares", lambda *_: False)
     knl = chosen("c[i] > 0").split_iname("j", 32, inner_tag="l.0")
+    with pytest.raises(lk.IllegalTransformError, match="one may wait for the other"):
+        knl.split_iname("i", 4, inner_tag="l.1")
     knl = knl.split_iname("i", 4, inner_tag="l.1", unchecked=True)
     monkeypatch.setattr("loopkit.codegen.meetings.partings", lambda kernel: iter(()))
     with pytest.raises(lk.CompileError, match="no CUDA C"):
         knl.cuda()
+
+
+def test_a_combination_is_used_where_a_condition_in_shared_memory_held():
+    """The line that uses the smallest changes what its own condition reads, for the next round."""
+    knl = lk.make_kernel(
+        "{ [t, k]: 0 <= t < m and 0 <= k < 32 }",
+        "for t\nif u[0] > 2\nu[0], p[t] = argmin(k, a[t, k], k)\nend\nend",
+        dtypes={"a, u": "int32", "p": "int64"},
+        assumptions="m >= 1",
+    ).tag_inames("k: l.0")
+    assert knl.prove().ok
+    a = np.array([[9] * 31 + [5], [3] + [7] * 31, [8, 1] + [2] * 30, [6] * 32], "int32")
+    for order in ("ascending", "random"):
+        u, p = np.array([4], "int32"), np.full(4, -1)
+        knl.executor("host", order=order)(a=a, u=u, p=p)
+        expected = knl.executor("reference")(a=a, u=np.array([4], "int32"), p=np.full(4, -1))
+        assert (u[0], p.tolist()) == (expected.u[0], expected.p.tolist())
 
 
 def test_no_combination_in_a_loop_as_long_as_data_of_a_thread_say():
@@ -252,8 +277,13 @@ def test_no_combination_in_a_loop_as_long_as_data_of_a_thread_say():
         assumptions="n, m >= 1",
     ).split_iname("j", 32, inner_tag="l.0")
     assert knl.prove().ok
-    with pytest.raises(lk.IllegalTransformError, match="the loop over 'k' that 'count' decides"):
+    with pytest.raises(lk.IllegalTransformError, match="that 'count' decides") as caught:
         knl.split_iname("i", 2, inner_tag="l.1")
+    witness = caught.value.witness
+    assert witness.kind == "divergent" and witness.array == "acc"
+    knl = knl.split_iname("i", 2, inner_tag="l.1", unchecked=True)
+    with pytest.raises(lk.IllegalTransformError, match="some would wait for others"):
+        knl.cuda()
 
 
 @pytest.mark.host

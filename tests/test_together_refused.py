@@ -81,8 +81,14 @@ def lost_private_value() -> lk.Kernel:
     return knl.set_temporary_address_space("t", "private").add_barrier("id:load", "id:store")
 
 
-def in_a_branch() -> str:
-    knl = rows("if x[i, 0] > 0\ny[i] = sum(j, x[i, j])\nend")
+def in_a_loop_of_some() -> str:
+    knl = lk.make_kernel(
+        ["{ [i, j]: 0 <= i < n and 0 <= j < m }", "{ [k]: 0 <= k < count }"],
+        "for i\n<> count = h[i]\nfor k\ny[i, k] = sum(j, x[i, j])\nend\nend",
+        [lk.GlobalArg("y", "float32", shape="n, n"), ...],
+        dtypes={"x": "float32", "h": "int32"},
+        assumptions="n, m >= 1",
+    )
     knl = knl.split_iname("j", 32, inner_tag="l.0").split_iname("i", 4, inner_tag="l.1")
     return knl.cuda()
 
@@ -101,8 +107,8 @@ CASES: dict[str, tuple[Refused, str, str, str, str, dict[str, int]]] = {
     "a private value and the end of a launch": (
         lost_private_value, "place", "t", "load", "store", {"n": 1, "m": 1},
     ),
-    "threads combine in a branch of some": (
-        in_a_branch, "divergent", "acc", "insn_update", "insn_update", {"n": 2, "m": 1},
+    "threads combine in a loop of some": (
+        in_a_loop_of_some, "divergent", "acc", "insn_0_update", "insn_0_update", {"n": 2, "m": 1},
     ),
 }  # fmt: skip
 

@@ -78,9 +78,16 @@ def halves() -> lk.Kernel:
     )
 
 
-def test_what_one_axis_has_combined_differs_along_another() -> None:
-    with pytest.raises(lk.IllegalTransformError, match="which may differ between threads"):
-        halves().tag_inames("k: l.1, i: l.0, j: l.0")
+def test_what_one_axis_has_combined_decides_for_others_on_that_axis() -> None:
+    """Threads of another row combine whatever it is, and use nothing of it."""
+    knl = halves().tag_inames("k: l.1, i: l.0, j: l.0")
+    assert knl.prove().ok
+    x = np.zeros((4, 32), np.float32)
+    x[1, 7], x[2, 3], x[3, 31] = 3, -2, 1
+    for order in ("ascending", "descending", "random"):
+        y = np.full(4, -1, np.float32)
+        knl.executor("host", order=order)(x=x, y=y)
+        assert y.tolist() == [-1, 3, -1, 1]
 
 
 def test_the_proof_knows_by_itself_who_has_combined(monkeypatch: pytest.MonkeyPatch) -> None:

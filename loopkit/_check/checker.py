@@ -180,7 +180,7 @@ def _parted(lineage: Lineage, kernel: Kernel) -> list[Violation]:
         return []
     from loopkit._check.meeting_check import missed_meetings
 
-    missed = missed_meetings(lineage, kernel)
+    missed = [*missed_meetings(lineage, kernel)]
     if missed or not thread_scans(model_of(kernel).kernel):
         return missed
     from loopkit._check.scan_check import crossed_scans

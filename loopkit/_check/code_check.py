@@ -15,6 +15,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace
 from loopkit._check.race_check import unordered_writes
 from loopkit._collectives import TOGETHER, combined_axes
+from loopkit._combined import with_combinations
 from loopkit._errors import LoopkitError, ResourceError
 from loopkit._exits import BREAK
 from loopkit._kernel import Kernel
@@ -24,7 +25,7 @@ from loopkit._places import space_of
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 from loopkit._slabs import settled
-from loopkit._uniform import thread_inames
+from loopkit._uniform import partings, thread_inames
 
 
 def check_code(kernel: Kernel) -> None:
@@ -63,17 +64,18 @@ def check_code(kernel: Kernel) -> None:
 
 def _is_doubtful(kernel: Kernel) -> bool:
     """Whether lowering may refuse what the proof of a step has found right."""
-    spread = combined_axes(kernel)
+    spread, model = combined_axes(kernel), model_of(kernel)
     if any(t.combined_by is not None or (t.shape and t.name in spread) for t in kernel.temporaries):
         return True
+    parted = (True for _ in partings(with_combinations(model.kernel)))
     spaces = {t.name: space_of(kernel, t) for t in kernel.temporaries}
     shared = [s for s in kernel.statements if spaces.get(s.written) is not AddressSpace.PRIVATE]
     # In one launch of several, a flag may be set once that is set in each.
     flags = {prim.Variable(t.name) for t in kernel.temporaries if t.made_by == BREAK}
     ending = (kernel.loaded_bounds(s.inames) or not flags.isdisjoint(s.predicates) for s in shared)
-    if thread_inames(kernel) and any(ending):
+    if any(parted) or (thread_inames(kernel, None) and any(ending)):
         return True
-    model, arrays = model_of(kernel), dict.fromkeys(s.written for s in shared)
+    arrays = dict.fromkeys(s.written for s in shared)
     with suppress(Undecided):
         return any(True for array in arrays for _ in unordered_writes(model, array))
     return True

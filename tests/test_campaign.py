@@ -21,7 +21,7 @@ from campaign.data import Truth, reference_of
 from campaign.kernels import Block, Drawn, Line
 from campaign.shrink import Reproducer, shrunk
 from campaign.steps import Call
-from campaign.tally import Tally
+from campaign.tally import Bucket, Tally
 from campaign.walk import Walk, attempt, walk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -141,6 +141,17 @@ def test_a_reversed_recurrence_runs_wrong():
     _, wrong = first_wrong(binary, truth.cases(kernel, 2, {}), 1)
     assert wrong is not None and wrong.what.startswith("u: element")
     assert try_to_break(kernel, truth.cases(kernel, 2, {}), 1) is not None
+
+
+def test_the_share_of_needless_refusals_counts_those_that_were_not_tried():
+    """Of 90 refusals that are right ten were tried, and all of ten others: two are needless."""
+    tally = Tally()
+    assert tally.needless_share() == 0
+    tally.refusals["right"] = Bucket(count=90, tried=10, broken=10)
+    tally.refusals["mixed"] = Bucket(count=10, tried=10, broken=8, needless=2)
+    tally.refusals["impossible"] = Bucket(count=500, tried=25, impossible=25)
+    tally.refusals["never tried"] = Bucket(count=3)
+    assert tally.needless_share() == 0.02
 
 
 @pytest.mark.parametrize(

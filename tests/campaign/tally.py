@@ -57,6 +57,11 @@ class Bucket:
     unjudged: int = 0  # wrong at sizes that take too long to run, or that have no data
     impossible: int = 0  # refused unchecked as well: the transform itself cannot do it
 
+    @property
+    def judged(self) -> int:
+        """How many of those that were tried tell whether the refusal is right."""
+        return self.tried - self.impossible - self.unjudged
+
 
 @dataclass
 class Tally:
@@ -79,6 +84,15 @@ class Tally:
     found: Counter[str] = field(default_factory=Counter)  # "kind|bucket"
     seconds: dict[str, list[float]] = field(default_factory=dict)
     phases: Counter[str] = field(default_factory=Counter)
+
+    def needless_share(self) -> float:
+        """The share of needless refusals among all that can be judged.
+
+        Only some refusals of each kind are tried: the others count like these.
+        """
+        kinds = [(b, b.count / b.tried) for b in self.refusals.values() if b.tried]
+        judged = sum(weight * b.judged for b, weight in kinds)
+        return sum(weight * b.needless for b, weight in kinds) / judged if judged else 0.0
 
     def bucket(self, key: str) -> Bucket:
         """The refusals counted under ``key``."""

@@ -28,11 +28,10 @@ from loopkit.codegen.combine import (
     combined,
     described,
     groups,
-    scratch_of,
     way_of,
 )
 from loopkit.codegen.lookback import Tiles
-from loopkit.codegen.scan_ways import CARRIES, SCANS, scan_scratch_of, scan_way_of
+from loopkit.codegen.scan_ways import CARRIES, SCANS, elements_of, scan_way_of
 from loopkit.codegen.values import ValueLowering
 
 Block = tuple[int, int, int]
@@ -92,13 +91,8 @@ def scratch_bytes(kernel: Kernel, block: Block) -> int:
         if statement.kind in TOGETHER:
             dtype = kernel.temporary_by_name[statement.written].dtype
             assert dtype is not None
-            is_carry = statement.kind == CARRY
             for group, way in chosen_ways(kernel, statement, block):
-                if statement.kind == COMBINE:
-                    count = scratch_of(group, way)
-                else:
-                    count = scan_scratch_of(group, way, is_carry=is_carry)
-                total += count * dtype.itemsize
+                total += elements_of(group, way, statement.kind) * dtype.itemsize
             if scanned_blocks(kernel, statement.written):
                 total += dtype.itemsize
                 is_drawn = True

@@ -60,15 +60,10 @@ def groups(block: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Group, .
     """The groups that threads combine in, one after another: a group for neighbouring axes."""
     threads, stride = prod(block), 1
     found: list[Group] = []
-    previous = False
     for axis, extent in enumerate(block):
         if extent > 1 and axis in axes:
-            if previous:
-                last = found.pop()
-                found.append(Group(last.stride, last.count * extent, threads))
-            else:
-                found.append(Group(stride, extent, threads))
-        previous = (axis in axes) if extent > 1 else previous
+            first = found.pop().stride if found and found[-1].span == stride else stride
+            found.append(Group(first, stride * extent // first, threads))
         stride *= extent
     return tuple(found)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loopkit._collectives import LOOKBACK
+from loopkit._collectives import CARRY, LOOKBACK, SCAN
 from loopkit._errors import IllegalTransformError
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
@@ -55,11 +55,11 @@ def scan_way_of(groups: tuple[Group, ...], operation: Operation, by: str | None)
     return way_of(groups[0], operation, None if by == LOOKBACK else by)
 
 
-def scan_scratch_of(group: Group, way: str, *, is_carry: bool) -> int:
-    """How many elements of shared memory a way takes."""
-    if is_carry:
+def elements_of(group: Group, way: str, kind: str) -> int:
+    """How many elements of shared memory a way takes, for a statement of a kind."""
+    if kind == CARRY:
         return 0 if way == "lanes" else group.threads // group.count
-    return 2 * group.threads if way == "shared" else scratch_of(group, way)
+    return 2 * group.threads if (kind, way) == (SCAN, "shared") else scratch_of(group, way)
 
 
 def steps_of(count: int) -> list[int]:
@@ -125,7 +125,7 @@ def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.
 
 
 def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    scratch = combining.scratch("parts", scan_scratch_of(group, "shared", is_carry=False))
+    scratch = combining.scratch("parts", elements_of(group, "shared", SCAN))
     found, rank = combining.named("int", "rank", rank_of(group, number))
     found = [scratch, *found, *combining.again()]
     half = 0  # what a step reads, the next one does not write
@@ -159,7 +159,7 @@ def _carry_in_lanes(combining: Combining, group: Group, number: c.CExpression) -
 
 
 def _carry_in_memory(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    scratch = combining.scratch("all", scan_scratch_of(group, "shared", is_carry=True))
+    scratch = combining.scratch("all", elements_of(group, "shared", CARRY))
     cell = c.Element(scratch.name, (cell_of(group, number),))
     is_last = binary("==", rank_of(group, number), group.count - 1)
     stored = c.If(is_last, (combining.stores(combining.target, cell),))

@@ -8,6 +8,8 @@ in those around them.  Where only threads of one warp meet, the warp alone waits
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
 from loopkit._relations import grouped
@@ -29,6 +31,15 @@ class GuardedLoop:
 
 PlacedNode = str | Barrier | GuardedLoop
 Placed = tuple[PlacedNode, ...]
+
+
+def leaves(node: PlacedNode) -> Iterator[str | Barrier]:
+    """The statements and the barriers below a placed node, in order."""
+    if isinstance(node, GuardedLoop):
+        for inner in node.body:
+            yield from leaves(inner)
+    else:
+        yield node
 
 
 def place_barriers(conflicts: Conflicts) -> Placed:

@@ -17,7 +17,7 @@ from loopkit._cached import cached_property
 from loopkit._exits import Flag, flags_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit.codegen.barriers import GuardedLoop, Placed, PlacedNode
+from loopkit.codegen.barriers import GuardedLoop, Placed, leaves
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ def exits_of(kernel: Kernel, placed: Placed, is_everywhere: Callable[[Statement]
             if kernel.temporary_by_name[flag.name].address_space is not AddressSpace.PRIVATE:
                 continue
             users = {s.id for s in kernel.users(flag.name)} - {flag.start.id}
-            loop = next((n for n in body[number:] if users & set(_leaves(n))), None)
+            loop = next((n for n in body[number:] if users & set(leaves(n))), None)
             if not isinstance(loop, GuardedLoop):
                 continue
-            inside = set(_leaves(loop))
-            if users == inside and all(flag.guards(kernel.statement_by_id[s]) for s in inside):
+            inside = set(leaves(loop))
+            if users == inside and all(flag.guards(kernel.statement_by_id[s]) for s in users):
                 found[id(loop)] = (*found.get(id(loop), ()), flag.name)
                 taken.append(flag)
     names = frozenset(flag.name for flag in taken)
@@ -66,12 +66,3 @@ def _bodies(nodes: Placed) -> Iterator[Placed]:
     for node in nodes:
         if isinstance(node, GuardedLoop):
             yield from _bodies(node.body)
-
-
-def _leaves(node: PlacedNode) -> Iterator[str]:
-    """The statements below a node, and a word that is none for each barrier."""
-    if isinstance(node, GuardedLoop):
-        for inner in node.body:
-            yield from _leaves(inner)
-    else:
-        yield node if isinstance(node, str) else ""

@@ -24,7 +24,7 @@ from loopkit._poly.in_bounds import between
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit._target import CUDA
 from loopkit._uniform import varying
-from loopkit.codegen.barriers import GuardedLoop, PlacedNode, place_barriers
+from loopkit.codegen.barriers import GuardedLoop, PlacedNode, leaves, place_barriers
 from loopkit.codegen.bounds import (
     Bounds,
     conjunction,
@@ -116,18 +116,12 @@ def make_nest(kernel: Kernel) -> Nest:
 
 def statements_of(node: PlacedNode) -> tuple[str, ...]:
     """Statement ids below a placed node."""
-    if isinstance(node, str):
-        return (node,)
-    if isinstance(node, Barrier):
-        return ()
-    return tuple(s for n in node.body for s in statements_of(n))
+    return tuple(leaf for leaf in leaves(node) if isinstance(leaf, str))
 
 
 def has_barrier(node: PlacedNode) -> bool:
     """Whether a barrier stands below a placed node."""
-    if isinstance(node, GuardedLoop):
-        return any(has_barrier(n) for n in node.body)
-    return isinstance(node, Barrier)
+    return any(isinstance(leaf, Barrier) for leaf in leaves(node))
 
 
 def index_divisions(statement: Statement) -> list[Expression]:
@@ -244,7 +238,7 @@ class _Walker:
 
     def room_in(self, node: PlacedNode, condition: Expression) -> isl.Set | None:
         """What a guard says, where what runs for more threads than it must may stand behind it."""
-        if condition is True or isinstance(node, Barrier) or has_barrier(node):
+        if condition is True or has_barrier(node):
             return None
         statements = [self.kernel.statement_by_id[s] for s in statements_of(node)]
         if any(is_collective(self.kernel, s) or s.kind in TOGETHER for s in statements):

@@ -31,7 +31,7 @@ from loopkit._hidden import ONE, TWO, hidden, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import linear_in_parts
 from loopkit._nodes import Expression
-from loopkit._places import runs_once_along, shared_storage
+from loopkit._places import shared_storage
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
@@ -110,7 +110,7 @@ def _side_of(
     own: frozenset[str],
     fixed: frozenset[str],
     hardware: Hardware,
-    alone: frozenset[tuple[str, int]],
+    alone: tuple[tuple[str, int], ...],
     label: str,
     blocks: bool,
 ) -> _Side:
@@ -226,16 +226,9 @@ class Conflicts:
         statement = self.kernel.statement_by_id[access.statement]
         number = self.instances.keys[access.statement]
         conditions = self.conditions(statement) + access.guards
-        where = (number, statement.inames, self._alone(statement), conditions)
+        alone = self.hardware.alone(self.kernel, statement)
+        where = (number, statement.inames, alone, conditions)
         return (access.array, access.cells, access.atomic, *where)
-
-    @memoised
-    def _alone(self, statement: Statement) -> frozenset[tuple[str, int]]:
-        """The axes on which the statement has no coordinate, and runs on index 0 alone."""
-        hardware = self.hardware
-        mine = {(c.kind, c.axis) for c in hardware.coordinates if c.iname in statement.inames}
-        used = {(kind, axis) for kind in "gl" for axis in hardware.used_axes(kind)}
-        return runs_once_along(self.kernel, statement) & (used - mine)
 
     def conditions(self, statement: Statement) -> tuple[Expression, ...]:
         """Predicates that the statement's instances leave out although sets can hold them."""
@@ -277,7 +270,7 @@ class Conflicts:
         domain = once(self._domains, self.kind(access)[3:], self._domain, access)
         used = frozenset((*_sets.names_of(domain), *statement.inames))
         fixed = used & shared.union(self.kernel.sizes)
-        alone = self._alone(statement)
+        alone = self.hardware.alone(self.kernel, statement)
         own = used - fixed
         return _side_of(domain, statement.inames, own, fixed, self.hardware, alone, label, blocks)
 

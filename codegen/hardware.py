@@ -16,9 +16,10 @@ from loopkit._budget import SpentError, within
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._frozen import dataclass
-from loopkit._kernel import Kernel
+from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._open_lengths import first_index, thread_range
+from loopkit._places import runs_once_along
 from loopkit._relations import grouped
 from loopkit._same import Exact, remembered
 from loopkit._sets import UnboundedError
@@ -78,6 +79,13 @@ class Hardware(Exact):
     def used_axes(self, kind: str) -> tuple[int, ...]:
         """Axes of that kind along which more than one instance runs."""
         return tuple(axis for axis, extent in enumerate(self.extents(kind)) if extent != 1)
+
+    def alone(self, kernel: Kernel, statement: Statement) -> tuple[tuple[str, int], ...]:
+        """The axes on which a statement has no coordinate, and runs on index 0 alone."""
+        mine = {(c.kind, c.axis) for c in self.coordinates if c.iname in statement.inames}
+        once = runs_once_along(kernel, statement) - mine
+        used = ((kind, axis) for kind in "gl" for axis in self.used_axes(kind))
+        return tuple(axis for axis in used if axis in once)
 
 
 def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:

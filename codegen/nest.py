@@ -19,7 +19,6 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._places import runs_once_along
 from loopkit._poly.in_bounds import between
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit._target import CUDA
@@ -433,11 +432,7 @@ class _Walker:
 
     def chosen_thread(self, statement: Statement) -> list[Expression]:
         """Conditions that leave one thread along axes that the statement has no iname for."""
-        alone = runs_once_along(self.kernel, statement)
-        taken = {(c.kind, c.axis) for c in self.hardware.coordinates if c.iname in statement.inames}
         return [
-            prim.Comparison(prim.Variable(CUDA.index(kind, axis)), "==", 0)
-            for kind in "gl"
-            for axis in self.hardware.used_axes(kind)
-            if (kind, axis) in alone - taken
+            prim.Comparison(prim.Variable(CUDA.index(*axis)), "==", 0)
+            for axis in self.hardware.alone(self.kernel, statement)
         ]

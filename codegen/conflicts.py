@@ -157,7 +157,6 @@ class Conflicts:
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
-        self._conditions: dict[str, tuple[Expression, ...]] = {}
         self._groups: dict[str, dict[int, list[int]]] = {}
         self._across_blocks: dict[tuple[int, int], bool] = {}
         self._kinds: dict[int, tuple[int, tuple[object, ...], Access]] = {}
@@ -165,11 +164,6 @@ class Conflicts:
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
         every = [access for found in self.accesses.values() for access in found]
         self.by_storage = grouped((self.storage_of(access), access) for access in every)
-
-    def is_global(self, array: str) -> bool:
-        """Whether all blocks share ``array``."""
-        temporary = self.kernel.temporary_by_name.get(array)
-        return temporary is None or temporary.address_space is AddressSpace.GLOBAL
 
     def storage_of(self, access: Access) -> str:
         """What names the memory of an access: the first array that lies there."""
@@ -230,13 +224,9 @@ class Conflicts:
         where = (number, statement.inames, alone, conditions)
         return (access.array, access.cells, access.atomic, *where)
 
+    @memoised
     def conditions(self, statement: Statement) -> tuple[Expression, ...]:
         """Predicates that the statement's instances leave out although sets can hold them."""
-        if not statement.predicates:
-            return ()
-        return once(self._conditions, statement.id, self._find_conditions, statement)
-
-    def _find_conditions(self, statement: Statement) -> tuple[Expression, ...]:
         _, rest = split_predicates(self.kernel, statement)
         return tuple(
             p for p in rest if variable_names(p) <= self.kernel.integers and _sets.is_condition(p)

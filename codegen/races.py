@@ -37,7 +37,8 @@ def check_races(conflicts: Conflicts) -> None:
                 loops = frozenset(iname for iname, _ in conflicts.kernel.paths[write.statement])
                 for other in conflicts.accesses[write.statement]:
                     _check_pair(conflicts, write, other, Order(loops), "l")
-        if conflicts.is_global(accesses[0].array) and conflicts.other_block:
+        is_global = model_of(conflicts.kernel).is_global(accesses[0].array)
+        if is_global and conflicts.other_block:
             plain = filter(conflicts.is_plain_access, accesses)
             unlike = grouped((_kind(conflicts, access), access) for access in plain).values()
             for one, two in conflicts.meeting((some[0] for some in unlike), "g"):

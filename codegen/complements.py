@@ -125,10 +125,7 @@ def _alternatives(facts: Sequence[_Facts], start: int) -> Iterator[tuple[Parts, 
     """What a group asks and the groups behind it might deny, outermost first."""
     mine = facts[start].parts
     for part in mine:
-        if isinstance(part, prim.LogicalNot):
-            yield (part,), conjuncts(part.child)
-        else:
-            yield (part,), conjuncts(prim.LogicalNot(part))
+        yield (part,), conjuncts(prim.LogicalNot(part))
     for part in facts[start + 1].parts if start + 1 < len(facts) else ():
         inner = conjuncts(prim.LogicalNot(part))
         if len(inner) > 1 and all(p in mine for p in inner):

@@ -315,7 +315,9 @@ class _Walker:
         # What is left has to be a loop, however often it runs.
         if alone.value is not None and not flags:
             # One value: what the domain asks beyond it is tested inside.
-            condition, enforced = self.before_data(alone.value, where, context)
+            # Data are read for it, which are written only where the loop runs.
+            tested = where if self.reads_data(alone.value) else _sets.universe()
+            condition, enforced = guard(tested, context)
             inside = told & enforced & alone.enforced
             body = self.sequence(node.body, inside, known | {node.iname})
             if not body or condition is False:
@@ -370,12 +372,6 @@ class _Walker:
         if statement.written in flags.get(id(inner), ()):
             return ""
         return next(o.iname for o in outer if statement.written in flags.get(id(o), ()))
-
-    def before_data(
-        self, value: Expression, where: isl.Set, context: isl.Set
-    ) -> tuple[Expression, isl.Set]:
-        """What to test before data are read for a value, which are written only there."""
-        return guard(where, context) if self.reads_data(value) else (True, _sets.universe())
 
     def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
         """The one value of an iname that is tied to others, whatever else its domain asks."""

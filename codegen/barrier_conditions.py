@@ -13,7 +13,7 @@ import islpy as isl
 from loopkit import _budget, _sets
 from loopkit._hidden import BETWEEN, ONE, TWO, instances
 from loopkit._poly.pairs import steps, within_any
-from loopkit._poly.program_order import all_equal, before
+from loopkit._poly.program_order import before
 from loopkit.codegen.access_families import Access
 from loopkit.codegen.conflicts import Conflicts, Order, Reach
 from loopkit.codegen.loop_bodies import Bodies, Body
@@ -155,8 +155,4 @@ def _precedes(loops: Sequence[str], first: str, second: str, in_body: bool) -> i
 
     In an earlier iteration, or, with ``in_body``, in the same one.
     """
-    times = steps(loops, first, second)
-    pieces = before(times)
-    if in_body:
-        pieces.append(all_equal(times))
-    return within_any(_sets.universe(), pieces)
+    return within_any(_sets.universe(), before(steps(loops, first, second), or_equal=in_body))

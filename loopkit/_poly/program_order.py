@@ -30,17 +30,18 @@ Steps = Sequence[tuple[Expression, Expression]]
 """Two tuples of affine expressions, element by element."""
 
 
-def before(steps: Steps) -> list[isl.Set]:
+def before(steps: Steps, *, or_equal: bool = False) -> list[isl.Set]:
     """``{ names of the steps : first tuple < second tuple }``, lexicographically and exactly.
 
-    One piece for each element that decides, the first element first; they are disjoint.
+    One piece for each element that decides, the first element first; they are disjoint.  Behind
+    them, with ``or_equal``, that in which the tuples are equal.
     """
     pieces = []
     equal = _sets.universe()
     for one, two in steps:
         pieces.append(equal & _sets.condition_set(prim.Comparison(one, "<", two)))
         equal = equal & _sets.affine_equality(one, two)
-    return pieces
+    return [*pieces, equal] if or_equal else pieces
 
 
 def all_equal(steps: Steps) -> isl.Set:
@@ -51,10 +52,7 @@ def all_equal(steps: Steps) -> isl.Set:
 def _before_by_loop(
     loops: Sequence[str], a: str, b: str, above: bool
 ) -> tuple[tuple[int, isl.Set], ...]:
-    times = steps(loops, a, b)
-    pieces = before(times)
-    if above:
-        pieces.append(all_equal(times))
+    pieces = before(steps(loops, a, b), or_equal=above)
     return tuple(reversed(list(enumerate(pieces))))
 
 

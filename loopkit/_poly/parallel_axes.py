@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -11,13 +13,13 @@ from loopkit._cached import cached_property, memoised
 from loopkit._collectives import spread_inames
 from loopkit._expression import variable_names
 from loopkit._hidden import hidden, instance, variable
-from loopkit._kernel import Kernel
+from loopkit._kernel import Kernel, Statement
 from loopkit._launches import inames_by_launch, is_one_launch, launch_of
 from loopkit._nodes import Expression
 from loopkit._places import first_block_alone
 from loopkit._poly.in_bounds import between
 from loopkit._poly.pairs import Instance
-from loopkit._relations import grouped
+from loopkit._relations import grouped, reachable
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 
 Axis = tuple[str, object]
@@ -100,12 +102,8 @@ class ParallelAxes:
                 continue
             name = index_name(axis, at)
             values[axis] = prim.Variable(name)
-            bounds = bounds & self._launched(at.statement, axis, name)
+            bounds = bounds & self._indices(self.launched_on(at.statement, axis), name)
         return bounds, values
-
-    def _launched(self, statement: str | None, axis: Axis, name: str) -> isl.Set:
-        """``{ name, sizes : an index that runs in a statement's launch }``."""
-        return self._indices(self.launched_on(statement, axis), name)
 
     def launched_on(self, statement: str | None, axis: Axis) -> tuple[str, ...]:
         """The inames on an axis in a statement's launch."""
@@ -164,19 +162,14 @@ class ParallelAxes:
     @memoised
     def _needed_on(self, axis: Axis) -> frozenset[str]:
         """What statements with a coordinate on an axis use, and what that is computed from."""
-        inames = frozenset(self.inames_on[axis])
-        found = frozenset[str]()
-        while True:
-            more = frozenset(
-                name
-                for s in self.kernel.statements
-                if s.inames & inames or s.written in found
-                for name in (*s.names, *self.kernel.loaded_bounds(s.inames))
-                if name in self.kernel.temporary_by_name
-            )
-            if more <= found:
-                return found
-            found |= more
+        kernel, inames = self.kernel, frozenset(self.inames_on[axis])
+
+        def used_by(statements: Iterable[Statement]) -> set[str]:
+            used = {n for s in statements for n in (*s.names, *kernel.loaded_bounds(s.inames))}
+            return used & kernel.temporary_by_name.keys()
+
+        start = used_by(s for s in kernel.statements if s.inames & inames)
+        return reachable(start, lambda name: used_by(kernel.writers.get(name, ())))
 
     @memoised
     def combined_axes(self, name: str) -> frozenset[Axis]:

@@ -111,17 +111,12 @@ def _is_box(system: System) -> bool:
 
 def _joined(one: list[tuple[int, int]], two: list[tuple[int, int]]) -> list[tuple[int, int]] | None:
     """The union of two boxes, if it is one."""
-    differ = [n for n, (a, b) in enumerate(zip(one, two, strict=True)) if a != b]
-    if all(a[0] <= b[0] and b[1] <= a[1] for a, b in zip(one, two, strict=True)):
-        return one
-    if all(b[0] <= a[0] and a[1] <= b[1] for a, b in zip(one, two, strict=True)):
-        return two
-    if len(differ) > 1:
-        return None
-    (a, b), (c, d) = one[differ[0]], two[differ[0]]
-    if max(a, c) > min(b, d) + 1:
-        return None
-    return [(min(a, c), max(b, d)) if n == differ[0] else end for n, end in enumerate(one)]
+    around = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, two, strict=True)]
+    if around in (one, two):
+        return around
+    first, *more = ((p, q) for p, q in zip(one, two, strict=True) if p != q)
+    (a, b), (c, d) = first
+    return None if more or max(a, c) > min(b, d) + 1 else around
 
 
 def _box_system(names: Sequence[str], box: list[tuple[int, int]], like: System) -> System:

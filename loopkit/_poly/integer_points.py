@@ -298,6 +298,7 @@ class Walk:
 
     def __init__(self, system: System, first: Sequence[int] = (), last: int | None = None) -> None:
         self.box = system.box
+        self.low, self.high = self.box or ([], [])
         both = [*system.equalities, *-system.equalities, *system.inequalities]
         self.constraints = np.array(both, np.int64).reshape(-1, len(system.names) + 1)
         self.order: list[int] = []
@@ -316,12 +317,11 @@ class Walk:
         self, first: list[int], last: int | None, rank: Callable[[int, int], int]
     ) -> tuple[list[int], int]:
         """Names by how many values they have, given those before, and in all; about all points."""
-        low, high = self.box or ([], [])
         known, points = [*first], 1
-        left = [n for n in range(len(low)) if n not in (*known, last)]
+        left = [n for n in range(len(self.low)) if n not in (*known, last)]
         while left:
             widths = {n: self._width(n, known) for n in left}
-            name = min(left, key=lambda n: (rank(widths[n], high[n] - low[n] + 1), n))
+            name = min(left, key=lambda n: (rank(widths[n], self.high[n] - self.low[n] + 1), n))
             points *= widths[name]
             known.append(name)
             left.remove(name)
@@ -329,9 +329,8 @@ class Walk:
 
     def _width(self, name: int, known: list[int]) -> int:
         """About how many values a name has where those of ``known`` ones are given."""
-        low, high = self.box or ([], [])
-        width = high[name] - low[name] + 1
-        others = [n for n in range(len(low)) if n != name and n not in known]
+        width = self.high[name] - self.low[name] + 1
+        others = [n for n in range(len(self.low)) if n != name and n not in known]
         rows = self.constraints[self.constraints[:, name] != 0]
         # Of the others, each constraint says as much as their own bounds leave of it.
         most = [int(row[-1]) + self._most(row, others) for row in rows]
@@ -344,18 +343,17 @@ class Walk:
 
     def _most(self, row: Rows, names: Sequence[int]) -> int:
         """The most that names add to a constraint within their own bounds."""
-        low, high = self.box or ([], [])
-        return sum(max(int(row[n]) * low[n], int(row[n]) * high[n]) for n in names)
+        ends = ((int(row[n]) * self.low[n], int(row[n]) * self.high[n]) for n in names)
+        return sum(map(max, ends))
 
     def bounds(self, rows: Rows, known: Sequence[int], name: int) -> tuple[Rows, Rows]:
         """The values of a name at each of the partial points: all between two numbers.
 
         Exact where no other name is left, else a superset.
         """
-        least, most = self.box or ([], [])
-        low = np.full(len(rows), least[name], np.int64)
-        high = np.full(len(rows), most[name], np.int64)
-        later = [n for n in range(len(least)) if n != name and n not in known]
+        low = np.full(len(rows), self.low[name], np.int64)
+        high = np.full(len(rows), self.high[name], np.int64)
+        later = [n for n in range(len(self.low)) if n != name and n not in known]
         for constraint in self.constraints[self.constraints[:, name] != 0]:
             factor = int(constraint[name])
             rest = rows @ constraint[list(known)] + int(constraint[-1])

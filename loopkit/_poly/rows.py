@@ -21,6 +21,7 @@ from loopkit._guarded import running
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import is_inside
 from loopkit._polynomials import Monomial, NoPolynomialError, Polynomial, polynomial
 
 _MOST_AXES = 4
@@ -269,9 +270,7 @@ def _in_row(column: Polynomial, length: Expression, where: isl.Set) -> tuple[Exp
     """A column from 0 up to the length of a row, and how many rows it was moved by."""
     for shift in (0, 1, -1):
         moved = _affine(_sum(column, length, shift))
-        below = prim.Comparison(moved, "<", 0)
-        beyond = prim.Comparison(moved, ">=", length)
-        if all((where & _sets.condition_set(c)).is_empty() for c in (below, beyond)):
+        if is_inside(where, moved, length):
             return moved, shift
     raise _FlatError
 

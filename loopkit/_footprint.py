@@ -340,14 +340,10 @@ def is_inside(access: Use, box: Sequence[Axis], ranges: Mapping[str, Range]) -> 
     """Whether an access stays among the cells of the box while the inames in ``ranges`` run."""
     ranges = {**ranges, **ranges_of([access])}
     for index, axis in zip(access.cells, box, strict=True):
-        if _is_linear(index):
-            gap: Range | None = _hull(linear(index) - axis.lower, ranges)
-        elif not _sets.is_pw_affine(index):
+        gap = _hull(linear(index) - axis.lower, ranges) if _is_linear(index) else None
+        if gap is None and not _sets.is_pw_affine(index):
             return False
-        else:
-            distance = prim.Sum((index, (axis.lower * -1).expression))
-            gap = _relative_hull(distance, Linear({}), access, ranges)
-        if gap is not None and gap.lower.terms:
+        if gap is None or gap.lower.terms:
             distance = prim.Sum((index, (axis.lower * -1).expression))
             gap = _relative_hull(distance, Linear({}), access, ranges)
         if gap is None:

@@ -192,8 +192,12 @@ def _is_at_most(model: Model, statement: Statement, access: Access) -> bool:
 
     What the first condition on data reads itself is read for all instances.
     """
-    guards = (*access.guards, *(statement.predicates if is_target(statement, access) else ()))
-    return any(model.condition(guard) is None for guard in guards)
+    return any(model.condition(c) is None for c in conditions_of(statement, access))
+
+
+def conditions_of(statement: Statement, access: Access) -> Guards:
+    """Under which conditions an access is made, beside those that its statement's domain knows."""
+    return (*access.guards, *(statement.predicates if is_target(statement, access) else ()))
 
 
 def is_target(statement: Statement, access: Access) -> bool:

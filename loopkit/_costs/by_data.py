@@ -24,8 +24,8 @@ from loopkit._assertions.follow import followed
 from loopkit._cached import memoised, once
 from loopkit._costs.accesses import (
     Access,
+    conditions_of,
     executed_by,
-    is_target,
     lanes_and_blocks,
     requests_around,
 )
@@ -118,16 +118,12 @@ class ByData:
 
     def wanted_by(self, access: Access) -> Names | None:
         """The arguments that decide what an access touches, and when."""
-        return self.wanted(access.statement, self._conditions(access), access.indices)
+        own = self.model.statement[access.statement]
+        return self.wanted(access.statement, conditions_of(own, access), access.indices)
 
     def missing(self, access: Access) -> tuple[str, ...]:
         """What would have to be given to know it; nothing where the kernel itself computes it."""
         return tuple(sorted((self.wanted_by(access) or NONE) - self.data.names))
-
-    def _conditions(self, access: Access) -> Guards:
-        """Under which conditions an access is made; the domain knows those that are affine."""
-        statement = self.model.statement[access.statement]
-        return (*access.guards, *(statement.predicates if is_target(statement, access) else ()))
 
     def instances(self, statement: str, conditions: Guards, domain: isl.Set) -> int:
         """How many threads run a statement, each time counted, where all conditions hold."""
@@ -141,7 +137,7 @@ class ByData:
         """
         own = self.model.statement[access.statement]
         points = once(self._runs, access.statement, self._with_iterations, own)
-        return self._where(own, points, self._conditions(access), access.guards)
+        return self._where(own, points, conditions_of(own, access), access.guards)
 
     def _with_iterations(self, statement: Statement) -> Points:
         """Where a statement runs, and a column for each loop: threads run iterations together."""

@@ -109,7 +109,7 @@ class CombinationLowering:
         self.block = block
         self.values = values
         self.tiles = tiles
-        self.taken = [*tiles.names] if tiles is not None else []
+        self.fresh = kernel.fresh_names(tiles.names if tiles is not None else ())
 
     def node(self, statement: Statement) -> Combine:
         """The node of one combination."""
@@ -142,8 +142,3 @@ class CombinationLowering:
         if self.tiles is not None and name in self.tiles.states and statement.kind == SCAN:
             behind = partial(self.tiles.looked_back, combining, name)
         return combined(combining, chosen, statement.id, f"{statement.id}: {note}", ways, behind)
-
-    def fresh(self, base: str) -> str:
-        """A name that nothing has yet."""
-        self.taken.append(self.kernel.fresh_name(base, self.taken))
-        return self.taken[-1]

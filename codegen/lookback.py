@@ -262,12 +262,7 @@ def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:
     if not scanned:
         return None
     (axis,) = scanned_blocks(kernel, scanned[0])
-    taken: list[str] = []
-
-    def fresh(base: str) -> str:
-        taken.append(kernel.fresh_name(base, taken))
-        return taken[-1]
-
+    fresh = kernel.fresh_names()
     states = {name: _state_of(kernel, name, fresh) for name in scanned}
     names = (fresh("tickets"), fresh("ticket"), fresh("tile"), fresh("row"))
     across = tuple(other for other in hardware.used_axes("g") if other != axis)

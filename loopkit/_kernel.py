@@ -5,7 +5,7 @@ It is data, and what is found by looking through it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
 from operator import index
@@ -451,6 +451,16 @@ class Kernel(Exact, Methods):
         used = self.all_names.union(taken)
         return next(name for name in _spelling.candidates(base) if name not in used)
 
+    def fresh_names(self, taken: Iterable[str] = ()) -> Callable[[str], str]:
+        """A function like :meth:`fresh_name` that gives no name twice, and none of ``taken``."""
+        held = [*taken]
+
+        def fresh(base: str) -> str:
+            held.append(self.fresh_name(base, held))
+            return held[-1]
+
+        return fresh
+
     def domain_of(self, inames: Iterable[str]) -> isl.Set:
         """All values of ``inames``: their domains intersected, other inames projected out.
 
@@ -546,7 +556,7 @@ _INTERNAL = frozenset(
     [
         *("all_names", "check_iname", "compared_by", "domain_around", "domain_of", "fresh_name"),
         *("home_domain", "is_array", "key", "lineage", "parents_of", "paths", "range_around"),
-        *("bounding", "loaded_bounds", "reads_of"),
+        *("bounding", "loaded_bounds", "reads_of", "fresh_names"),
         *("range_of", "recorded", "reduced_inames", "with_computed", "computed_facts"),
     ]
 )

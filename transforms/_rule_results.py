@@ -213,7 +213,7 @@ def with_loops(
     """
     statement = kernel.statement_by_id[id_]
     kernel, names = _with_inames(kernel, reduced_inames(statement.rhs))
-    making = _Making(kernel, statement, names, {*taken})
+    making = _Making(kernel, statement, names, taken)
     whole = replace(statement, rhs=making.replaced(statement.rhs, held, ()))
     entries = entries_of(kernel.tree)
     place, path = next((n, p) for n, (leaf, p) in enumerate(entries) if leaf == id_)
@@ -231,13 +231,13 @@ class _Making:
     """The statements that compute what a statement reduces, in loops with other ``names``."""
 
     def __init__(
-        self, kernel: Kernel, own: Statement, names: Mapping[str, str], taken: set[str]
+        self, kernel: Kernel, own: Statement, names: Mapping[str, str], taken: Iterable[str]
     ) -> None:
         self.kernel = kernel
         self.own = own
         self.names = names
         self.values = {old: prim.Variable(new) for old, new in names.items()}
-        self.taken = taken
+        self.fresh = kernel.fresh_names(taken)
         self.operations = operations_of(kernel.reductions)
         self.numbers = count(fresh_number(entries_of(kernel.tree)))
         self.parts: list[tuple[Statement, Path]] = []
@@ -263,12 +263,6 @@ class _Making:
         operand = substitute(operand, self.values)
         self.parts.append((made.update(start, id_, operand, inames), inner))
         return made.value
-
-    def fresh(self, base: str) -> str:
-        """A name that nothing has."""
-        name = self.kernel.fresh_name(base, self.taken)
-        self.taken.add(name)
-        return name
 
 
 def _with_inames(kernel: Kernel, inames: Collection[str]) -> tuple[Kernel, Mapping[str, str]]:

@@ -290,12 +290,8 @@ def _partial(
     kernel: Kernel, update: Statement, inner: frozenset[str], others: Mapping[str, _Partial]
 ) -> _Partial:
     accumulator = kernel.temporary_by_name[update.written]
-    taken = [n for p in others.values() for n in (p.temporary.name, p.start.id, p.taking.id)]
-
-    def fresh(base: str) -> str:
-        taken.append(kernel.fresh_name(base, taken))
-        return taken[-1]
-
+    taken = (n for p in others.values() for n in (p.temporary.name, p.start.id, p.taking.id))
+    fresh = kernel.fresh_names(taken)
     temporary = replace(
         accumulator,
         name=fresh(f"{accumulator.name}_part"),

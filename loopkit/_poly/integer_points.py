@@ -301,9 +301,7 @@ class Walk:
         self.low, self.high = self.box or ([], [])
         both = [*system.equalities, *-system.equalities, *system.inequalities]
         self.constraints = np.array(both, np.int64).reshape(-1, len(system.names) + 1)
-        self.order: list[int] = []
-        if self.box is not None:
-            self.order = self._order(list(first), last)
+        self.order = self._order(list(first), last)
 
     def _order(self, first: list[int], last: int | None) -> list[int]:
         """Names with few values first, or, where that leads far, those that decide many others."""

@@ -75,6 +75,47 @@ end
     "assumptions": "n, m >= 1",
 }
 
+BITS: dict[str, Any] = {
+    "domains": (
+        "{ [h]: 0 <= h < n and h & 5 != 1 and h >> 1 != 3 }",
+        "{ [i2]: 0 <= i2 < n and i2 mod 3 = 1 }",
+        "{ [j2]: 0 <= j2 < h }",
+    ),
+    "text": """
+for h
+    <> t2 = sum(i2, d[h + 1, i2] * a[i2] + max(i2, u[i2])) + h
+    for j2
+        <> t3 = if(not (j2 >= 1), a[h + 1], u[j2 - 1]) - c[h, j2]
+        x[j2 + 2, 2*h + 1] = t3 + a[h]
+    end
+    u[h] = t2 + u[h + 1]
+end
+""",
+    "types": {"a": "uint64", "c": "uint16", "d": "uint32", "u x": "uint8"},
+    "assumptions": "n >= 1",
+}
+
+STRIDES: dict[str, Any] = {
+    "domains": (
+        "{ [i, j, k]: 1 <= i < n and 0 <= j < 2 and 0 <= k < m }",
+        "{ [h]: 0 <= h < n and h mod 2 = 1 }",
+        "{ [i2]: 0 <= i2 < m and i2 != i }",
+    ),
+    "text": """
+for i, j, k
+    for h
+        x[j, i - 1] = b[2*h + 1] + g[col[h + 1]] - x[j, i - 1] + k + h
+    end
+    for i2
+        x[j, 2*i2] = x[j, 2*i2] + c[1, j] {atomic}
+    end
+end
+""",
+    "types": {"b c g x": "int32", "col": "uint32"},
+    "shapes": (("g", "n + 2"),),
+    "assumptions": "n, m >= 2",
+}
+
 SPARSE: dict[str, Any] = {
     "domains": ("{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"),
     "text": """
@@ -111,6 +152,30 @@ FOUND = (
         ILLEGAL,
         steps=(("prioritize_loops", {"loop_priority": ["j2", "i2"]}),),
         **THREE_WRITERS,
+    ),
+    Found(
+        "a buffer for what two statements change in loops with strides",
+        LEGAL,
+        steps=(("buffer_array", {"var_name": "x", "buffer_inames": [], "partial": True}),),
+        **STRIDES,
+    ),
+    Found(
+        "two statements that change an array, in loops that change places",
+        ILLEGAL,
+        steps=(("prioritize_loops", {"loop_priority": ["k", "i"]}),),
+        **STRIDES,
+    ),
+    Found(
+        "loops with conditions on bits, exchanged",
+        ILLEGAL,
+        steps=(("prioritize_loops", {"loop_priority": ["j2", "h"]}),),
+        **BITS,
+    ),
+    Found(
+        "loops with conditions on bits, in the other direction",
+        ILLEGAL,
+        steps=(("map_domain", {"transform_map": "{ [h] -> [r]: r = n - h }"}),),
+        **BITS,
     ),
     Found(
         "bounds that are loaded are read: interchange",

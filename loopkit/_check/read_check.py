@@ -19,7 +19,7 @@ import pymbolic.primitives as prim
 from loopkit import _hidden, _sets
 from loopkit._cached import once
 from loopkit._check.instance_maps import Image
-from loopkit._check.schedule_check import Check, ReadEvent, written_cells
+from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.source_check import SourceCheck, SourceImage
 from loopkit._check.violation import Violation
 from loopkit._expression import Access
@@ -27,7 +27,6 @@ from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Sources, commute, is_own_read, is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in, without
-from loopkit._same import key_of
 
 _TEXT = (_hidden.READER, _hidden.WRITER, _hidden.SIBLING)
 """The labels of instances of the text."""
@@ -38,7 +37,6 @@ class ReadCheck(SourceCheck):
 
     def __init__(self, check: Check) -> None:
         super().__init__(check)
-        self._meet: dict[tuple[object, ...], bool] = {}
         self._seen: dict[tuple[object, ...], isl.Set] = {}
 
     def direct(self, event: ReadEvent, old: Access, new: Access) -> None:
@@ -57,7 +55,7 @@ class ReadCheck(SourceCheck):
         found: list[SourceImage] = []
         again = False
         for origin, relation in sources.writes.items():
-            related = event.bound & relation
+            related = self.related(event, relation)
             if related.is_empty():
                 continue
             images = self.check.lineage.images_from[origin]
@@ -153,35 +151,25 @@ class ReadCheck(SourceCheck):
         ``found`` are all sources where each case of the event has one; ``again``: some of what
         executes a source comes late, or writes elsewhere.
         """
-        special = {event.time.statement, *(f.image.statement for f in found)}
-        places = [self.new.order.place(s)[0] for s in special if s is not None]
         sure = [f for f in found if f.image.origin in sources.certain]
-        harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers_of(cell):
             at = Instance(writer.id, _hidden.OTHER)
-            place, path = self.new.order.place(writer.id)
-            # Statements that write alike, at the same places in the order, have one answer.
-            kind = (
-                written_cells(writer),
-                path,
-                self.new.order.launch(writer.id).number,
-                tuple(place < p for p in places),
-                writer.id if writer.id in special else None,
-            )
-            if kind in harmless:
-                continue
             renewed = self.renewed_levels(event.time, at, sure)
-            pieces = self.unordered(event.time, cell, at)
+            pieces = self.new.unordered(event.time, at, cell.array)
             earlier = self.new.order.before_by_loop(at, event.time)
             if not pieces and renewed.issuperset(dict(earlier)):
-                harmless.add(kind)
                 continue
-            both = self.with_facts(event.where & self.new.writing(at, cell), event, at)
-            if both.is_empty():
-                continue
+            same = self.new.same_cell(self.new.write_cell(at), cell)
             family: isl.Set | None = None
-            pieces += [("after", piece) for key, piece in earlier if key not in renewed]
-            for how, bad in nonempty(both, pieces):
+            parts = [(how, piece & same, 0) for how, piece in pieces]
+            parts += [("after", piece & same, key) for key, piece in earlier if key not in renewed]
+            for how, part, level in parts:
+                # Which cell it is says most, and what is known of it spares isl the rest.
+                bad = event.where & part
+                bad = bad & self.new.domain_beside(at, (event.time, level))
+                bad = self.with_facts(bad, event, at)
+                if bad.is_empty():
+                    continue
                 if family is None:
                     family = self.family(event, sources, writer)
                 is_racing = how != "after" and is_update(writer) and not self.meets(event, writer)
@@ -200,6 +188,10 @@ class ReadCheck(SourceCheck):
                 if not bad.is_empty():
                     self.check.report(self.overwritten(bad, event, sources, at, cell, how))
 
+    def related(self, event: ReadEvent, relation: isl.Set) -> isl.Set:
+        """``event.bound`` in a relation of the text, which somebody keeps (memoised)."""
+        return once(self._seen, (event, id(relation)), lambda: event.bound & relation)
+
     def renewed_levels(
         self, time: Instance, at: Instance, sure: Sequence[SourceImage]
     ) -> frozenset[int]:
@@ -211,7 +203,7 @@ class ReadCheck(SourceCheck):
         """
         if not sure or time.statement is None or at.statement is None:
             return frozenset()
-        if any(self.unordered(at, self.new.write_cell(at), f.at) for f in sure):
+        if any(self.new.unordered(at, f.at, self.new.write_cell(at).array) for f in sure):
             return frozenset()
         depth = len(self.new.order.shared_loops(at.statement, time.statement))
         equal = min(f.equal for f in sure)
@@ -224,31 +216,6 @@ class ReadCheck(SourceCheck):
             levels.add(depth)
         return frozenset(levels)
 
-    def unordered(self, a: Instance, cell: Cell, b: Instance) -> list[tuple[str, isl.Set]]:
-        """:meth:`Model.unordered` of ``a``, at ``cell``, and a writer; none where they never meet.
-
-        Statements that read and write alike have one answer to whether they do (memoised).
-        """
-        pieces = self.new.unordered(a, b, cell.array)
-        if a.statement is None or b.statement is None or not pieces:
-            return pieces
-        one, two = self.new.statement[a.statement], self.new.statement[b.statement]
-        key = (
-            (one.inames, key_of(one.predicates), a.label, cell),
-            # Where a statement runs hangs on what it writes.
-            self.new.replicated_axes(one.written),
-            (written_cells(two), b.label),
-            # Which of their instances one launch runs.
-            (self.new.order.launch(one.id).number, self.new.order.launch(two.id).number),
-            one.id == two.id,
-        )
-
-        def meet() -> bool:
-            both = self.new.domain(a) & self.new.everywhere(a)[0] & self.new.writing(b, cell)
-            return any(not (both & piece).is_empty() for _, piece in pieces)
-
-        return pieces if once(self._meet, key, meet) else []
-
     def seen(self, event: ReadEvent, image: Image, relation: isl.Set, how: str) -> isl.Set:
         """``{ names of the event, image·SURE, origin·WRITER : the event is to see the write }``.
 
@@ -257,7 +224,7 @@ class ReadCheck(SourceCheck):
 
         def find() -> isl.Set:
             instances = self.check.instances(image, _hidden.SURE, _hidden.WRITER)
-            return (instances & event.bound & relation).coalesce()
+            return (instances & self.related(event, relation)).coalesce()
 
         return once(self._seen, (event, image.statement, how), find)
 
@@ -325,7 +292,7 @@ class ReadCheck(SourceCheck):
         result = event.where - event.where
         if image.origin in sources.writes:
             itself = self.check.image_relation(image, label, _hidden.WRITER)
-            related = event.bound & sources.writes[image.origin] & itself
+            related = self.related(event, sources.writes[image.origin]) & itself
             result = result | without(related, *_TEXT)
         origin = self.root.statement[image.origin]
         reader = self.root.statement.get(event.reader)

@@ -110,13 +110,9 @@ class Dataflow:
         return once(self._reads, key, self._of_read, own, access, is_own)
 
     def _of_read(self, own: Statement, access: Access, is_own: bool) -> Sources:
-        beside = own if is_own else None
-        above = self._just_above(own, access, beside=beside)
-        if above is not None:
-            return above
         at = Instance(own.id, READER)
         cell = self.model.cell(access[0], self.model.indices(at, access[1]), at)
-        return self._sources(at, own, cell, beside=beside)
+        return self._sources(at, own, cell, beside=own if is_own else None)
 
     @memoised
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
@@ -372,26 +368,6 @@ class Dataflow:
             used <= inames | set(self.model.kernel.sizes)
         )
 
-    def _just_above(
-        self, reader: Statement, access: Access, *, beside: Statement | None
-    ) -> Sources | None:
-        """The sources of a read whose cell the last writer above sets in the same iteration.
-
-        None where it is not as simple as that.  Chains of definitions and uses are.
-        """
-        model = self.model
-        above = [
-            w
-            for w in model.writers(access[0])
-            if not (beside and commute(w, beside)) and model.order.is_above(w.id, reader.id)
-        ]
-        last = above[-1] if above else None
-        if last is None or not self._is_alike(last, reader) or last.write[1] != access[1]:
-            return None
-        names = {*reader.inames, *model.bounds_from_data(reader.id)}
-        alike = model.domain(Instance(reader.id, READER)) & equal_inames(names, WRITER, READER)
-        return _only(last.id, alike)
-
     def _is_alike(self, writer: Statement, other: Statement) -> bool:
         """Whether a write happens in each instance of ``other``, in the same loops."""
         model = self.model
@@ -421,8 +397,14 @@ class Dataflow:
         ``where`` may hold names of the statement's instance, with the label ``KILLER``.
         """
         other, order = Instance(killer.id, KILLER), self.model.order
-        between = within_any(where & self.model.writing(other, cell), order.before(own, other))
-        return without(within_any(between, order.before(other, at)), KILLER)
+        same, found = self.model.same_cell(self.model.write_cell(other), cell), where - where
+        for first, after in order.before_by_loop(own, other):
+            for second, until in order.before_by_loop(other, at):
+                both = where & (after & until & same)
+                if not both.is_empty():
+                    both = both & self.model.domain_beside(other, (own, first), (at, second))
+                    found = found | without(both, KILLER)
+        return found
 
     def _is_sure(self, writer: Statement) -> bool:
         """Whether a statement sets its cells in all instances, whatever data hold."""
@@ -534,15 +516,17 @@ class Dataflow:
         writers = [
             w for w in reversed(model.writers_of(cell)) if beside is None or not commute(w, beside)
         ]
-        if at.statement is not None:  # those above come first
-            writers.sort(key=lambda w: not order.is_above(w.id, reader.id))
+        if at.statement is not None:  # those above come first, and what surely sets the cell there
+            near = {w.id for w in writers if self._is_sure_near(w, reader)}
+            writers.sort(key=lambda w: (not order.is_above(w.id, reader.id), w.id not in near))
         for writer in writers:
             source = Instance(writer.id, WRITER)
             for level, piece in order.before_by_loop(source, at):
                 nearer = (n for n in covered if order.is_replaced(writer.id, level, n, reader.id))
                 before = without_near(tuple(nearer))
                 if not before.is_empty():
-                    before = before & model.writing(source, cell) & piece
+                    before = before & (model.same_cell(model.write_cell(source), cell) & piece)
+                    before = before & model.domain_beside(source, (at, level))
                     before = before & self._same_loads(writer, reader, level, before)
                 if before.is_empty():
                     continue

@@ -101,6 +101,29 @@ class Model(ParallelAxes):
         key = (statement.inames, key_of(statement.predicates), at.label)
         return once(self._domains, key, self._find_domain, statement, at.label)
 
+    def domain_beside(self, at: Instance, *others: tuple[Instance, int]) -> isl.Set:
+        """:meth:`domain` but for what follows from the domains of other instances.
+
+        With each of ``others``, in how many of the loops that it shares with this one, outermost
+        first, the two agree.  A superset; it is the domain where all of these are in theirs.
+        """
+        assert at.statement is not None
+        mine, around = self.statement[at.statement], self.kernel.domains
+        left = {self.kernel.home_domain[i] for i in mine.inames}
+        names = {h: {*around[h].inames, *around[h].parameters & self._own_names} for h in left}
+        predicates = {p: variable_names(p) & self._own_names for p in mine.predicates}
+        for other, level in others:
+            if other.statement is not None:
+                equal = {*self.order.shared_loops(other.statement, at.statement)[:level]}
+                its = self.statement[other.statement].predicates
+                left = {h for h in left if not names[h] <= equal}
+                predicates = {p: n for p, n in predicates.items() if p not in its or not n <= equal}
+        if not all(names[h] <= mine.inames for h in left):
+            return self.domain(at)
+        known = [c for p in predicates if (c := self.condition(p)) is not None]
+        found = intersection([*(around[h].set for h in sorted(left)), *known])
+        return self.labelled(found, at.label)
+
     def _find_domain(self, statement: Statement, label: str) -> isl.Set:
         if label:
             return self.labelled(self.domain(Instance(statement.id, "")), label)

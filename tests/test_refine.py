@@ -116,6 +116,25 @@ def test_in_short(
     assert how(make(), *call, **arguments) == "short"
 
 
+def test_no_write_counts_that_its_condition_rules_out() -> None:
+    """Where the conditions are of the same data, ``y`` is written or read, and never both."""
+    knl = lk.make_kernel(
+        ["{ [i, j]: 0 <= i < n and 0 <= j < 5 }", "{ [k]: 0 <= k and k + i < n }"],
+        """
+        for i, k, j
+            if d[j + 1, k] > 3
+                y[j, i] = y[j, i] + d[i, k] + k
+            else
+                x[i, j] = y[k, j] - x[i, j] + k
+            end
+        end
+        """,
+        dtypes={"d": "int8", "x": "float64", "y": "float32"},
+        assumptions="n >= 1",
+    )
+    assert how(knl, "split_iname", "j", 2) == "short"
+
+
 @pytest.mark.parametrize("array", ["a", "b"])
 def test_in_part(array: str) -> None:
     inames = ["i_inner", "k_inner"] if array == "a" else ["k_inner", "j_inner"]

@@ -131,6 +131,9 @@ class ReadCheck(SourceCheck):
                 # nothing would write the set otherwise, and a suggestion with it.
                 family = self.family(event, sources, writer)
                 both = both if family.is_empty() else both - family
+            if sources.choices is not None:
+                likely = self.possible(both, event, sources, at)
+                both = _sets.project_onto(likely, _sets.names_of(both))
             if both.is_empty():
                 continue
             early = self.new.not_before(event.time, at, cell.array, itself=False)
@@ -331,6 +334,20 @@ class ReadCheck(SourceCheck):
             return False
         return mine.is_atomic and writer.is_atomic and commute(mine, writer)
 
+    def possible(self, where: isl.Set, event: ReadEvent, sources: Sources, at: Instance) -> isl.Set:
+        """The part of ``where`` in which a write is not known to be left out if the event happens.
+
+        Over the names of ``where`` and the choices of the sources.
+        """
+        image = self.check.lineage.image_of.get(at.statement or "")
+        never = None if image is None else sources.never.get(image.origin)
+        if sources.choices is not None:
+            where = where & sources.choices
+        if image is None or never is None or self.check.lineage.every(image):
+            return where
+        itself = self.check.image_relation(image, at.label, _hidden.WRITER)
+        return where - self.check.onto(where & event.bound & never & itself, where)
+
     def not_replaced(
         self,
         bad: isl.Set,
@@ -342,17 +359,10 @@ class ReadCheck(SourceCheck):
     ) -> isl.Set:
         """The cases of ``bad`` in which no source sets the cell after the foreign write ``at``.
 
-        A superset: only writes that surely happen replace another one, and a write does not
-        happen that its conditions rule out where the event happens.
+        A superset: only writes that surely happen replace another one.
         """
         names = _sets.names_of(bad)
-        if sources.choices is not None:
-            bad = bad & sources.choices
-        image = self.check.lineage.image_of.get(at.statement or "")
-        never = None if image is None else sources.never.get(image.origin)
-        if image is not None and never is not None and not self.check.lineage.every(image):
-            itself = self.check.image_relation(image, at.label, _hidden.WRITER)
-            bad = bad - self.check.onto(bad & event.bound & never & itself, bad)
+        bad = self.possible(bad, event, sources, at)
         for origin, relation in sources.writes.items():
             relation = sources.sure.get(origin, relation - relation)
             if relation.is_empty():

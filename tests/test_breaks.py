@@ -848,3 +848,44 @@ def test_loops_that_end_one_after_another(split: bool) -> None:
     for old, new in {"+ 1;": "+ 2;", "d[a] > 6": "d[a] > 7", "% 4": "% 2"}.items():
         old = old.replace("[a]", "[3 * a_outer + a_inner]") if split else old
         assert old in source and not prove_source(knl, source.replace(old, new)).ok
+
+
+CHANGED_BELOW = """
+for i
+    for k
+        break if v[i] > k {id=stop}
+        v[i] = v[i] + c[k] {id=change}
+    end
+    for h
+        x[i, h] = c[h]
+    end
+end
+"""
+CHANGED_ABOVE = """
+for i
+    for k
+        v[i] = v[i] + c[k] {id=change}
+        break if v[i] > 5 {id=stop}
+    end
+    for h
+        x[i, h] = c[h]
+    end
+end
+"""
+
+
+@pytest.mark.parametrize("text", [CHANGED_BELOW, CHANGED_ABOVE], ids=["below", "above"])
+def test_a_break_that_runs_again_finds_its_loop_left(text: str) -> None:
+    """It ran for the same iteration: what it reads is what it read, and nothing is left to do."""
+    domains = ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 4 }", "{ [h]: 0 <= h < 3 }"]
+    plain = lk.make_kernel(domains, text, dtypes={"c, v, x": "int32"}, assumptions="n >= 1")
+    knl = plain.add_inames_to_insn("h", "id:stop")
+    assert knl.prove().ok
+    rng = np.random.default_rng(3)
+    c, v = (rng.integers(-3, 6, size).astype("int32") for size in (4, 9))
+    want = plain.executor("reference")(c=c, v=v.copy())
+    for order in ORDERS:
+        for mine, its in zip(knl.executor("host", order=order)(c=c, v=v.copy()), want, strict=True):
+            np.testing.assert_array_equal(mine, its)
+    with pytest.raises(lk.IllegalTransformError, match="would overwrite"):
+        plain.add_inames_to_insn("h", "id:stop or id:change")

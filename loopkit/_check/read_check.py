@@ -22,6 +22,7 @@ from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.source_check import SourceCheck, SourceImage
 from loopkit._check.violation import Violation
+from loopkit._exits import flags_of
 from loopkit._expression import Access
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Sources, commute, is_own_read, is_update
@@ -187,6 +188,7 @@ class ReadCheck(SourceCheck):
                 if not bad.is_empty():
                     bad = self.not_replaced(bad, event, sources, at, cell, again)
                 if how == "after" and not bad.is_empty():
+                    bad = self.not_cleared(bad, event, at)
                     bad = self.check.not_equal(bad, event, sources, at)
                 if not bad.is_empty():
                     self.check.report(self.overwritten(bad, event, sources, at, cell, how))
@@ -319,6 +321,25 @@ class ReadCheck(SourceCheck):
             both = both & self.check.image_relation(image, label, _hidden.SIBLING)
             result = result | without(both, *_TEXT)
         return result
+
+    def not_cleared(self, bad: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
+        """The cases of ``bad`` but those in which an instance finds that it has cleared its flag.
+
+        It ran before, for the same instance of the text.  Not to run again is as good.
+        """
+        image, reader = self.check.lineage.image_of.get(at.statement or ""), event.reader
+        flag = flags_of(self.root.kernel).get(event.access[0]) if event.access else None
+        if (
+            image is None
+            or flag is None
+            or image.origin != reader
+            or self.check.lineage.every(image)
+        ):
+            return bad
+        if reader not in [s.id for s in flag.stops if flag.guards(s)]:
+            return bad
+        itself = self.check.image_relation(image, at.label, _hidden.READER)
+        return bad - self.check.onto(bad & event.bound & itself, bad)
 
     def is_update_of(self, event: ReadEvent) -> bool:
         """Whether an event is an update's read of the cell that it changes."""

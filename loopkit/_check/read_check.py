@@ -56,7 +56,7 @@ class ReadCheck(SourceCheck):
         found: list[SourceImage] = []
         again = False
         for origin, relation in sources.writes.items():
-            related = self.related(event, relation)
+            related = event.bound & relation
             if related.is_empty():
                 continue
             images = self.check.lineage.images_from[origin]
@@ -70,9 +70,11 @@ class ReadCheck(SourceCheck):
                     equal = self.equal_loops(pairs, at, event.time)
                     mine.append(SourceImage(one, at, pairs, equal))
                 self.check_apart(event, image, related)
+                if reaching:
+                    continue
                 at = Instance(image.statement, _hidden.SOURCE)
                 pairs = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
-                if not reaching and not pairs.is_empty():
+                if not pairs.is_empty():
                     side = self.check.origin_side(image, at)
                     self.check.report(event.violation("missing", pairs, cell, source=side))
             # Of several copies of a statement, an event may have some for sources, and others not.
@@ -193,10 +195,6 @@ class ReadCheck(SourceCheck):
                 if not bad.is_empty():
                     self.check.report(self.overwritten(bad, event, sources, at, cell, how))
 
-    def related(self, event: ReadEvent, relation: isl.Set) -> isl.Set:
-        """``event.bound`` in a relation of the text, which somebody keeps (memoised)."""
-        return once(self._seen, (event, id(relation)), lambda: event.bound & relation)
-
     def renewed_levels(
         self, time: Instance, at: Instance, sure: Sequence[SourceImage]
     ) -> frozenset[int]:
@@ -229,7 +227,7 @@ class ReadCheck(SourceCheck):
 
         def find() -> isl.Set:
             instances = self.check.instances(image, _hidden.SURE, _hidden.WRITER)
-            return (instances & self.related(event, relation)).coalesce()
+            return (instances & (event.reading & relation)).coalesce()
 
         return once(self._seen, (event, image.statement, how), find)
 
@@ -297,7 +295,7 @@ class ReadCheck(SourceCheck):
         result = event.where - event.where
         if image.origin in sources.writes:
             itself = self.check.image_relation(image, label, _hidden.WRITER)
-            related = self.related(event, sources.writes[image.origin]) & itself
+            related = event.reading & sources.writes[image.origin] & itself
             result = result | without(related, *_TEXT)
         origin = self.root.statement[image.origin]
         reader = self.root.statement.get(event.reader)
@@ -339,7 +337,7 @@ class ReadCheck(SourceCheck):
         if reader not in [s.id for s in flag.stops if flag.guards(s)]:
             return bad
         itself = self.check.image_relation(image, at.label, _hidden.READER)
-        return bad - self.check.onto(bad & event.bound & itself, bad)
+        return bad - self.check.onto(bad & (event.reading & itself), bad)
 
     def is_update_of(self, event: ReadEvent) -> bool:
         """Whether an event is an update's read of the cell that it changes."""
@@ -367,7 +365,7 @@ class ReadCheck(SourceCheck):
         if image is None or never is None or self.check.lineage.every(image):
             return where
         itself = self.check.image_relation(image, at.label, _hidden.WRITER)
-        return where - self.check.onto(where & event.bound & never & itself, where)
+        return where - self.check.onto(where & (event.reading & never & itself), where)
 
     def not_replaced(
         self,

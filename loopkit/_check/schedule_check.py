@@ -55,10 +55,12 @@ class ReadEvent:
     @cached_property
     def bound(self) -> isl.Set:
         """``{ names of where, inames·READER of the text }``: each case with the text's instance."""
-        result = self.where
-        for iname, value in self.values.items():
-            result = result & equal(variable(iname, READER), value)
-        return result
+        return self.where & self.reading
+
+    @cached_property
+    def reading(self) -> isl.Set:
+        """``{ names of where, inames·READER }``: which instance of the text reads, in any case."""
+        return intersection(equal(variable(i, READER), value) for i, value in self.values.items())
 
     @property
     def side(self) -> Side:
@@ -232,7 +234,7 @@ class Check:
                 differing = bad
                 continue
             values = {i: variable(i, WRITER) for i in self.root.statement[origin].inames}
-            tied = without(bad & event.bound & relation, READER)
+            tied = without(bad & (event.reading & relation), READER)
             alike = self.equal_to(Computed(origin, values), at, tied)
             differing = differing | self.onto(tied - alike, bad)
             for image in self.images_writing(origin, array):

@@ -10,7 +10,6 @@ from math import prod
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._arrays import (
     Argument,
     ArrayArg,
@@ -24,11 +23,10 @@ from loopkit._budget import in_turn
 from loopkit._cached import memoised
 from loopkit._errors import CompileError, IllegalTransformError
 from loopkit._expression import to_text
-from loopkit._guarded import conjuncts
+from loopkit._guarded import conjuncts_of
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._make.check_bounds import check_settled
-from loopkit._nodes import Expression
 from loopkit._program import (
     ArrayParam,
     Check,
@@ -295,6 +293,4 @@ def computed_checks(kernel: Kernel) -> Iterator[Check]:
 
 def checks(assumptions: isl.Set) -> tuple[Check, ...]:
     """The assumptions as conditions that every call tests."""
-    condition: Expression = _sets.conditions(assumptions)
-    parts = () if condition is True else conjuncts(condition)
-    return tuple(Check(part, to_text(part)) for part in parts)
+    return tuple(Check(part, to_text(part)) for part in conjuncts_of(assumptions))

@@ -36,6 +36,12 @@ def conjuncts(condition: Expression) -> Guards:
     return (condition,)
 
 
+def conjuncts_of(where: isl.Set) -> Guards:
+    """The conditions on names that hold together exactly in a set; none for the universe."""
+    condition = _sets.conditions(where)
+    return () if condition is True else conjuncts(condition)
+
+
 def guarded_nodes(
     expr: Expression,
     into: Callable[[Expression], bool] | None = None,

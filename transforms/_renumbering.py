@@ -15,7 +15,7 @@ from loopkit._arrays import ValueArg
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute, variable_names
-from loopkit._guarded import conjuncts
+from loopkit._guarded import conjuncts_of
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._polynomials import are_one_polynomial
@@ -75,9 +75,9 @@ def apart(kernel: Kernel, inames: Collection[str]) -> Change:
     changed: dict[str, Statement] = {}
     for statement in kernel.statements:
         known = new.statement_domain(statement) & new.assumptions.set
-        lost = _sets.conditions(kernel.statement_domain(statement).gist(known))
-        if lost is not True:
-            guards = (*conjuncts(lost), *statement.predicates)
+        lost = conjuncts_of(kernel.statement_domain(statement).gist(known))
+        if lost:
+            guards = (*lost, *statement.predicates)
             changed[statement.id] = replace(statement, predicates=guards)
     return Change(with_statements(new, changed))
 

@@ -18,7 +18,7 @@ from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
-from loopkit._guarded import conjuncts, decided
+from loopkit._guarded import conjuncts_of, decided
 from loopkit._hidden import EARLIER, instances, variable
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
@@ -279,7 +279,7 @@ class _Scan:
             inside = inside & _sets.equality(iname, value)
         each = self.part(name, _sets.project_out(inside, values).gist(around), values)
         if not each.names:
-            conditions = _conditions(each.where)
+            conditions = conjuncts_of(each.where)
             if any(decided(c, self.kernel.integers) is None for c in conditions):
                 # A loaded bound stays one: its loop has one iteration, or none.
                 each = self.part(name, inside.gist(around), {})
@@ -361,8 +361,3 @@ def _functions(where: isl.Set, inames: Iterable[str]) -> dict[str, Expression]:
             value = _sets.value_by_equality(own, iname)
             found[iname] = _sets.from_affine(pieces[0][1]) if value is None else value
     return found
-
-
-def _conditions(where: isl.Set) -> tuple[Expression, ...]:
-    condition = _sets.conditions(where)
-    return () if condition is True else conjuncts(condition)

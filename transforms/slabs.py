@@ -15,7 +15,7 @@ from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._frozen import dataclass
-from loopkit._guarded import conjuncts
+from loopkit._guarded import Guards, conjuncts_of
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
 from loopkit._nodes import Expression
@@ -174,8 +174,7 @@ def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[Part]) -> 
     change, copies = _with_copies(kernel, iname, parts, parallel=True)
     changed: dict[str, Statement] = {}
     for part, ids in zip(parts, copies, strict=True):
-        condition = _sets.conditions(part.where.gist(context))
-        added = () if condition is True else conjuncts(condition)
+        added = conjuncts_of(part.where.gist(context))
         for statement in (change.kernel.statement_by_id[id_] for id_ in ids.values()):
             predicates = added + statement.predicates
             changed[statement.id] = replace(statement, predicates=predicates)
@@ -286,7 +285,7 @@ def _guarded(
     """Copies under the conditions that were those of loops, as far as they lost these."""
     found: dict[str, Statement] = {}
     for names in copies:
-        conditions: dict[frozenset[str], Expression] = {}
+        conditions: dict[frozenset[str], Guards] = {}
         for before, now in names.items():
             statement, its = new.statement_by_id[now], values[now]
             constants = {i: v for i, v in its.items() if isinstance(v, int)}
@@ -297,9 +296,8 @@ def _guarded(
                 wanted = _sets.at_values(old.domain_of(inames), constants)
                 renamed = {i: v.name for i, v in its.items() if isinstance(v, prim.Variable)}
                 known = new.domain_of(statement.inames) & new.assumptions.set
-                conditions[inames] = _sets.conditions(_sets.rename(wanted, renamed).gist(known))
-            if conditions[inames] is not True:
-                added = conjuncts(conditions[inames])
+                conditions[inames] = conjuncts_of(_sets.rename(wanted, renamed).gist(known))
+            if added := conditions[inames]:
                 found[now] = replace(statement, predicates=added + statement.predicates)
     return found
 

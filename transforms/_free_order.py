@@ -11,7 +11,7 @@ from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._tree import Path, common_prefix, path_inames, rewrite_paths
 from loopkit.transforms._common import with_names
 from loopkit.transforms._expand import settled
-from loopkit.transforms._loop_nests import ordered_domains
+from loopkit.transforms._loop_nests import kept_part, ordered_domains
 
 
 def in_order(kernel: Kernel, inames: Sequence[str]) -> Change:
@@ -141,9 +141,7 @@ def _with_one_domain(
         mine = [i for i in domain.inames if i in inames]
         own += (names.get(i, i) for i in mine)
         together = together & domain.without(frozenset(domain.inames) - inames - outside)
-        staying = tuple(i for i in domain.inames if i not in inames or i in names)
-        if staying:
-            result.append(Domain(staying, domain.without(frozenset(domain.inames) - {*staying})))
+        result += kept_part(domain, inames - names.keys())
     together = together.coalesce().remove_redundancies()
     result.append(Domain(tuple(own), _sets.rename(together, names)))
     return ordered_domains(result)

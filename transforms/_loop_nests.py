@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -22,6 +22,14 @@ from loopkit._tree import Entry, LaunchBarrier, Path, build, common_prefix, entr
 def ancestors_of(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:
     """``inames`` and all inames that their bounds need."""
     return reachable(inames, kernel.parents_of)
+
+
+def kept_part(domain: Domain, gone: Collection[str]) -> list[Domain]:
+    """A domain without some of its inames; none where it has no others."""
+    kept = tuple(i for i in domain.inames if i not in gone)
+    if kept == domain.inames:
+        return [domain]
+    return [Domain(kept, domain.without(frozenset(domain.inames) - {*kept}))] if kept else []
 
 
 def ordered_domains(domains: Sequence[Domain]) -> tuple[Domain, ...]:

@@ -23,7 +23,7 @@ from loopkit._slabs import recorded_for, slabs_named, with_slabs
 from loopkit._transform import transform
 from loopkit._tree import LaunchBarrier, Loop, Node, Path, Tree, entries_of, statements_in
 from loopkit.transforms import _common
-from loopkit.transforms._loop_nests import ancestors_of, ordered_domains
+from loopkit.transforms._loop_nests import ancestors_of, kept_part, ordered_domains
 
 
 @dataclass(frozen=True)
@@ -310,19 +310,9 @@ def _without_group(
     What shared a domain with them keeps the values that it had: a copy that does
     not run for some of these must not take them from others.
     """
-    rest: list[Domain] = []
-    homes: list[Domain] = []
-    for domain in kernel.domains:
-        members = set(domain.inames) & set(group)
-        if not members:
-            rest.append(domain)
-            continue
-        homes.append(domain)
-        gone = frozenset(members) - frozenset(elsewhere)
-        staying = tuple(i for i in domain.inames if i not in gone)
-        if staying:
-            rest.append(Domain(staying, domain.without(gone)))
-    return rest, homes
+    gone = {*group}.difference(elsewhere)
+    rest = [part for domain in kernel.domains for part in kept_part(domain, gone)]
+    return rest, [d for d in kernel.domains if not {*group}.isdisjoint(d.inames)]
 
 
 @transform

@@ -11,7 +11,6 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, ConstantTable, Strided
-from loopkit._assertions.values import Assertion
 from loopkit._budget import in_turn
 from loopkit._called import fitting
 from loopkit._change import Change, InstanceMap
@@ -196,7 +195,7 @@ def _joined(kernels: Sequence[Kernel], names: Sequence[Renaming], apart: bool) -
         options=first.options,
         reductions=_operations(parts),
         functions=joined_functions(k.functions for k in parts),
-        assertions=_assertions(parts),
+        assertions=tuple(dict.fromkeys(a for k in parts for a in k.assertions)),
         owes_bounds=any(k.owes_bounds for k in parts),
         slabs=slabs_named(tuple(row for k in parts for row in k.slabs), {}),
     )
@@ -209,10 +208,6 @@ def _with_used_inames(kernel: Kernel) -> Kernel:
     used = frozenset[str]().union(*(s.inames for s in kernel.statements))
     unused = [i for i in kernel.all_inames if i not in used]
     return without_inames(kernel, unused) if unused else kernel
-
-
-def _assertions(kernels: Sequence[Kernel]) -> tuple[Assertion, ...]:
-    return tuple(dict.fromkeys(a for k in kernels for a in k.assertions))
 
 
 def _operations(kernels: Sequence[Kernel]) -> tuple[Any, ...]:

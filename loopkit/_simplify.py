@@ -136,13 +136,10 @@ class _Simplifier:
         """The value of ``rest // divisor`` where that is one number."""
         if not rest.terms:
             return rest.constant // divisor
-        context = self.context
-        if context is None:
-            return None
         quotient = prim.FloorDiv(_rebuild(rest), divisor)
-        if not _sets.is_affine(quotient):
+        if self.context is None or not _sets.is_affine(quotient):
             return None
-        low, high = _sets.value_range(context, quotient)
+        low, high = _sets.value_range(self.context, quotient)
         return low if low == high else None
 
     def _extreme(self, expr: prim.Min | prim.Max) -> Expression:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import reduce
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -392,7 +393,7 @@ def touched_cells(
         whole = use.domain if exact or use.around is None else use.around
         groups.setdefault((id(whole), shape), []).append(use)
     kept = {*keep, *(n for n in names if n is not None)}
-    union: isl.Set | None = None
+    found: list[isl.Set] = []
     for group in groups.values():
         domain = _any_domain(group)
         for number, (axis, name) in enumerate(zip(box, names, strict=True)):
@@ -404,10 +405,8 @@ def touched_cells(
             gap = axis.cell(variable(name)) - Linear(values[0].terms)
             for rest in (gap - min(constants), gap * -1 + max(constants)):
                 domain = domain & _sets.pw_affine(rest.expression).nonneg_set()
-        cells = dealt.project_onto(domain, kept)
-        union = cells if union is None else union | cells
-    assert union is not None
-    return union
+        found.append(dealt.project_onto(domain, kept))
+    return reduce(isl.Set.union, found)
 
 
 def _is_linear(index: Expression) -> bool:
@@ -426,10 +425,8 @@ def _any_domain(uses: Sequence[Use]) -> isl.Set:
     everything = uses[0].around
     if len(domains) > 1 and everything is not None and id(everything) in domains:
         return everything
-    first, *others = domains.values()
-    for domain in others:
-        first = first | domain
-    return first.coalesce() if others else first
+    whole = reduce(isl.Set.union, domains.values())
+    return whole.coalesce() if len(domains) > 1 else whole
 
 
 def hull(cells: isl.Set) -> isl.Set:

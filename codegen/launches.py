@@ -178,7 +178,7 @@ class _Parting:
             _sets.project_out(domain.set, sorted(self.inames_in(domain) - {*loops}))
             for domain in self.homes(loops)
         )
-        return reduce(isl.Set.intersect, own, _sets.universe())
+        return _sets.intersection(own)
 
     def homes(self, inames: Iterable[str]) -> Iterator[Domain]:
         """The domains in which some inames stand."""

@@ -18,11 +18,8 @@ from loopkit._same import remembered
 @remembered(1 << 12)
 def equal(one: tuple[Expression, ...], two: tuple[Expression, ...]) -> isl.Set:
     """Where the affine indices of two cells are equal."""
-    result = _sets.universe()
-    for a, b in zip(one, two, strict=True):
-        if a != b:
-            result = result & _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
-    return result
+    pairs = (pair for pair in zip(one, two, strict=True) if pair[0] != pair[1])
+    return _sets.intersection(_sets.pw_affine(a).eq_set(_sets.pw_affine(b)) for a, b in pairs)
 
 
 @remembered(1 << 12)

@@ -364,10 +364,8 @@ def outer_names(box: Sequence[Axis]) -> frozenset[str]:
 
 def box_set(names: Sequence[str], extents: Sequence[int]) -> isl.Set:
     """``{ 0 <= name < extent for all names }``."""
-    box = _sets.universe()
-    for name, extent in zip(names, extents, strict=True):
-        box = box & in_bounds.between(name, 0, extent - 1)
-    return box
+    ends = zip(names, extents, strict=True)
+    return _sets.intersection(in_bounds.between(name, 0, extent - 1) for name, extent in ends)
 
 
 def touched_cells(

@@ -129,13 +129,8 @@ def where_all_hold(guards: Iterable[Expression], integers: Collection[str]) -> i
 
     ``integers`` are the inames and sizes.  ``{ names of the guards }``, a superset.
     """
-    result = _sets.universe()
-    for guard in guards:
-        for part in conjuncts(guard):
-            condition = decided(part, integers)
-            if condition is not None:
-                result = result & condition
-    return result
+    found = (decided(part, integers) for guard in guards for part in conjuncts(guard))
+    return _sets.intersection(condition for condition in found if condition is not None)
 
 
 def running(kernel: Kernel, statement: Statement) -> isl.Set:

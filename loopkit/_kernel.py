@@ -319,11 +319,8 @@ class Kernel(Exact, Methods):
     @cached_property
     def computed_facts(self) -> isl.Set:
         """``{ sizes : computed ones are what they are }``, as far as sets can say so."""
-        found = _sets.universe()
-        for name, value in self.computed_sizes.items():
-            if _sets.is_affine(value):
-                found = found & _sets.equality(name, value)
-        return found
+        known = ((n, v) for n, v in self.computed_sizes.items() if _sets.is_affine(v))
+        return _sets.intersection(_sets.equality(name, value) for name, value in known)
 
     @cached_property
     def integers(self) -> frozenset[str]:

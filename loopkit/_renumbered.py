@@ -84,10 +84,8 @@ class Joined(Renumbered):
     @property
     def before(self) -> isl.Set:
         """A box."""
-        found = _sets.universe()
-        for iname, low, length in zip(self.old, self.lows, self.lengths, strict=True):
-            found = found & _from(low, iname, length)
-        return found
+        parts = zip(self.lows, self.old, self.lengths, strict=True)
+        return _sets.intersection(_from(*part) for part in parts)
 
     @property
     def after(self) -> isl.Set:

@@ -70,6 +70,14 @@ def project_out(domain: isl.Set, names: Iterable[str]) -> isl.Set:
     return domain
 
 
+def intersection(sets: Iterable[isl.Set]) -> isl.Set:
+    """Where all of some sets hold; everything where there are none."""
+    result = universe()
+    for one in sets:
+        result = result & one
+    return result
+
+
 def at_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
     """``{ rest : domain where these names have these values }``."""
     for name, value in values.items():
@@ -81,7 +89,7 @@ def at_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
 
 def at(point: Mapping[str, int]) -> isl.Set:
     """``{ names : each has its value }``."""
-    return reduce(isl.Set.intersect, (equality(n, v) for n, v in point.items()), universe())
+    return intersection(equality(n, v) for n, v in point.items())
 
 
 def project_onto(domain: isl.Set, keep: Iterable[str]) -> isl.Set:
@@ -261,10 +269,7 @@ def condition_set(expr: Expression) -> isl.Set:
 
 def comparisons(relations: Iterable[tuple[Expression, str, Expression]]) -> isl.Set:
     """The set where all of some comparisons hold; :class:`NotAffineError` if one is not affine."""
-    found = universe()
-    for left, operator, right in relations:
-        found = found & condition_set(prim.Comparison(left, operator, right))
-    return found
+    return intersection(condition_set(prim.Comparison(*relation)) for relation in relations)
 
 
 def is_taken_by(function: Callable[[Expression], Any], expr: Expression) -> bool:

@@ -503,13 +503,10 @@ def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Se
 
 def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]) -> isl.Set:
     """``{ names of the cells }``: where these are in an array, as far as that can be said."""
-    result = _sets.universe()
     if shape is None or len(shape) != len(cells):
-        return result
-    for cell, extent in zip(cells, shape, strict=True):
-        if _sets.is_pw_affine(cell) and _sets.is_pw_affine(extent):
-            result = result & in_bounds.inside(cell, extent)
-    return result
+        return _sets.universe()
+    known = (pair for pair in zip(cells, shape, strict=True) if all(map(_sets.is_pw_affine, pair)))
+    return _sets.intersection(in_bounds.inside(cell, extent) for cell, extent in known)
 
 
 def limits_left(

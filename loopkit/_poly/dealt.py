@@ -56,11 +56,8 @@ def _rows(piece: isl.BasicSet) -> Rows | None:
 
 
 def _set_of(rows: Rows) -> isl.Set:
-    result = _sets.universe()
-    for form, is_zero in rows:
-        value = _sets.pw_affine(form.expression)
-        result = result & (value.zero_set() if is_zero else value.nonneg_set())
-    return result
+    values = ((_sets.pw_affine(form.expression), is_zero) for form, is_zero in rows)
+    return _sets.intersection(v.zero_set() if is_zero else v.nonneg_set() for v, is_zero in values)
 
 
 def _merged(rows: Rows, gone: Collection[str]) -> Rows | None:

@@ -19,6 +19,8 @@ from loopkit._hidden import instance, label_of, labelled, plain, variable
 from loopkit._nodes import Expression
 
 K = TypeVar("K")
+intersection = _sets.intersection
+"""Where all of some sets hold; everything where there are none."""
 
 
 class Undecided(Exception):
@@ -80,14 +82,6 @@ def _compared(
     except _sets.NotAffineError as error:
         shown = to_text(unlabelled(error.args[0] if error.args else a))
         raise Undecided(f"'{shown}' is not linear in inames and sizes", FLAT) from None
-
-
-def intersection(sets: Iterable[isl.Set]) -> isl.Set:
-    """Where all of some sets hold; everything where there are none."""
-    result = _sets.universe()
-    for one in sets:
-        result = result & one
-    return result
 
 
 def nonempty(where: isl.Set, pieces: Iterable[tuple[K, isl.Set]]) -> Iterator[tuple[K, isl.Set]]:

@@ -301,3 +301,29 @@ def test_loops_of_loaded_length_under_a_condition_of_a_block():
         assumptions="n >= 1 and nnz >= 0",
     ).assume_within("rowptr", 0, "nnz + 1")
     assert knl.assume_increasing("rowptr").tag_inames("i: g.0, q: l.0").prove().ok
+
+
+def test_loops_of_a_fetch_have_bounds_that_were_loaded(monkeypatch) -> None:
+    """Without the condition of the load, the fetch would run up to what nobody has written."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: 0 <= r < hi }"],
+        """
+        if flag[0] > 0
+            <> hi = ends[i]
+            y[i] = sum(r, x[r])
+        end
+        """,
+        [lk.GlobalArg("x", "int32", shape="m"), lk.GlobalArg("y", is_input=True), ...],
+        dtypes={"x, y": "int32", "flag, ends": "int32"},
+    )
+    fetched = knl.add_prefetch("x", [], temporary_address_space="private")
+    for flag in (0, 1):
+        given = {"flag": np.array([flag]), "ends": np.array([2, 0, 3]), "m": 4}
+        given = {"x": np.arange(4) + 1, **given}
+        given = {n: np.asarray(v).astype("int32") for n, v in given.items() if n != "m"}
+        for name in ("reference", "host"):
+            y = fetched.executor(name)(y=np.full(3, 7, np.int32), **given)
+            np.testing.assert_array_equal(y, [3, 0, 6] if flag else [7, 7, 7])
+    monkeypatch.setattr("loopkit.transforms._staging._loading", lambda *_: [])
+    with pytest.raises(lk.UndecidedError, match="whether 'hi' is loaded where 'fetch_x' runs"):
+        knl.add_prefetch("x", [], temporary_address_space="private")

@@ -329,10 +329,10 @@ class Staging:
     ) -> Kernel:
         """The kernel with a statement in ``loops`` before (or after) the users of the copy.
 
-        It runs where all ``guards`` hold.
+        It runs where all ``guards`` hold, and the bounds of its loops have been loaded.
         """
         inames = place.inames | frozenset(loops.inames)
-        predicates = (*guards, *loops.predicates)
+        predicates = (*dict.fromkeys((*_loading(kernel, inames), *guards)), *loops.predicates)
         statement = Statement(id_, lhs, rhs, inames, predicates, kind=kind, made_by=self.made_by)
         entry = place.last + 1 if after else place.first
         return with_nest(kernel, statement, loops, place, entry, self.sources)
@@ -534,6 +534,12 @@ def limits_left(
             return None
         found += left
     return tuple(found)
+
+
+def _loading(kernel: Kernel, inames: frozenset[str]) -> list[Expression]:
+    """The conditions under which the bounds of loops are loaded: nothing is there without them."""
+    loads = [w for name in kernel.loaded_bounds(inames) for w in kernel.writers.get(name, ())]
+    return [p for w in loads[:1] for p in w.predicates if all(p in o.predicates for o in loads)]
 
 
 def are_beyond_sets(kernel: Kernel, uses: Iterable[Use]) -> bool:

@@ -17,6 +17,7 @@ from loopkit._guarded import guarded_reads
 from loopkit._hidden import BASE, OTHER, SOURCE, copied
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in
 from loopkit._relations import grouped
@@ -58,8 +59,12 @@ class CopyChains:
 
         What a copy holds in cells that are never used may be anything; what a caller's array
         holds may not, even if a later statement overwrites it.  Reads that data decide are left
-        out, and writes that data decide count as made.
+        out, and writes that data decide count as made.  Bounds of loops must have been loaded.
         """
+        for name in self.new.bounds_from_data(mover):
+            loads = dataflow_of(self.new.kernel).of_read(mover, (name, ()))
+            if not (loads.untouched.is_empty() and loads.certain.issuperset(loads.writes)):
+                raise Undecided(f"data decide whether '{name}' is loaded where '{mover}' runs")
         statement, at = self.new.statement[mover], Instance(mover, BASE)
         if statement.written not in self.new.kernel.arg_by_name:
             return

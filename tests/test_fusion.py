@@ -76,6 +76,21 @@ def test_candidates_are_fused(golden: Golden) -> None:
     assert knl.prove().ok
 
 
+@pytest.mark.parametrize("name", ["total", "last"])
+def test_what_reads_a_sum_stays_behind_it_whatever_it_is_called(name: str) -> None:
+    """A statement may be called as the array that it writes."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"],
+        f"""
+        total[0] = sum(i, x[i])   {{id={name}}}
+        y[j] = x[j] / total[0]
+        """,
+        dtypes={"x": "float32"},
+    )
+    with pytest.raises(lk.IllegalTransformError, match="would read acc before"):
+        knl.rename_iname("j", "i", existing_ok=True).fuse_loops("i")
+
+
 @pytest.mark.host
 @pytest.mark.parametrize("n", [1, 2, 5, 33])
 def test_fused_and_cut_loops_run(n: int) -> None:

@@ -13,7 +13,7 @@ from loopkit import _budget
 from loopkit._budget import SpentError, turn, within
 from loopkit._check.declarations import broken_declaration, broken_structure, moved_cell
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
-from loopkit._check.step_proof import NOTHING, Obligations, StepProof
+from loopkit._check.step_proof import ALL_TOUCHED, NOTHING, Obligations, StepProof
 from loopkit._check.violation import Aim, Violation
 from loopkit._collectives import combined_axes, thread_scans
 from loopkit._combined import with_combinations
@@ -168,7 +168,7 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
         return lineage, whole.check_obligations(lineage, change.kernel, obligations, aim)
     # Where one instance stands for several, what it stands for is asked of the text.
     last_step = None if change.merges else whole.last_step(before, change, aim)
-    untouched: frozenset[str] = frozenset()
+    untouched = ALL_TOUCHED
     with suppress(Undecided):
         untouched = StepProof(before, change, lineage).untouched()
     return lineage, whole.violations_of(lineage, change.kernel, aim, last_step, untouched)

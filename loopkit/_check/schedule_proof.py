@@ -22,7 +22,7 @@ from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_linea
 from loopkit._check.race_check import check_carriers, check_races
 from loopkit._check.schedule_check import Check, DecidedError
 from loopkit._check.statement_check import StatementCheck
-from loopkit._check.step_proof import Obligations
+from loopkit._check.step_proof import ALL_TOUCHED, Obligations, Untouched
 from loopkit._check.violation import Aim, Violation
 from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
@@ -76,7 +76,7 @@ def violations_of(
     kernel: Kernel,
     aim: Aim = Aim.TELL,
     last_step: LastStep | None = None,
-    untouched: frozenset[str] = frozenset(),
+    untouched: Untouched = ALL_TOUCHED,
 ) -> list[Violation]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
@@ -127,7 +127,7 @@ def questions(
     expressions: StatementCheck,
     step: Check | None = None,
     with_image: Sequence[str] = (),
-    untouched: frozenset[str] = frozenset(),
+    untouched: Untouched = ALL_TOUCHED,
 ) -> Iterator[Callable[[], None]]:
     """All that is asked of a schedule.
 
@@ -163,12 +163,12 @@ def questions(
     for array in kernel.writers:
         yield partial(check_races, check, array)
     for image in check.lineage.images:
-        if image.statement not in untouched:
+        if image.statement not in untouched.statements:
             yield partial(expressions.statement, image)
     if shared_storage(kernel):
         yield partial(check_aliases, check)
     for array in dict.fromkeys((*check.root.kernel.writers, *kernel.writers)):
-        if array in untouched:
+        if array in untouched.arrays:
             continue
         if array in kernel.arg_by_name:
             yield partial(expressions.ends, array)

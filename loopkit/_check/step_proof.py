@@ -30,7 +30,7 @@ from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.specialised import is_specialised
 from loopkit._check.step_accesses import StatementPair, same_domains
-from loopkit._check.step_order import NONE, StepOrder
+from loopkit._check.step_order import StepOrder
 from loopkit._check.step_values import KeptValues
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
@@ -66,6 +66,17 @@ class Obligations:
 
 
 NOTHING = Obligations(frozenset(), frozenset(), frozenset(), frozenset())
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """Arrays and statements of which a step leaves nothing to be asked."""
+
+    arrays: frozenset[str]
+    statements: frozenset[str]
+
+
+ALL_TOUCHED = Untouched(frozenset(), frozenset())
 
 
 class StepProof:
@@ -126,16 +137,16 @@ class StepProof:
         before = self.old.kernel.temporary_by_name
         return frozenset(t for t in self.new.kernel.temporary_by_name if t not in before)
 
-    def untouched(self) -> frozenset[str]:
+    def untouched(self) -> Untouched:
         """Arrays whose reads see what they saw, and statements that read no others.
 
         The instances that use such an array are those that did, and come in the same order
         wherever they meet.  What was moved there was read in such an array, too.
         """
         if self.change.fixed or self.change.merges or not self.pairs:
-            return NONE
+            return ALL_TOUCHED
         if not (self.keeps_meaning() and self.keeps_launches() and self.order.keeps_axes()):
-            return NONE
+            return ALL_TOUCHED
         alike = {
             name
             for name, pair in self.pairs.items()
@@ -156,10 +167,13 @@ class StepProof:
         # What is added up elsewhere is asked of how it gets where it belongs.
         text = self.lineage.root.statement_by_id
         moved = {n: text[images[n].origin].written for n in alike & images.keys()}
-        return frozenset(names - touched).union(
-            name
-            for name, array in moved.items()
-            if not (reads[name] | ({array} - {self.new.statement[name].written})) & touched
+        return Untouched(
+            frozenset(names - touched),
+            frozenset(
+                name
+                for name, array in moved.items()
+                if not (reads[name] | ({array} - {self.new.statement[name].written})) & touched
+            ),
         )
 
     def is_untouched(self, array: str, alike: Collection[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,10 +90,14 @@ def small_numbers(dtype: np.dtype[Any], rng: np.random.Generator, shape: tuple[i
     return values
 
 
-def is_exact(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
-    """Whether results are whole numbers far below where their type rounds."""
+def is_exact(values: np.ndarray[Any, np.dtype[Any]], inside: Iterable[str] = ()) -> bool:
+    """Whether results are whole numbers far below where their type rounds.
+
+    Or far below where the types of sums ``inside`` do that they are computed of.
+    """
     limit = EXACT.get(values.dtype.name)
     if limit is None or not values.size:
         return True
+    limit = min(limit, *(EXACT[name] for name in inside if name in EXACT), limit)
     wide = values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
     return bool(np.abs(wide).max() < limit)  # not a number compares false

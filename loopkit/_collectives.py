@@ -59,7 +59,7 @@ def adds_to(statement: Statement, name: str) -> bool:
 
 def reduction_text(kernel: Kernel, update: Statement) -> str:
     """What an update adds up: ``sum over j``, or ``running sum over i``, read on the way."""
-    reduced = kernel.reduced_inames(update)
+    reduced = [i for i in kernel.all_inames if i in reduced_inames(kernel, update)]
     mine = kernel.paths.get(update.id, ())
     temporary = kernel.temporary_by_name.get(update.written)  # none where launches hand it on
     readers = [r for r in kernel.readers.get(update.written, ()) if r.kind != "update"]

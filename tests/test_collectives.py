@@ -574,6 +574,19 @@ def test_threads_without_an_instance_start_no_result_that_another_loop_reads():
         knl.tag_inames({"i": "l.0", "i_0": "l.0", "j": "l.1"})
 
 
+def test_an_accumulator_that_starts_on_an_axis_is_its_threads_own():
+    """The start and the updates name the axis otherwise: nothing is added up over threads."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < 6 and 0 <= j < n }", "y[i] = sum(j, x[j, i])", dtypes={"x": "int32"}
+    )
+    knl = knl.tag_inames("i: l.0").rename_iname("i", "k", within="id:insn_update")
+    assert "sum over j" in str(knl)
+    x = np.arange(30, dtype=np.int32).reshape(5, 6)
+    for executor in ("reference", "host"):
+        np.testing.assert_array_equal(knl.executor(executor)(x=x), x.sum(0))
+    assert knl.prove().ok
+
+
 def test_threads_beyond_a_loop_combine_no_cells_that_there_are_not():
     """Three cells of a row of six lie on a block's four threads: the fourth has no cell."""
     knl = lk.make_kernel(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
-from loopkit._collectives import scans_of
+from loopkit._collectives import reduced_inames, scans_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
@@ -78,7 +78,7 @@ def copies_of(
     touching = (*writers, *kernel.readers.get(temporary.name, ()))
     # Along the threads of its reduction an accumulator is one: they combine what each has.
     updates = [w for w in writers if w.operation is not None and temporary.accumulates is not None]
-    reduced = [i for w in updates for i in kernel.reduced_inames(w)]
+    reduced = [i for w in updates for i in reduced_inames(kernel, w)]
     decided = decide_address_spaces(kernel) if temporary.is_running else kernel
     scanned = {i for scan in scans_of(decided, temporary.name) for i in scan.inames}
     found = []

@@ -153,7 +153,8 @@ def in_words_of(text: lk.Kernel, last: lk.Kernel) -> lk.Kernel:
         for knl in (text, last)
     )
     for arguments in due[len(done) :]:
-        text = text.rename_argument(**arguments)
+        if arguments["old_name"] in text.arg_by_name:  # and no size that a step has made
+            text = text.rename_argument(**arguments)
     return text
 
 

@@ -149,7 +149,7 @@ fault(
     None,
     Patch("codegen.exits:Flag.guards", lambda f: lambda self, statement: True),
     Patch(
-        "codegen.exits:_leaves",
+        "codegen.exits:leaves",
         lambda f: lambda node: (s for s in f(node) if s != "all"),
     ),
     chain=(do("rename_iname", "k", "it", existing_ok=True),),

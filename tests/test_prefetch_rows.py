@@ -216,5 +216,5 @@ def test_a_write_in_between_is_seen() -> None:
         "m >= 8",
         a="4*m",
     )
-    with pytest.raises(lk.UndecidedError, match="'a' is written"):
+    with pytest.raises(lk.IllegalTransformError, match=r"would read a.* has written it"):
         knl.add_prefetch("a", "i, j", default_tag=None)

@@ -1700,3 +1700,30 @@ def test_a_loop_that_several_flags_guard_is_left() -> None:
     knl = knl.buffer_array("i_goes_on", ["j"]).add_inames_to_insn(["j"], "id:start_0")
     assert "bool k_goes_on" not in knl.cuda()
     assert knl.prove().ok and knl.prove(text=True).ok
+
+
+def test_a_buffer_is_not_loaded_with_what_nothing_has_written() -> None:
+    """Nothing is in the temporary before the loop, which data leave."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and i <= j < n }",
+        "for i\n<> t, <> k = argmax(j, 2, j)\nbreak if i < n - 1\ny[i, i] = t + v[i + 2]\nend",
+        dtypes={"v, y": "float64"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("i", 4).buffer_array("t", ["i_inner"], fetch_bounding_box=True)
+    assert "t_buf = t;" not in knl.cuda() and knl.prove().ok
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_buffer_stores_again_what_was_written_before(is_written: bool) -> None:
+    """Where data let nothing be written in the tile, a value of t from before is kept."""
+    first, last = ("t = i\n", "x[i, 0] = t\n") if is_written else ("", "")
+    tile = "for j\nif b[j] > i\nt$m = b[j]\nx[i, j] = t$m\nend\nend\n"
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }",
+        f"for i\n{first}{tile}{last}end",
+        [lk.TemporaryVariable("t", "int32"), ...],
+        dtypes={"b, x": "int32"},
+    )
+    knl = knl.buffer_array("t$m", ["j"], default_tag=None)
+    assert ("t_m_buf = t;" in knl.cuda()) == is_written and knl.prove().ok

@@ -229,6 +229,10 @@ def _buffered(
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
     text = chosen.restored(expanded)
+    if chosen.of in text.temporary_by_name:  # others may read what was in it before
+        every = [s.id for s in text.statements]
+        text = expand_rules_that_use(text, chosen.of, every)
+        reads, _ = _accesses(text, chosen.of, every)
     if not (is_load and _reads_follow_writes(text, chosen.of, place, reads, writes)):
         result, id_ = _with_transfer(result, staging, place, "init", [*reads, *writes], loaded)
         moves.append(id_)
@@ -261,10 +265,11 @@ def _reads_follow_writes(
 ) -> bool:
     """Whether each cell of ``name`` that is read is set before, in the same run of ``place``.
 
-    What is stored afterwards reads the buffer, too: where data decide whether a cell is
-    written, the old value is stored again.
+    What is stored afterwards reads the buffer, too: where data decide whether a cell of an argument
+    is written, the old value is stored again.  Nothing is in a temporary before the first write.
     """
-    if any(write.by_data for write in writes):
+    is_given = name not in kernel.temporary_by_name
+    if is_given and any(write.by_data for write in writes):
         return False
     dataflow = dataflow_of(kernel)
     own = {w.statement.id: w.statement.inames for w in writes}
@@ -274,7 +279,7 @@ def _reads_follow_writes(
             sources = dataflow.of_read(read.statement.id, (name, read.indices))
         except Undecided:
             return False
-        if not sources.untouched.is_empty():
+        if is_given and not sources.untouched.is_empty():
             return False
         for writer, pairs in sources.writes.items():
             if not run <= own.get(writer, frozenset()):

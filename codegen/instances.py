@@ -77,7 +77,7 @@ def _convex(predicate: Expression) -> isl.Set | None:
     except _sets.NotAffineError:
         return None
     basics = condition.get_basic_sets()
-    if len(basics) != 1 or basics[0].dim(isl.dim_type.div):
+    if len(basics) > 1 or any(basic.dim(isl.dim_type.div) for basic in basics):
         return None
     return condition
 

@@ -184,7 +184,12 @@ class _Placement:
             is_there = self.starts == {start.id} and loops[: len(path)] == path
             if not (is_there and self.is_once(statement, path)):
                 raise self.repeated(update)
-        self.made.append(statement)
+        # For these sizes, nothing may have been started.
+        starts = [self.kernel.statement_by_id[s].predicates for s in self.starts]
+        started = starts[0] if len(starts) == 1 else ()
+        of_sizes = (p for p in started if variable_names(p) <= {*self.kernel.sizes})
+        predicates = tuple(dict.fromkeys((*statement.predicates, *of_sizes)))
+        self.made.append(replace(statement, predicates=predicates))
         # Loops of its own: no other statement has a key with that number.
         fresh, number = statement.inames - {*path_inames(path)}, -len(self.made)
         return statement.id, (*path, *((iname, number) for iname, _ in loops if iname in fresh))

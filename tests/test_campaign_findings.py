@@ -1727,3 +1727,21 @@ def test_a_buffer_stores_again_what_was_written_before(is_written: bool) -> None
     )
     knl = knl.buffer_array("t$m", ["j"], default_tag=None)
     assert ("t_m_buf = t;" in knl.cuda()) == is_written and knl.prove().ok
+
+
+@pytest.mark.parametrize("condition", ["i < 0", "i > 2"])
+def test_partial_results_are_combined_where_they_were_started(condition: str) -> None:
+    """For sizes for which no update runs, the buffer is neither started nor combined."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        f"s = 0\nfor i\nif {condition}\nfor j\ns = s + c[j + 1, i] {{atomic}}\nend\nend\n"
+        "x[i] = i\nend\ny[0] = s",
+        [lk.TemporaryVariable("s", "float64"), ...],
+        dtypes={"c, x, y": "float64"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.buffer_array("s", ["j", "i"], default_tag=None, partial=True)
+    knl = knl.split_iname("j", 2, inner_tag="l.2")
+    code = knl.cuda()
+    assert knl.prove().ok and code.count("if (n >= 4)") == (2 if condition == "i > 2" else 0)
+    assert ("s_buf_combine" in code) == (condition == "i > 2")

@@ -1745,3 +1745,31 @@ def test_partial_results_are_combined_where_they_were_started(condition: str) ->
     code = knl.cuda()
     assert knl.prove().ok and code.count("if (n >= 4)") == (2 if condition == "i > 2" else 0)
     assert ("s_buf_combine" in code) == (condition == "i > 2")
+
+
+def test_conditions_of_stores_hold_where_their_values_are_made() -> None:
+    """Copies of what a thread has made run on all threads, the rest where there is an iteration."""
+    knl = lk.make_kernel(
+        "{ [i, k, h, time]: 0 <= i < n and 0 <= k, h < 8 and 0 <= time < m }",
+        """
+        for time
+            for i
+                <> s1[k] = c[i, 7 - k] + c[i, k]
+                for h
+                    <int32> s2[h] = s1[h] + s1[h]
+                end
+                if i % 2 == 0
+                    for h
+                        s1[(h + 1) % 8] = s1[7 - h]
+                    end
+                end
+                for h
+                    x[i, h] = s1[h] + s2[h]
+                end
+            end
+        end
+        """,
+        [lk.GlobalArg("c, x", "int32", shape="n, 8"), ...],
+    )
+    knl = knl.split_iname("time", 2, inner_tag="l.0", outer_tag="g.0")
+    assert knl.split_iname("i", 3, inner_tag="ilp", slabs=(0, 1)).prove().ok

@@ -266,9 +266,8 @@ class EqualStores:
     def held(self, leaf: Leaf) -> frozenset[c.CExpression]:
         """The conditions around a line that hold at all times where they hold once."""
         nodes = [group.node for group in _around(leaf)]
-        return frozenset(
-            n.condition for n in nodes if isinstance(n, c.If) and self.is_lasting(n.condition)
-        )
+        parts = (part for n in nodes if isinstance(n, c.If) for part in and_parts(n.condition))
+        return frozenset(part for part in parts if self.is_lasting(part))
 
     def held_by(self, held: frozenset[c.CExpression], name: str) -> frozenset[c.CExpression]:
         """Those of the conditions that hold on all threads that write what an array holds."""
@@ -343,8 +342,9 @@ class EqualStores:
             for index in node.target.indices:
                 yield from self.names.used(index)
         for group in _around(leaf):
-            if isinstance(group.node, c.If) and group.node.condition not in held:
-                yield from self.names.used(group.node.condition)
+            if isinstance(group.node, c.If):
+                for part in and_parts(group.node.condition):
+                    yield from self.names.used(part) if part not in held else ()
             elif isinstance(group.node, c.For):
                 yield group.node.name
 

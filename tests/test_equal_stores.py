@@ -64,6 +64,8 @@ DIFFERENT = {
     "an array read elsewhere": "for i\n <> s[a] = x[a]\n y[b] = s[(b + i) % 3]\nend",
     "an array that changes": "for i\n <> s[a] = x[a]\n if i > 2\n  s[a] = 5\n end\n"
     " y[b] = s[b]\nend",
+    "an array that each iteration changes": "for i\n for a\n  <> s[0] = i\n  s[a] = x[a]\n end\n"
+    " y[b] = s[b]\nend",
     "arrays": "for i\n <> s[a] = x[a]\n <> r[a] = s[(a + i) % 3]\n y[b] = r[b]\nend",
     "what loops make of threads": "for i\n <> t = 0\n for k\n  t = t + x[i*(5 - k) % 3]\n end\n"
     " y[0] = t\nend",

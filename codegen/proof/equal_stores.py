@@ -188,7 +188,7 @@ class EqualStores:
         if name is None or self.subject.place_of(name) not in places:
             return [], None
         at, lines, asked = leaf.position, self.stores(name), self.asked_around(leaf)
-        for number, (first, node) in reversed([*enumerate(lines)]):
+        for first, node in reversed(lines):
             if first.position >= at or node.operator != "=":
                 continue
             group = first.parent
@@ -203,7 +203,10 @@ class EqualStores:
             inside = next((x for x in group.children if x.span[0] <= at <= x.span[1]), None)
             if inside is not None:
                 end = at if inside is leaf else inside.span[1] + 1
-                return [line for line in lines[number:] if line[0].position < end], group
+                loops = [g.span[0] for g in _around(first, group) if isinstance(g.node, c.For)]
+                start = min((first.position, *loops))
+                others = (x for x in lines if start <= x[0].position < end and x[0] is not first)
+                return [(first, node), *others], group
         return [], None
 
     def stores(self, name: str) -> list[tuple[Leaf, c.Assign]]:

@@ -1773,3 +1773,27 @@ def test_conditions_of_stores_hold_where_their_values_are_made() -> None:
     )
     knl = knl.split_iname("time", 2, inner_tag="l.0", outer_tag="g.0")
     assert knl.split_iname("i", 3, inner_tag="ilp", slabs=(0, 1)).prove().ok
+
+
+def test_blocks_that_write_a_shared_array_several_times_write_it_alike() -> None:
+    """The last block does so as often as it has iterations."""
+    knl = lk.make_kernel(
+        "{ [i, k, h, time]: 0 <= i < n and 0 <= k, h < 8 and 0 <= time < m }",
+        """
+        for time
+            <int64> s1[k] = c[i, 7 - k] + int64(c[i, k])
+            x[i, h] = s1[h]
+        end
+        """,
+        [lk.GlobalArg("c", "uint16", shape="n, 8"), lk.GlobalArg("x", "int32", shape="n, 8"), ...],
+    )
+    knl = knl.extract_subst("rule", "c[i, k]", ["i"]).split_iname("time", 8)
+    knl = knl.precompute(
+        "rule",
+        ["time_inner"],
+        default_tag=None,
+        fetch_bounding_box=True,
+        within="id:insn",
+        temporary_address_space="private",
+    )
+    assert knl.tag_inames({"time_outer": "g.0", "k": "l.0"}).prove().ok

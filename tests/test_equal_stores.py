@@ -303,6 +303,29 @@ def test_what_holds_on_a_thread_that_reads_need_not_hold_on_those_that_write(
     assert prove_source(knl, source).findings
 
 
+@pytest.mark.parametrize(
+    ("loops", "value", "is_equal"),
+    [
+        ("h < (int)blockIdx.x + 1", "x[a]", True),
+        ("h < (int)blockIdx.x + 1; k < 3", "x[k]", True),
+        ("k < 3; h < (int)blockIdx.x + 1 - k", "x[k]", False),
+        ("h < (int)blockIdx.x + 1", "x[h]", False),
+        ("h < (int)blockIdx.x + 1", "s[a] + x[a]", False),
+        ("h < (int)blockIdx.x", "x[a]", False),
+    ],
+)
+def test_what_many_iterations_store_alike(loops: str, value: str, is_equal: bool) -> None:
+    """How many there are does not matter then; which is the last one does otherwise."""
+    knl = made("for i\n <> s[a] = x[a]\n y[b] = s[b]\nend").tag_inames("i: g.0")
+    source = knl.cuda()
+    inner = "for (int a = 0; a < 3; ++a)"
+    heads = [f"for (int {p[0]} = 0; {p}; ++{p[0]})" for p in loops.split("; ")]
+    assert inner in source and "= x[a];" in source
+    source = source.replace(inner, "\n".join((*heads, inner))).replace("= x[a];", f"= {value};")
+    kinds = {finding.kind for finding in prove_source(knl, source).findings}
+    assert "text" not in kinds and ("cross-block" not in kinds) == is_equal, source
+
+
 def test_constants_of_one_name_are_told_apart(monkeypatch) -> None:
     monkeypatch.setattr(EqualValues, "stored", lambda self, one, two, where: where)
     knl = made("for i\n <> s[a] = x[i]\n y[b] = s[b]\nend").tag_inames("i: l.0", unchecked=True)

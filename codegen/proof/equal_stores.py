@@ -9,7 +9,8 @@ What they share they see alike there: no thread changes it meanwhile, since that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from itertools import chain
 
 import islpy as isl
 
@@ -165,14 +166,19 @@ class EqualStores:
             used += [node.target] if node.operator != "=" else ()
             # What its thread asks of a line that reads holds of those before, in no more loops.
             known = frozenset() if is_shared else self.asked_around(both.first)
+            again = line is mine[0][0]  # executed at least once
             for group in reversed([*_around(line, around)]):
                 if isinstance(group.node, c.For):
-                    others.add(group.node.name)
                     known = frozenset()
+                    if again := again and self.repeats(used, line, group):
+                        continue
+                    others.add(group.node.name)
                 asked = self.asked(group) or (c.expressions(group.node) if group.node else ())
                 used += (part for part in asked if part not in known)
             parts += ((part, Pair(line, line)) for part in used)
-        loops = (g.node.name for g in _around(both.first, around) if isinstance(g.node, c.For))
+        names = self.names.used(expr)
+        inner = (g for g in _around(both.first, around) if self.changes(names, g.span))
+        loops = (group.node.name for group in inner if isinstance(group.node, c.For))
         return parts, frozenset(loops), frozenset(others)
 
     def writers_behind(
@@ -209,6 +215,14 @@ class EqualStores:
                 return [(first, node), *others], group
         return [], None
 
+    def repeats(self, parts: list[c.CExpression], line: Leaf, loop: Group) -> bool:
+        """Whether a line made of these does the same in all iterations, however many there are."""
+        nodes = [group.node for group in _around(line, loop) if group.node]
+        names = {n for e in chain(parts, *map(c.expressions, nodes)) for n in self.names.used(e)}
+        assert isinstance(loop.node, c.For)
+        made = {x.name for x in c.statements(loop.node.body) if isinstance(x, c.Let)}
+        return names.isdisjoint({loop.node.name, *made}) and not self.changes(names, loop.span)
+
     def stores(self, name: str) -> list[tuple[Leaf, c.Assign]]:
         """The lines that write a variable; none where one of them does more than store."""
         lines = self.written.get(name, ())
@@ -236,11 +250,13 @@ class EqualStores:
 
     def changes_between(self, expr: c.CExpression, both: Pair) -> bool:
         """Whether what an expression reads is written between two lines, or in loops of one."""
-        if both.first is both.second:
-            return False
-        low, high = both.span
-        writers = (leaf for name in self.names.used(expr) for leaf in self.written.get(name, ()))
-        return any(low <= leaf.position <= high for leaf in writers)
+        used = self.names.used(expr)
+        return both.first is not both.second and self.changes(used, both.span)
+
+    def changes(self, names: Set[str], span: tuple[int, int]) -> bool:
+        """Whether a line at these positions writes what one of the names stands for."""
+        lines = (leaf for name in names for leaf in self.written.get(name, ()))
+        return any(span[0] <= leaf.position <= span[1] for leaf in lines)
 
     def reads_what_changes(self, expr: c.CExpression) -> bool:
         """Whether an expression reads memory that lines of the text write."""

@@ -43,7 +43,7 @@ def reduced_inames(kernel: Kernel, update: Statement) -> frozenset[str]:
     """
     tags = kernel.iname_tags
     starts = [s for s in kernel.writers.get(update.written, ()) if s.kind == "init"]
-    own = {tags[i] for s in starts for i in s.inames if i in tags}
+    own = {tags[i] for s in starts for i in s.inames if i in tags and tags[i].is_parallel}
     return frozenset(
         i
         for i in kernel.reduced_inames(update)

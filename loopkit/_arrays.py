@@ -212,7 +212,8 @@ class TemporaryVariable(Exact):
         _check_dim_names(self)
         _check_padding(self)
         _check_swizzles(self)
-        if self.combined_by is not None and self.combined_by not in COMBINED_BY:
+        by = self.combined_by
+        if by is not None and not (isinstance(by, str) and by in COMBINED_BY):
             raise InvalidArgumentError(
                 f"threads do not combine their partial results by {shown(self.combined_by)}",
                 instead=f"by is {', '.join(map(repr, COMBINED_BY))}, or None",

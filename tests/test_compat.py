@@ -138,3 +138,13 @@ def test_all_names_are_here() -> None:
     assert functions == {"generate_code_v2", "set_loop_priority", "set_temporary_scope"}
     assert functions <= set(lk.__all__)
     assert "within_inames" in vars(Statement)
+
+
+def test_what_no_type_and_no_unit_of_memory_is_gets_an_answer() -> None:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = x[i] + 1", dtypes={"x": "float32"})
+    for dtype in (",", "\ud800"):
+        assert not lk.get_op_map(knl).filter_by(dtype=dtype)
+    with pytest.raises(lk.InvalidArgumentError, match="a page has 2,097,152"):
+        lk.find_padding_multiple(knl, "x", 0, 2**31 - 1)
+    with pytest.raises(lk.InvalidArgumentError, match="do not combine"):
+        lk.TemporaryVariable("t", combined_by=lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = 1"))

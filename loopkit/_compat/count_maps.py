@@ -100,7 +100,7 @@ def _strides(given: Any) -> Any:
 def _dtype(given: Any) -> Any:
     try:
         return np.dtype(given)
-    except TypeError:
+    except Exception:  # NumPy's own parsers raise what they like, and so do objects of others
         return given
 
 

@@ -18,6 +18,8 @@ from loopkit._kernel import Kernel
 from loopkit._registry import transform_named
 from loopkit._spelling import shown
 
+_PAGE = 2**21  # bytes of a page of a GPU's memory, the largest unit that there is
+
 
 @fitting
 @in_turn
@@ -38,6 +40,8 @@ def find_padding_multiple(
     array = kernel.array(needed_name("variable", variable))
     axis = axis_number(array, name_or_number("axis", axis))
     unit = at_least(1)("align_bytes", align_bytes)
+    if unit > _PAGE:
+        raise InvalidArgumentError(f"no unit of memory has {unit:,} bytes: a page has {_PAGE:,}")
     if not isinstance(allowed_waste, (int, float)) or not allowed_waste >= 0:
         raise InvalidArgumentError(
             f"allowed_waste is a share, not {shown(allowed_waste)}",

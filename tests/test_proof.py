@@ -66,6 +66,20 @@ def test_copies_side_by_side() -> None:
     assert prove(knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").tag_inames("b:ilp")).ok
 
 
+def test_threads_share_an_array_that_values_side_by_side_write() -> None:
+    """There is one cell for all values: where an array is decides whether there are copies."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < 4 and 0 <= j < n }",
+        "if i % 2 == 0\nx[i, j] = d[i, j]\nelse\n<> t = d[j, 0] + j\nend",
+        dtypes={"d, x": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("i", 2, inner_tag="l.0")
+    knl = knl.privatize_temporaries_with_inames(["i_inner", "i_outer"])
+    proof = knl.split_iname("j", 5, inner_tag="ilp").prove()
+    assert proof.ok, str(proof)
+
+
 def test_copies_of_a_loop_that_another_bounds() -> None:
     knl = lk.make_kernel(
         ["{ [s]: 0 <= s < 4 }", "{ [i]: 0 <= i <= s }", "{ [j]: 0 <= j < n }"],

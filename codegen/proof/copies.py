@@ -77,7 +77,7 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
 
 def _has_copies(kernel: Kernel, temporary: TemporaryVariable, iname: str) -> bool:
     """Whether a temporary's cells do not tell the iname's values apart by themselves."""
-    if temporary.address_space not in (AddressSpace.PRIVATE, AddressSpace.AUTO):
+    if temporary.address_space is not AddressSpace.PRIVATE:
         return False
     writers = [s for s in kernel.writers.get(temporary.name, ()) if iname in s.inames]
     named = any(iname in variable_names(i) for s in writers for i in s.write[1])

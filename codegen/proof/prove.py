@@ -204,8 +204,8 @@ def _prepared(source: Kernel, program: Program, recorder: Recorder) -> Kernel:
     """The kernel with rules expanded, types and copies made, and strides that are parameters."""
     kernel = infer_types(dealt_out(expand_rules(source), recorder))
     check_types(source, kernel, recorder)
-    kernel = with_private_copies(kernel)
-    kernel = with_segments(drop_own_axes(decide_address_spaces(kernel)))
+    kernel = with_private_copies(decide_address_spaces(kernel))
+    kernel = with_segments(drop_own_axes(kernel))
     kernel = with_combinations(kernel)
     strides: dict[str, dict[int, str]] = {}
     for parameter in program.params:

@@ -343,6 +343,21 @@ fault(
     Patch("codegen.prepare:_expand_private", _one_copy),
     chain=(do("tag_inames", "j:ilp"),),
 )
+fault(
+    "values: values of an ilp iname have copies of what threads share",
+    lambda: make(
+        "{ [i, j, k]: 0 <= i < 8 and 0 <= j < 4 and 0 <= k < 8 }",
+        "<> t[i] = a[i] {id=first}\nb[k] = t[7 - k] + 1 {id=second}",
+        "a, b",
+    ),
+    None,
+    Patch("codegen.prepare:space_of", lambda original: lambda *_: lk.AddressSpace.PRIVATE),
+    chain=(
+        do("tag_inames", "i:l.0, k:l.0"),
+        do("add_inames_to_insn", "j", "id:first"),
+        do("tag_inames", "j:ilp"),
+    ),
+)
 
 # {{{ calls
 

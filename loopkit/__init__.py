@@ -33,19 +33,10 @@ from loopkit._errors import (
     Witness,
 )
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
-from loopkit._make import (
-    ConstantArg,
-    GlobalArg,
-    make_einsum,
-    make_function,
-    make_kernel,
-    merge,
-)
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
 from loopkit._registry import homes as _transforms
 from loopkit._registry import homes_of as _homes_of
 from loopkit._registry import later as _later
-from loopkit._transform import replay
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref as auto_test_vs_ref
@@ -68,12 +59,19 @@ if TYPE_CHECKING:
     from loopkit._explore.explorer import Explorer as Explorer
     from loopkit._explore.explorer import explore as explore
     from loopkit._explore.table import Tried as Tried
+    from loopkit._make import ConstantArg as ConstantArg
+    from loopkit._make import GlobalArg as GlobalArg
+    from loopkit._make import make_einsum as make_einsum
+    from loopkit._make import make_function as make_function
+    from loopkit._make import make_kernel as make_kernel
+    from loopkit._make import merge as merge
     from loopkit._measure.compare import Contest as Contest
     from loopkit._measure.compare import compare as compare
     from loopkit._measure.measure import Measurement as Measurement
     from loopkit._measure.measure import measure as measure
     from loopkit._register import register_callable as register_callable
     from loopkit._register import register_reduction as register_reduction
+    from loopkit._transform import replay as replay
     from loopkit._verify import Difference as Difference
     from loopkit._verify import Verdict as Verdict
     from loopkit._verify import verify as verify
@@ -92,9 +90,11 @@ _HOMES = {
     "_costs.devices": "Device",
     "_explore.explorer": "Explorer explore",
     "_explore.table": "Tried",
+    "_make": "ConstantArg GlobalArg make_einsum make_function make_kernel merge",
     "_measure.compare": "Contest compare",
     "_measure.measure": "Measurement measure",
     "_register": "register_callable register_reduction",
+    "_transform": "replay",
     "_verify": "Difference Verdict verify",
     "transforms.batches": "to_batched",
     "transforms.fuse_kernels": "fuse_kernels",

@@ -15,7 +15,6 @@ from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
-from loopkit._make.check_bounds import check_settled
 from loopkit._printed import Printed
 from loopkit._slabs import settled
 from loopkit._spelling import shown
@@ -254,6 +253,7 @@ def costs(
     from loopkit._costs.costs import costs_of
     from loopkit._costs.given import sizes_and_data
     from loopkit._costs.sizes import sizes_of
+    from loopkit._make.check_bounds import check_settled
 
     check_settled(kernel)
     given = sizes_of(kernel, sizes, more)

@@ -500,6 +500,39 @@ def test_a_loop_that_ends_in_another_launch_than_the_one_around_it() -> None:
     assert "i_goes_on[0] && x[" in knl.cuda()
 
 
+def test_a_loop_that_ends_asks_for_flags_of_two_other_launches() -> None:
+    """The flag of the third loop is set under those of the two around it, which lie in memory."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i, j < n and i <= k < i + 3 }",
+        """
+        for i
+            break if i % 2 == 1
+            for j
+                break if v[i + 1] > 2         {id=stop}
+                for k
+                    break if w[k] > 3         {id=last}
+                    x[i, j, k] = v[i]
+                end
+            end
+        end
+        """,
+        dtypes={"v, w, x": "int32"},
+        assumptions="n >= 1",
+    ).add_barrier("id:stop", "id:start_1")
+    assert jumps(knl, lambda text: text) == []
+    for old, new in (
+        ("if (i_goes_on[0] && j_goes_on[0] && w", "if (j_goes_on[0] && w"),
+        ("if (i_goes_on[0] && j_goes_on[0] && w", "if (i_goes_on[0] && w"),
+        ("if (i_goes_on[0] && j_goes_on[0] && w", "if (w"),
+        ("if (i_goes_on[0] && j_goes_on[0])", "if (i_goes_on[0])"),
+        ("if (i_goes_on[0] && j_goes_on[0])", "if (j_goes_on[0])"),
+        ("if (i_goes_on[0] && j_goes_on[0])", "if (i_goes_on[0] || j_goes_on[0])"),
+        ("j_goes_on[0] = false", "j_goes_on[0] = true"),
+    ):
+        assert old in knl.cuda()
+        assert jumps(knl, lambda text, old=old, new=new: text.replace(old, new)), new
+
+
 def test_a_loop_that_ends_is_kept_in_every_record() -> None:
     for base in (mandelbrot(), newton(), searched(), sums()):
         for knl in (base, base.split_iname(base.statements[-1].write[1][0].name, 4)):

@@ -19,6 +19,7 @@ from loopkit._kernel import Kernel
 from loopkit._same import same
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import ReadError
+from loopkit.codegen.c.renamed import changed
 from loopkit.codegen.proof.tree import and_parts
 
 _DECIDING = (c.Assign, c.Combine, c.If, c.Wait, c.Break)
@@ -83,7 +84,7 @@ class _Writer:
     def pieces(self, node: c.If | c.Block, body: tuple[c.Node, ...]) -> list[list[c.Node]]:
         """The body of a guard, cut before what sets a flag that the guard does not ask for."""
         pieces: list[list[c.Node]] = []
-        may_cut = not any(_reads(e, self.kernel.temporary_by_name) for e in c.expressions(node))
+        may_cut = not _loads(node, self.kernel.temporary_by_name)
         for inside in body:
             is_cut = may_cut and self.is_start(inside) and self.is_of_others(node, inside)
             if is_cut or not pieces:
@@ -159,17 +160,19 @@ class _Writer:
         Then it may as well stand under them, as what sets its own flag does in the kernel.
         """
         predicates = self.kernel.statement_by_id[start].predicates
-        memory = {*self.kernel.temporary_by_name}
+        known: list[c.CExpression] = []  # read in front of all that follows
+        memory = self.kernel.temporary_by_name.keys()
         inside = [*c.statements(loop.body)]
-        written = {_name_of(n.target) for n in inside if isinstance(n, c.Assign)}
+        written = {_name_of(n.target) for n in inside if isinstance(n, (c.Assign, c.Combine))}
         parts = [p for n in inside if isinstance(n, c.If) for p in and_parts(n.condition)]
         for name in (p.name for p in predicates if isinstance(p, prim.Variable)):
             flag = next((part for part in parts if _name_of(part) == name), None)
             if flag is None or name in written:
                 continue
-            if not _loads(loop, memory) and _is_idle(loop.body, flag, memory):
+            nodes = changed((loop,), lambda e: c.Number(1, "bool") if e in known else e)
+            if _is_idle(nodes, flag, memory):
                 yield flag
-                memory.discard(name)  # read in front of all that follows
+                known.append(flag)
 
     def flag_of(self, node: c.Break) -> str:
         """What the kernel's statement of a jump clears."""
@@ -249,25 +252,21 @@ def _is_idle(nodes: tuple[c.Node, ...], flag: c.CExpression, memory: Collection[
         if len(before) < len(parts) and not any(_reads(part, memory) for part in before):
             continue
         if isinstance(node, (c.For, c.If, c.Block)):
-            loads = any(_reads(e, memory) for e in c.expressions(node))
-            if loads or not _is_idle(node.body, flag, memory):
+            if _loads(node, memory) or not _is_idle(node.body, flag, memory):
                 return False
         elif isinstance(node, _DECIDING):
             return False
     return True
 
 
-def _loads(loop: c.For, memory: Collection[str]) -> bool:
-    """Whether the bounds of a loop lie in memory."""
-    return any(_reads(expr, memory) for expr in c.expressions(loop))
+def _loads(node: c.Node, memory: Collection[str]) -> bool:
+    """Whether the bounds of a loop, or the condition of a guard, lie in memory."""
+    return any(_reads(expr, memory) for expr in c.expressions(node))
 
 
 def _reads(expr: c.CExpression, memory: Collection[str]) -> bool:
     """Whether an expression reads memory."""
-    return any(
-        isinstance(part, c.Element) or (isinstance(part, c.Name) and part.name in memory)
-        for part in c.walk(expr)
-    )
+    return any(isinstance(p, c.Element) or _name_of(p) in memory for p in c.walk(expr))
 
 
 def _exits(

@@ -585,3 +585,23 @@ def test_statements_of_one_loop_of_copies_do_not_take_turns(copied: str) -> None
     np.testing.assert_array_equal(run_reference(knl, {"c": c})["x"], expected)
     for executor in ("reference", "host"):
         np.testing.assert_array_equal(new.executor(executor)(c=c), expected)
+
+
+@pytest.mark.parametrize("operation", ["sum", "product"])
+@pytest.mark.parametrize("tags", [("l.0", "g.0"), ("l.0", None), (None, "g.0")])
+def test_bounds_of_statements_that_run_once_along_an_axis(
+    tags: tuple[str | None, str | None], operation: str
+) -> None:
+    """Each thread loads a bound, and a peeled iteration runs on the first of them alone."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: 0 <= r < hi }"],
+        f"<> hi = cnt[0]\nu[i] = {operation}(r, g[r] + i)",
+        [lk.GlobalArg("g", "int32", shape=4), ...],
+        dtypes={"cnt": "int32", "u": "int64"},
+    )
+    peeled = knl.split_iname("i", 1, slabs=(1, 1))
+    peeled = peeled.split_iname("i_outer", 4, inner_tag=tags[0], outer_tag=tags[1])
+    data = {"cnt": np.array([3], np.int32), "g": np.arange(1, 5, dtype="int32")}
+    expected = run_reference(knl, {"n": 7, **data})["u"]
+    for executor in ("reference", "host"):
+        np.testing.assert_array_equal(peeled.executor(executor)(n=7, **data), expected)

@@ -205,15 +205,15 @@ class Walker:
         """
         statement, copies = compiled.statement, self.store.copies
         domain = self.kernel.statement_domain(statement)
-        own = {a.key: a for name in compiled.loaded for a in copies.get(name, ())}
+        axes = {a.key: a for name in compiled.loaded for a in copies.get(name, ())}
+        named = {a.iname_of(statement) or column_of(a): a for a in axes.values()}
+        # Where it has no place on an axis it runs once, with what the first thread has loaded.
+        own = [(column, named[column]) for column in compiled.columns if column in named]
         prefixed = dict(zip(compiled.columns, prefix, strict=False))
         rows: list[tuple[int, ...]] = []
-        for place in product(*(range(a.extent) for a in own.values())):
-            at = dict(zip(own, place, strict=True))
-            known = {}
-            for axis in own.values():
-                iname = axis.iname_of(statement)
-                known[iname or column_of(axis)] = axis.first.get(iname or "", 0) + at[axis.key]
+        for place in product(*(range(a.extent) for _, a in own)):
+            at = {a.key: n for (_, a), n in zip(own, place, strict=True)}
+            known = {c: a.first.get(c, 0) + n for (c, a), n in zip(own, place, strict=True)}
             elsewhere = any(prefixed.get(name, value) != value for name, value in known.items())
             known |= prefixed
             given = {name: known[name] for name in compiled.columns if name in known}
@@ -224,7 +224,7 @@ class Walker:
                 continue
             for name in compiled.loaded:
                 load = self.store.memories[name].loader()
-                known[name] = int(load(*(at[a.key] for a in copies.get(name, ()))))
+                known[name] = int(load(*(at.get(a.key, 0) for a in copies.get(name, ()))))
                 if _sets.at_values(domain, here).is_empty():
                     break
             else:

@@ -54,7 +54,7 @@ from loopkit.codegen.functions import (
 )
 from loopkit.codegen.joined import joined
 from loopkit.codegen.joins import joins_of
-from loopkit.codegen.launches import Part, PartIf, Parts, parts_of
+from loopkit.codegen.launches import Part, PartIf, Parts, parts_of, with_spaces
 from loopkit.codegen.merged_loads import mistaken_arrays
 from loopkit.codegen.nest import Nest, in_time, nest_of
 from loopkit.codegen.own_functions import declared_in, lines_above
@@ -152,7 +152,7 @@ def _sequence(kernel: Kernel, strided: frozenset[str], notes: Iterable[str]) -> 
     if not parts:  # loops around all launches that never run: nothing has to wait in there
         return _lowered(kernel.with_(tree=build(flatten(kernel.tree))), strided, notes)
     launches = _launches(parts, strided)
-    whole, strides = _with_strides(prepare(kernel), strided)
+    whole, strides = _with_strides(prepare(with_spaces(kernel)), strided)
     params: list[ValueParam | ArrayParam] = parameters(whole, global_temporaries(whole))
     params += _tile_states(launches, {p.name for p in params}).values()
     made = Program(

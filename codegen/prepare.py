@@ -31,9 +31,9 @@ def prepare(kernel: Kernel) -> Kernel:
 
     Its history is that of whoever asked first.
     """
-    kernel = deal_out(_without_rules(kernel))
-    kernel = infer_types(kernel)
-    kernel = realize_instruction_parallel(decide_address_spaces(kernel))
+    # Subscripts as they were written say where temporaries live, here as for the checks.
+    placed = decide_address_spaces(deal_out(expand_rules(kernel)))
+    kernel = realize_instruction_parallel(infer_types(_simplified(placed, kernel)))
     kernel = with_segments(drop_own_axes(kernel))
     kernel = with_combinations(kernel)
     # What loopkit makes up for a while is gone by now.
@@ -41,18 +41,18 @@ def prepare(kernel: Kernel) -> Kernel:
     return kernel
 
 
-def _without_rules(kernel: Kernel) -> Kernel:
-    """The kernel with rules expanded, and subscripts simplified where their arguments went."""
-    expanded = expand_rules(kernel)
+def _simplified(kernel: Kernel, source: Kernel) -> Kernel:
+    """The kernel with subscripts simplified where it differs from its ``source``.
+
+    There the arguments of rules went.
+    """
 
     def simpler(statement: Statement) -> Statement:
-        if statement is kernel.statement_by_id[statement.id]:
+        if statement is source.statement_by_id.get(statement.id):
             return statement
         return statement.map_expressions(lambda e: simplify_indices(e, kernel.integers))
 
-    if expanded is kernel:
-        return kernel
-    return expanded.with_(statements=tuple(map(simpler, expanded.statements)))
+    return kernel.with_(statements=tuple(map(simpler, kernel.statements)))
 
 
 def realize_instruction_parallel(kernel: Kernel) -> Kernel:

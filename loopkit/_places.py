@@ -50,6 +50,7 @@ def space_in_launch(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpac
     """Like :func:`space_of`, were no later launch to read the temporary."""
     if temporary.address_space is not AddressSpace.AUTO:
         return temporary.address_space
+    kernel = _written_out(kernel)
     writers = kernel.writers.get(temporary.name, ())
     indices = [index for writer in writers for index in writer.write[1]]
     tags = {kernel.iname_tags.get(n) for index in indices for n in variable_names(index)}
@@ -60,8 +61,7 @@ def space_in_launch(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpac
     if blocks & plain or any(not blocks <= axes for axes in inside):
         return AddressSpace.GLOBAL
     if temporary.made_by is not None and all(w.made_by == temporary.made_by for w in writers):
-        readers = _written_out(kernel).users(temporary.name)
-        reads = [indices for s in readers for name, indices in s.reads if name == temporary.name]
+        reads = [indices for s in users for name, indices in s.reads if name == temporary.name]
         # What rules are given may cancel: 4*b + t - 4*b - t is one cell for all threads.
         subscripts = {simplify(index) for indices in reads for index in indices}
         tags |= {kernel.iname_tags.get(n) for index in subscripts for n in variable_names(index)}
@@ -100,6 +100,7 @@ def outlives_launch(kernel: Kernel, name: str) -> bool:
     """
     if is_one_launch(kernel):
         return False
+    kernel = _written_out(kernel)
     own = {launch_of(kernel)[s.id] for s in kernel.users(name)}
     if len(own) < 2 and not any(launch.loops for launch in own):
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -672,3 +673,41 @@ def test_launches_in_a_loop_that_never_runs():
     got = knl.executor("host")(x=x.copy(), y=y.copy())
     np.testing.assert_array_equal(got.x, x)
     np.testing.assert_array_equal(got.y, y)
+
+
+@pytest.mark.parametrize("tag", ["", "$near"])
+def test_a_call_and_its_launches_agree_where_a_copy_lives(tag: str) -> None:
+    """Also where the condition of a read is simplified, as another line tags an access."""
+    knl = lk.make_kernel(
+        "{ [j]: 0 <= j < n }",
+        f"""
+        for j
+            if j + j < n
+                v[j] = j + b[n - 1 - j]
+            end
+            ... gbarrier
+            w{tag}[j] = a[j]
+        end
+        """,
+        dtypes={"a, b, v, w": "int32"},
+    ).add_prefetch("b", [], default_tag=None)
+    assert knl.prove().ok
+    b = np.arange(5, dtype="int32")
+    for executor in ("reference", "host"):
+        found = knl.executor(executor)(a=b, b=b)
+        assert found.v.tolist() == [4, 4, 4] and found.w.tolist() == b.tolist()
+
+
+def test_a_rule_reads_what_an_earlier_launch_has_written() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        """
+        f(x) := x + t
+        <> t = a[0]
+        o[i] = t
+        ... gbarrier
+        p[j] = f(j)
+        """,
+        dtypes={"a, o, p": "int32"},
+    )
+    assert re.search(r"\n +t +global int32\n", str(knl))

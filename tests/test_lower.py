@@ -418,3 +418,21 @@ def test_a_loop_of_three_iterations_wherever_it_begins_is_unrolled() -> None:
     )
     with pytest.raises(lk.IllegalTransformError, match="first value depends on 'h'"):
         text.tag_inames("i: ilp")
+
+
+def test_subscripts_as_they_were_written_say_where_a_temporary_lives() -> None:
+    """Where arguments of a rule cancel in one, and the rest of the line uses rules or not."""
+    for value in ("a[i]", "f(a[i])"):
+        knl = lk.make_kernel(
+            "{ [i, j, m]: 0 <= i < n and 0 <= j, m < 4 }",
+            f"""
+            f(x) := x
+            g(x, y) := x + y - y
+            for i
+                <> t[g(0, m)] = {value} {{if=m == 0}}
+                o[i, j] = t[0] + b[j]
+            end
+            """,
+            dtypes={"a, b, o": "int32"},
+        ).tag_inames({"i": "g.0", "j": "l.0", "m": "l.0"})
+        assert knl.prove().ok and "__shared__" in knl.cuda()

@@ -247,3 +247,5 @@ def test_places_that_no_set_holds_are_undecided() -> None:
     knl = knl.set_temporary_address_space("s, t", "shared").alias_temporaries(["s", "t"])
     with pytest.raises(lk.UndecidedError, match="where 's' and 't' lie is beyond sets"):
         knl.privatize_temporaries_with_inames("i", "s")
+    moved = knl.privatize_temporaries_with_inames("i", "s", unchecked=True)
+    assert "where 's' and 't' lie is beyond sets" in str(lk.verify(knl, moved))

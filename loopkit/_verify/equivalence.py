@@ -178,6 +178,9 @@ class _Comparison:
                 self.violations += [(found, text, text) for found in overlaid(kernel)]
         except SpentError:
             self.exhausted = True
+        except Undecided as open_:
+            self.reasons.append(open_.why)
+            return False
         return not (self.violations or self.exhausted)
 
     def quick_difference(self) -> bool:

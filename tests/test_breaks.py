@@ -533,6 +533,38 @@ def test_a_loop_that_ends_asks_for_flags_of_two_other_launches() -> None:
         assert jumps(knl, lambda text, old=old, new=new: text.replace(old, new)), new
 
 
+def test_a_flag_that_is_saved_is_looked_at_where_it_was_reloaded() -> None:
+    """A flag inside is set for all sizes; nothing depends on what it is for those without loops."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 1 <= i < m and 0 <= j < n }",
+        """
+        for i
+            for j
+                break if i % 2 == 0
+                w[i, j] = g[i]
+            end
+            v[i] = g[i]
+            break if i > 0
+        end
+        """,
+        dtypes={"g, v, w": "int32"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.peel_iname("i", first=0, last=1)
+    knl = knl.add_barrier(insn_before="id:start_0", within_inames=[])
+    knl = knl.save_and_reload_temporaries("id:start", within_inames=[])
+    assert jumps(knl, lambda text: text) == []
+    for old, new in (
+        ("if (m >= 2)\n        i_goes_on = i", "if (m >= 3)\n        i_goes_on = i"),
+        ("if (m >= 2)\n            for (int j", "for (int j"),
+        ("i_goes_on = true;", "i_goes_on = i_goes_on;"),
+        ("if (m >= 2 && i_goes_on)", "if (i_goes_on)"),
+        ("if (i_last % 2 == 0 && i_goes_on)", "if (i_last % 2 == 0)"),
+    ):
+        assert old in knl.cuda(), old
+        assert jumps(knl, lambda text, old=old, new=new: text.replace(old, new)), new
+
+
 def test_a_loop_that_ends_is_kept_in_every_record() -> None:
     for base in (mandelbrot(), newton(), searched(), sums()):
         for knl in (base, base.split_iname(base.statements[-1].write[1][0].name, 4)):

@@ -9,10 +9,16 @@ instances they run, by :mod:`.order` and :mod:`.instances`.
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import chain
+
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._cached import memoised
+from loopkit._kernel import Statement
 from loopkit._relations import grouped
+from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
@@ -23,7 +29,7 @@ from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, in_range
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Touch
+from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
 _MANY = 8
 _WHOSE = {"private": "this thread", "shared": "this block", "global": "any thread"}
@@ -58,6 +64,18 @@ class InitializedCheck(Check):
         """Check all reads of all temporaries."""
         for array in [one for several in self.arrays.values() for one in several]:
             array.run()
+
+    @memoised
+    def in_excess(self, leaf: Leaf) -> list[Statement]:
+        """The statements of what a line decides or does, if all run too often; else none."""
+        if id(leaf) in self.surplus:
+            return [self.surplus[id(leaf)]]
+        if not isinstance(leaf.node, If):
+            return []
+        behind = leaf.parent.children[leaf.index :]
+        first, last = next(g.span for g in behind if isinstance(g, Group) and g.node is leaf.node)
+        inside = [self.in_excess(one) for one in self.subject.leaves[first : last + 1]]
+        return [*chain(*inside)] if all(inside) else []
 
     def is_seen(self, leaf: Leaf) -> bool:
         """Whether anything may see what a line writes before it is written anew."""
@@ -115,8 +133,8 @@ class ArrayReads:
     def run(self) -> None:
         """Check all reads, in the order of the text."""
         for read in self.reads:
-            surplus = self.check.surplus.get(id(read.leaf))
-            key = (id(read.scope.frame), read.cell, surplus and surplus.id)
+            excess = tuple(s.id for s in self.check.in_excess(read.leaf))
+            key = (id(read.scope.frame), read.cell, excess)
             # What was written before an earlier line of the same scope is still written.
             # All of the array may have been written before an earlier read.
             is_inside = any(self._whole.get(id(scope)) for scope in read.scope.chain())
@@ -178,12 +196,13 @@ class ArrayReads:
         With ``in_domain`` only those that the kernel has, though others compute addresses, too.
         """
         where = self.fills.aligned(read.scope)
-        statement = self.check.surplus.get(id(read.leaf))
-        if statement is not None and (in_domain or not self.addresses(read)):
+        statements = self.check.in_excess(read.leaf)
+        if statements and (in_domain or not self.addresses(read)):
             # Nothing sees what the others compute.
-            domain, _ = self.subject.domain(statement)
-            where = where & self.space.aligned(domain)
-            where = where & self.space.all_of(self.subject.coordinate_conditions(statement.inames))
+            needed = reduce(isl.Set.union, map(self.subject.instances, statements))
+            # What data decide behind a guard is not known where it is asked.
+            data = () if read.leaf.statement else self.subject.data_names
+            where = where & self.space.aligned(self.subject.space.without(needed, data))
         return where & self.cells_of(read)
 
     def cells_of(self, touch: Touch) -> isl.Set:

@@ -14,7 +14,7 @@ import islpy as isl
 
 from loopkit._cached import cached_property, memoised
 from loopkit._relations import grouped, reachable
-from loopkit.codegen.c.tree import Assign, Element, walk
+from loopkit.codegen.c.tree import Element, expressions, walk
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.subject import Subject
@@ -43,9 +43,8 @@ class Liveness:
 
     @memoised
     def addressing(self, leaf: Leaf) -> frozenset[str]:
-        """The arrays whose values decide which cells an assignment reads or writes."""
-        node = leaf.node
-        parts = (*walk(node.target), *walk(node.value)) if isinstance(node, Assign) else ()
+        """The arrays whose values decide which cells a line reads or writes."""
+        parts = (part for expr in expressions(leaf.node) for part in walk(expr))
         elements = (part for part in parts if isinstance(part, Element))
         indices = (index for element in elements for index in element.indices)
         return frozenset().union(*map(self.subject.names.used, indices))

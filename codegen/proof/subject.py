@@ -294,6 +294,11 @@ class Subject:
             self._domains[key] = domain & self.admitted & self.space.all_of(known)
         return self._domains[key], frozenset(unknown)
 
+    def instances(self, statement: Statement) -> isl.Set:
+        """The instances of :meth:`domain`, on the blocks and threads that they are for."""
+        due = self.coordinate_conditions(statement.inames)
+        return self.domain(statement)[0] & self.space.all_of(due)
+
     def place_of(self, array: str) -> str:
         """``global``, ``shared`` or ``private``."""
         return self.names.places.get(array, "global")

@@ -21,12 +21,13 @@ from loopkit._arrays import (
 )
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
-from loopkit._errors import CompileError, IllegalTransformError
+from loopkit._errors import CompileError, IllegalTransformError, LoopkitError
 from loopkit._expression import to_text
 from loopkit._guarded import conjuncts_of
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._make.check_bounds import check_settled
+from loopkit._open_lengths import open_lengths
 from loopkit._program import (
     ArrayParam,
     Check,
@@ -86,10 +87,12 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     """
     notes = unproven(kernel)
     check_settled(kernel)
-    kernel = settled(kernel)
-    if is_one_launch(kernel):
-        return _lowered(kernel, strided, notes)
-    return _sequence(kernel, strided, notes)
+    try:
+        made = settled(kernel)
+        return (_lowered if is_one_launch(made) else _sequence)(made, strided, notes)
+    except LoopkitError as error:
+        # What is owed is said of the loops of the schedule, not of what they are peeled into.
+        raise next(open_lengths(kernel), error) from None
 
 
 def _lowered(kernel: Kernel, strided: frozenset[str], notes: Iterable[str] = ()) -> Program:

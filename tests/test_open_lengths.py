@@ -99,3 +99,19 @@ def test_blocks_that_begin_at_a_size_are_owed() -> None:
     knl = scaled().map_domain("{ [i] -> [k]: k = -i }").tag_inames("k: g.0")
     assert owed(knl) == ["iname 'k' is tagged g.0, but has no constant lower bound"]
     assert owed(knl.fix_parameters(n=5)) == []
+
+
+def test_what_is_owed_is_said_of_the_loops_of_the_schedule() -> None:
+    """Launches and iterations with code of their own have loops that no step can name."""
+    knl = lk.make_kernel(
+        ["{ [j]: 0 <= j < n }", "{ [k]: 0 <= k <= j }"],
+        "for j\n b[j] = 3\n ... gbarrier\n c[j] = sum(k, a[k]) + b[n - 1 - j]\nend",
+        dtypes={"a, b, c": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("k", 2).tag_inames("k_outer: l.0")
+    knl = knl.split_iname("j", 16, slabs=(1, 1))
+    assert owed(knl) == ["iname 'k_outer' is tagged l.0, but has no constant length"]
+    with pytest.raises(lk.IllegalTransformError) as refused:
+        knl.cuda()
+    assert refused.value.instead.endswith("fix_parameters(n=...), or assume, may settle it")

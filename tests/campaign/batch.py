@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 
-from seams import Program, Strided, broken_structure, open_lengths, prove
+from seams import Program, Strided, broken_structure, prove
 
 import loopkit as lk
 
@@ -22,7 +22,7 @@ from .kernels import Drawn
 from .shrink import Reproducer, proof_bucket, shrunk
 from .steps import Call, script
 from .tally import Finding, Tally
-from .walk import Crash, Refusal, Walk, blanked, fixed_by, walk
+from .walk import Crash, Refusal, Walk, blanked, fixed_by, is_owed, walk
 
 Note = Callable[[Drawn, Sequence[Call], str], None]
 
@@ -164,7 +164,7 @@ class Batches:
         try:
             program = found.kernel.program(self._strided(found.kernel))
         except lk.LoopkitError as error:
-            if any(error.why == owed.why for owed in open_lengths(found.kernel)):
+            if is_owed(error, found.kernel):
                 self.tally.owed += 1  # some later step may have settled it, and the nest says so
                 return None
             key = f"{type(error).__name__}: {blanked(error.why)}"

@@ -16,7 +16,7 @@ from .compiled import compile_all, first_wrong
 from .data import Truth, reference_of
 from .kernels import Drawn
 from .steps import Call
-from .walk import Crash, blanked, fixed_by
+from .walk import Crash, blanked, fixed_by, is_owed
 
 _SIZES = 6
 
@@ -95,7 +95,8 @@ def _after_all_steps(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
         program = kernel.program()
     except lk.LoopkitError as error:
         same = f"{type(error).__name__}: {blanked(error.why)}" == candidate.bucket
-        return str(error) if candidate.kind == "late" and same else ""
+        late = candidate.kind == "late" and not is_owed(error, kernel)
+        return str(error) if late and same else ""
     except Exception:
         return ""
     if candidate.kind == "late":

@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from seams import open_lengths
+
 import loopkit as lk
 
 from . import steps
@@ -113,6 +115,11 @@ _BLANKS = (
     (re.compile(r"-?\b\d+\b"), "#"),
     (re.compile(r"it has .* (iterations|values)"), r"it has _ \1"),
 )
+
+
+def is_owed(error: lk.LoopkitError, kernel: lk.Kernel) -> bool:
+    """Whether lowering refuses a kernel for a length that a later step may settle."""
+    return any(error.why == owed.why for owed in open_lengths(kernel))
 
 
 def blanked(text: str) -> str:

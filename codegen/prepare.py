@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
+from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import memoised
 from loopkit._combined import with_combinations
@@ -16,7 +17,6 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.segments import with_segments
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
-from loopkit._open_lengths import never_runs
 from loopkit._own_axes import drop_own_axes
 from loopkit._places import decide_address_spaces, one_loop_per_statement, space_of
 from loopkit._rules import expand_rules
@@ -68,7 +68,9 @@ def realize_instruction_parallel(kernel: Kernel) -> Kernel:
 
 
 def _expand_private(kernel: Kernel, iname: str) -> Kernel:
-    low, high = (0, 0) if never_runs(kernel, iname) else kernel.range_around(iname)
+    values = kernel.domain_around([iname]) & kernel.assumptions.set
+    found = (0, 1) if values.is_empty() else _sets.counted(values, iname, kernel.sizes)
+    number, count = found or (0, 1)
     expanded: dict[str, TemporaryVariable] = {}
     for temporary in kernel.temporaries:
         writers = kernel.writers.get(temporary.name, ())
@@ -77,24 +79,25 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
             continue
         if space_of(kernel, temporary) is not AddressSpace.PRIVATE:
             continue
-        if low is None or high is None:
+        if found is None:
             raise IllegalTransformError(
-                f"iname '{iname}' is tagged ilp, but its length is not a constant",
-                instead=f"split it first: split_iname('{iname}', 4, inner_tag='ilp')",
+                f"iname '{iname}' is tagged ilp, but the copies of '{temporary.name}' cannot be "
+                "counted from its first value, which is not affine in the sizes",
+                instead=f"tag '{iname}' unr, or shift it to begin at 0 before it is tagged: "
+                "affine_map_inames or map_domain",
             )
         # What is outside of the iname has a cell of its own, behind all others.
         more = any(iname not in s.inames for s in kernel.users(temporary.name))
         expanded[temporary.name] = replace(
             temporary,
-            shape=(*temporary.shape, high - low + 1 + more),
+            shape=(*temporary.shape, count + more),
             dim_tags=None,
             padding=(),
             swizzles=(),
         )
-    inside_at: Expression = prim.Sum((prim.Variable(iname), -low)) if low else prim.Variable(iname)
 
     def changed(statement: Statement) -> Statement:
-        at = inside_at if iname in statement.inames else (high or 0) - (low or 0) + 1
+        at = number if iname in statement.inames else count
 
         def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
             place = prim.Variable(name)

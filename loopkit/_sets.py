@@ -9,7 +9,7 @@ compare without any bookkeeping of positions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import takewhile
 from operator import and_, or_
@@ -626,6 +626,25 @@ def value_range(domain: isl.Set, expr: Expression) -> tuple[int | None, int | No
     """The smallest and the largest value of an affine ``expr`` in ``domain``, like these two."""
     values = _values(domain, expr)
     return _whole(values.dim_min_val(0)), _whole(values.dim_max_val(0))
+
+
+def counted(domain: isl.Set, name: str, sizes: Collection[str]) -> tuple[Expression, int] | None:
+    """``name`` counted from its first value, and how many numbers there are up to its last.
+
+    The first value is a number, or else affine in ``sizes``; None where it is neither, or the
+    last may be any number of steps away.
+    """
+    variable = prim.Variable(name)
+    low, high = value_range(domain, variable)
+    if low is not None and high is not None:
+        return prim.Sum((variable, -low)) if low else variable, high - low + 1
+    for _, piece in minimum(domain, name).coalesce().get_pieces():
+        first = from_affine(piece)
+        number = prim.Sum((variable, prim.Product((-1, first))))
+        least, most = value_range(domain, number)
+        if least == 0 and most is not None and variable_names(first) <= set(sizes):
+            return number, most + 1
+    return None
 
 
 def bounds(domain: isl.Set, expr: Expression, otherwise: tuple[int, int]) -> tuple[int, int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import numpy as np
 import pytest
 from seams import open_lengths
 
@@ -115,3 +118,72 @@ def test_what_is_owed_is_said_of_the_loops_of_the_schedule() -> None:
     with pytest.raises(lk.IllegalTransformError) as refused:
         knl.cuda()
     assert refused.value.instead.endswith("fix_parameters(n=...), or assume, may settle it")
+
+
+STARTS = {"n": True, "2*n + 1": True, "n // 2": True, "3*n - 2": True, "j": False, "s": False}
+
+
+@pytest.mark.parametrize("length", [1, 4])
+@pytest.mark.parametrize("start", STARTS)
+def test_copies_side_by_side_are_counted_from_what_sizes_say(start: str, length: int) -> None:
+    """What one loop has for each of its iterations becomes code, or is refused at the step."""
+    knl, without = (
+        lk.make_kernel(
+            ["{ [j]: 0 <= j < n }", f"{{ [k]: {start} <= k < {start} + {length} }}"],
+            f"for j\n <> s = st[j]\n for k\n {inner}\n end\n end",
+            [lk.GlobalArg("a", "int32", shape="l"), lk.GlobalArg("b", "int32", shape="n, l"), ...],
+            dtypes={"st": "int32"},
+            assumptions="1 <= n and 3*n + 5 <= l",
+        )
+        for inner in ("<> t = a[k] + 1\n b[j, k] = t*t + s", "b[j, k] = a[k] + s")
+    )
+    assert owed(without.tag_inames("k: ilp")) == []
+    if not STARTS[start]:
+        cannot = "leaves what cannot become code(?s:.*)the copies of 't' cannot be counted from its"
+        with pytest.raises(lk.IllegalTransformError, match=cannot):
+            knl.tag_inames("k: ilp")
+        return
+    copied = knl.tag_inames("k: ilp")
+    assert owed(copied) == [] and copied.prove().ok
+    made = []
+    for schedule, executor in ((knl, "reference"), (copied, "host")):
+        b = np.zeros((4, 20), "int32")
+        st, a = np.array([4, 5, 6, 7], "int32"), np.arange(20, dtype="int32")
+        schedule.executor(executor)(a=a, b=b, st=st)
+        made.append(b)
+    np.testing.assert_array_equal(*made)
+
+
+DOMAINS = ("0 <= k < 8", "0 <= k < n", "k = n", "n <= k < n + 4", "j <= k < j + 4", "0 <= k <= j")
+LATER = (
+    lambda knl: knl,
+    lambda knl: knl.assume("n <= 16"),
+    lambda knl: knl.fix_parameters(n=8),
+    lambda knl: knl.split_iname("k", 4, slabs=(1, 1)),
+    lambda knl: knl.split_iname("j", 4, slabs=(1, 1)),
+    lambda knl: knl.join_inames("j, k", "jk"),
+    lambda knl: knl.affine_map_inames("k", "kk", "kk = k + n"),
+    lambda knl: knl.affine_map_inames("k", "kk", "kk = k + j"),
+    lambda knl: knl.peel_iname("k", first=1),
+    lambda knl: knl.peel_iname("j", last=1),
+    lambda knl: knl.duplicate_inames("k", within="*"),
+    lambda knl: knl.prioritize_loops("k, j"),
+)
+
+
+@pytest.mark.parametrize("tag", ["l.0", "g.0", "unr", "ilp", "l.auto"])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_what_steps_accept_becomes_code_or_is_owed(domain: str, tag: str) -> None:
+    plain = lk.make_kernel(
+        ["{ [j]: 0 <= j < n }", f"{{ [k]: {domain} }}"],
+        "for j\n for k\n <> t = a[j, k] + 1\n b[j, k] = t*t\n end\n end",
+        dtypes={"a, b": "int32"},
+        assumptions="n >= 1",
+    )
+    for later, tag_first in product(LATER, (True, False)):
+        try:
+            knl = plain.tag_inames({"k": tag}) if tag_first else later(plain)
+            knl = later(knl) if tag_first else knl.tag_inames({"k": tag})
+        except lk.LoopkitError:
+            continue
+        owed(knl)

@@ -242,10 +242,6 @@ def _check_loaded_bounds(kernel: Kernel, iname: str) -> None:
 
 
 def _check_constant_length(kernel: Kernel, iname: str, tag: Tag) -> None:
-    around = sorted(kernel.parents_of(iname)) if isinstance(tag, InstructionParallel) else ()
-    if around and None in kernel.range_around(iname):
-        why = f"its copies need numbers, and its first value depends on '{around[0]}'"
-        raise _untaggable(iname, tag, why, f"tag it unr, or let '{iname}' count from 0")
     if _loop_nests.longest_run(kernel, iname) is None:
         found = _loop_nests.extent(kernel, iname)
         what = f"has {to_text(found[1])} iterations" if found else "has no bounds"

@@ -44,14 +44,14 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
     if not spread:
         return kernel
     domain = kernel.domain_around([iname]) & kernel.assumptions.set
-    first, last = _sets.value_range(domain, prim.Variable(iname))
-    if first is None or last is None:
+    found = _sets.counted(domain, iname, kernel.sizes)
+    if found is None:
         return kernel
-    count = last - first + 1
+    inside, count = found
 
     def copied(statement: Statement) -> Statement:
         # What runs for no value of the iname has the last cell.
-        mine = prim.Sum((prim.Variable(iname), -first)) if iname in statement.inames else count
+        mine = inside if iname in statement.inames else count
 
         def cell(name: str, indices: tuple[Expression, ...]) -> Expression | None:
             if name not in spread:

@@ -21,10 +21,12 @@ from loopkit._exits import BREAK
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._open_lengths import open_lengths
-from loopkit._places import space_of
+from loopkit._places import decide_address_spaces, space_of
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
+from loopkit._rules import expand_rules
 from loopkit._slabs import settled
+from loopkit._tags import InstructionParallel
 from loopkit._uniform import partings, thread_inames
 
 
@@ -34,11 +36,15 @@ def check_code(kernel: Kernel) -> None:
     What a later step may settle, such as lengths of thread axes that are no numbers yet, is left
     to lowering.  How long the arrays of a thread are does not matter here.
 
-    :raises IllegalTransformError: where threads cannot wait for each other or combine, or the
-        first or last iterations of a loop cannot be set apart.
+    :raises IllegalTransformError: where threads cannot wait for each other or combine, the first
+        or last iterations of a loop cannot be set apart, or copies side by side not be counted.
     :raises RaceError: where threads store values that are not seen to be equal.
     """
     kernel = settled(kernel)
+    if any(isinstance(tag, InstructionParallel) for _, tag in kernel.tags):
+        from loopkit.codegen.prepare import realize_instruction_parallel
+
+        realize_instruction_parallel(decide_address_spaces(expand_rules(kernel)))
     if not _is_doubtful(kernel):
         return
     if not all(isinstance(owed, ResourceError) for owed in open_lengths(kernel)):

@@ -954,3 +954,34 @@ def test_a_break_that_runs_again_finds_its_loop_left(text: str) -> None:
             np.testing.assert_array_equal(mine, its)
     with pytest.raises(lk.IllegalTransformError, match="would overwrite"):
         plain.add_inames_to_insn("h", "id:stop or id:change")
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_loop_without_iterations_needs_no_flag(threads: bool) -> None:
+    """A guard leaves out rows without iterations, where the kernel sets the flag all the same."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: i < j < k }", "{ [l]: i + j < l < n + k }"],
+        """
+        for i
+            <> s = 0
+            for j
+                break if x[i, j] > 3
+                s = s + 1
+                for l
+                    break if x[i, l] > s
+                    y[i, l] = s
+                end
+            end
+            z[i] = s
+        end
+        """,
+        dtypes={"x, y, z": "int32"},
+        assumptions="n, k >= 1",
+    )
+    tags = {"outer_tag": "g.0", "inner_tag": "l.0"} if threads else {}
+    knl = knl.split_iname("i", 4, **tags).split_iname("j", 5).split_iname("l", 3)
+    assert knl.prove().ok and knl.prove(text=True).ok
+    text, guard = knl.cuda(), "4 * i_outer + i_inner + 1 < k)"
+    assert text.count(guard) == 1
+    for wrong in ("+ 2 < k", "+ 1 < n"):
+        assert prove_source(knl, text.replace(guard, guard.replace("+ 1 < k", wrong))).refuted

@@ -51,6 +51,7 @@ class _Writer:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.flags: dict[str, int] = {}
+        self.temporaries = kernel.temporary_by_name.keys()
         self.places = {s.id: place for place, s in enumerate(kernel.statements)}
 
     def body(self, nodes: tuple[c.Node, ...], loops: tuple[c.For, ...]) -> tuple[c.Node, ...]:
@@ -65,8 +66,7 @@ class _Writer:
                 for inside in self.pieces(node, self.body(node.body, loops)):
                     starts = list(takewhile(self.is_start, inside))
                     if starts and (
-                        self.place_of(starts[0], found) < len(found)
-                        or self.is_of_others(node, starts[0])
+                        self.place_of(starts[0], found) < len(found) or self.is_plain(node)
                     ):
                         del inside[: len(starts)]
                         self.insert(found, starts)
@@ -82,12 +82,10 @@ class _Writer:
         return tuple(found)
 
     def pieces(self, node: c.If | c.Block, body: tuple[c.Node, ...]) -> list[list[c.Node]]:
-        """The body of a guard, cut before what sets a flag that the guard does not ask for."""
+        """The body of a guard, cut before what sets a flag where the flag is set without it."""
         pieces: list[list[c.Node]] = []
-        may_cut = not _loads(node, self.kernel.temporary_by_name)
         for inside in body:
-            is_cut = may_cut and self.is_start(inside) and self.is_of_others(node, inside)
-            if is_cut or not pieces:
+            if not pieces or (self.is_plain(node) and self.is_start(inside)):
                 pieces.append([])
             pieces[-1].append(inside)
         return pieces
@@ -110,13 +108,14 @@ class _Writer:
                 break
         return at
 
-    def is_of_others(self, node: c.If | c.Block, start: c.Node) -> bool:
-        """Whether part of a guard asks for sizes alone, or what a flag is not set for each of."""
-        own = self.kernel.statement_by_id[_set_by(start)].inames
-        others = {*self.kernel.all_inames} - own
-        parts = and_parts(node.condition) if isinstance(node, c.If) else ()
-        names = [{n.name for n in c.walk(part) if isinstance(n, c.Name)} for part in parts]
-        return any(found <= {*self.kernel.sizes} or found & others for found in names)
+    def is_plain(self, node: c.If | c.Block) -> bool:
+        """Whether a flag may be set without a guard: one that asks for names alone.
+
+        It may say that the loop has no iterations, and the kernel sets the flag all the same.
+        Where it says that nothing is to run, the flag is set too often, for nobody.
+        """
+        lets = any(isinstance(inside, c.Let) for inside in node.body)
+        return isinstance(node, c.If) and not lets and not _loads(node, self.temporaries)
 
     def is_start(self, node: c.Node) -> bool:
         """Whether a node sets a flag."""
@@ -148,7 +147,7 @@ class _Writer:
             start = self.start_of(flag, loop.line)
             around += self.conditions_of(start, loop)
             found.append(_assigned(flag, 1, start, loop.line))
-            body = _guarded(body, flag, self.kernel.temporary_by_name.keys())
+            body = _guarded(body, flag, self.temporaries)
         found.append(replace(loop, body=body))
         for condition in reversed(dict.fromkeys(around)):
             found = [c.If(condition, (node,), node.line) for node in found]
@@ -161,7 +160,6 @@ class _Writer:
         """
         predicates = self.kernel.statement_by_id[start].predicates
         known: list[c.CExpression] = []  # read in front of all that follows
-        memory = self.kernel.temporary_by_name.keys()
         inside = [*c.statements(loop.body)]
         written = {_name_of(n.target) for n in inside if isinstance(n, (c.Assign, c.Combine))}
         parts = [p for n in inside if isinstance(n, c.If) for p in and_parts(n.condition)]
@@ -170,7 +168,7 @@ class _Writer:
             if flag is None or name in written:
                 continue
             nodes = changed((loop,), lambda e: c.Number(1, "bool") if e in known else e)
-            if _is_idle(nodes, flag, memory):
+            if _is_idle(nodes, flag, self.temporaries):
                 yield flag
                 known.append(flag)
 

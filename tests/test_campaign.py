@@ -176,14 +176,15 @@ def test_brute_force_breaks_races(text, tag):
     assert try_to_break(kernel, truth.cases(kernel, 4, {}), 1) is not None
 
 
+@pytest.mark.parametrize("cell", ["[j]", ""])
 @pytest.mark.parametrize("is_early", [True, False])
-def test_brute_force_breaks_storage_that_is_needed(is_early):
+def test_brute_force_breaks_storage_that_is_needed(is_early, cell):
     """Of two arrays in one place, the second is filled before the first is read, or after that."""
-    fill, read = "<int32> t[j] = a[j] + 1", "u[j2] = s[1 - j2]"
+    fill, read = f"<int32> t{cell} = a{cell or '[0]'} + 1", "u[j2] = s[1 - j2]"
     lines = [fill, read] if is_early else [read, fill]
     drawn = Drawn(
         (*(f"{{ [{j}]: 0 <= {j} < 2 }}" for j in ("j0", "j", "j2", "j3")),),
-        (Line("<int32> s[j0] = a[j0]"), *map(Line, lines), Line("v[j3] = t[1 - j3]")),
+        (Line("<int32> s[j0] = a[j0]"), *map(Line, lines), Line(f"v[j3] = t{cell and '[1 - j3]'}")),
         (("a", "int32"), ("u", "int32"), ("v", "int32")),
     )
     space = Call(

@@ -217,9 +217,9 @@ class Schedule:
                 continue
             places = self.places[other]
             lost = (places < first + mine.data.itemsize) & (places + its.data.itemsize > first)
-            its.data[where[: mine.axes]][..., lost] = _GARBAGE
+            its.data[(*where[: mine.axes], ...)][..., lost] = _GARBAGE
             if self.formal is not None:
-                self.formal.held[other][where[: mine.axes]][..., lost] = mixed("spoiled")
+                self.formal.held[other][(*where[: mine.axes], ...)][..., lost] = mixed("spoiled")
 
     def _copy_of(self, name: str, values: Mapping[str, int]) -> Iterator[int]:
         for axis in self.copies.get(name, ()):
@@ -633,7 +633,8 @@ def places_in_memory(array: Any, sizes: Mapping[str, int]) -> Any:
         strides = [int(evaluate(s, sizes)) for s in strides_of(array)]
     except KeyError:
         return None
-    return sum(a * stride for a, stride in zip(along, strides, strict=True))
+    found = np.zeros(shape, int)  # of one cell, if there are no axes
+    return sum((a * s for a, s in zip(along, strides, strict=True)), start=found)
 
 
 _MOST_CELLS = 1 << 16

@@ -228,3 +228,32 @@ def test_threads_add_what_they_have_to_what_is_theirs(tag: str, removed: str) ->
     with pytest.raises(lk.IllegalTransformError, match="would not go where it belongs") as caught:
         knl.remove_inames_from_insn(removed, "id:insn_update_part")
     assert caught.value.witness.parameters["n"] >= 2
+
+
+@pytest.mark.parametrize("start", ["q", "s"])
+def test_each_thread_starts_the_partial_sum_that_it_adds(start: str) -> None:
+    """All four threads compute where they look up, and those of ``q`` are the first two."""
+    knl = lk.make_kernel(
+        "{ [i, k, q, s]: 0 <= i < n and 0 <= k, q < 2 and 0 <= s < 4 }",
+        """
+        for i
+            <> at = sum(k, c[i, k])
+            <> found = g[at]
+            u[i] = found
+            x[i, q] = c[i, q]
+            y[i, s] = c[i, 0]
+        end
+        """,
+        [lk.GlobalArg("g", "int32", shape="64"), ...],
+        dtypes={"c, g, u, x, y": "int32"},
+    )
+    knl = knl.buffer_array("acc", ["k"], partial=True).add_inames_to_insn(start, "id:init_acc")
+    axes = {"i": "g.0", "q": "l.0", "s": "l.0"}
+    if start == "q":
+        with pytest.raises(lk.IllegalTransformError, match=r"'store_acc' .* would read acc_buf"):
+            knl.tag_inames(axes)
+        return
+    knl = knl.tag_inames(axes)
+    c, g = np.arange(10, dtype="int32").reshape(5, 2), np.arange(64, dtype="int32")[::-1].copy()
+    for executor in ("reference", "host"):
+        np.testing.assert_array_equal(knl.executor(executor)(c=c, g=g).u, g[c.sum(1)])

@@ -286,10 +286,9 @@ class PartialSums:
             raise Undecided(f"'{flush.id}' adds to '{flush.written}', and stands for no statement")
         at = Instance(flush.id, READER)
         sources, side = self.sources(flush), Side(at, None)
-        cell = self.model.cell(read[0], self.model.indices(at, read[1]), at)
-        if not sources.untouched.is_empty():
-            found = Violation("missing", sources.untouched, side, array=read[0], cell=cell.indices)
-            self.check.report(found)
+        bounds, everywhere = self.model.everywhere(at)
+        cell = self.model.cell(read[0], self.model.indices(at, read[1]), at, everywhere)
+        started = wanted = sources.untouched - sources.untouched
         for name, relation in sources.writes.items():
             writer = self.new.statement[name]
             if writer.operation is None and not self.is_neutral(writer, flush):
@@ -298,10 +297,18 @@ class PartialSums:
                 self.check.report(replace(found, cell=cell.indices, detail="stale"))
             elif writer.operation is None and not sources.is_sure(name):
                 raise Undecided(f"data decide whether '{name}' starts what '{flush.id}' adds")
+            elif writer.operation is None:  # in the flush's own copy, if there are several
+                pairs, start = relation & bounds, self.model.write_cell(Instance(name, WRITER))
+                wanted = wanted | without(pairs, WRITER)
+                started = started | without(pairs & self.model.same_copy(start, cell), WRITER)
             if writer.operation is not None and not commute(writer, flush):
                 raise Undecided(f"'{read[0]}' is updated in several ways, and flushed")
         self.check_order(flush, read[0])
         self.check_order(flush, flush.written)
+        missing = sources.untouched | (wanted - started)
+        if not missing.is_empty():
+            found = Violation("missing", missing, side, array=read[0], cell=cell.indices)
+            self.check.report(replace(found, detail="stale"))
 
     def is_neutral(self, writer: Statement, flush: Statement) -> bool:
         """Whether a statement sets the neutral element of a flush's operation."""

@@ -244,3 +244,55 @@ def test_buffers_that_data_may_leave_alone() -> None:
     assert "h_buf[h_init_dim_0] = h[h_init_dim_0 + 2]" in str(buffered)
     with pytest.raises(lk.UndecidedError, match="written where data decide"):
         knl.buffer_array("h", "i", default_tag=None)
+
+
+@pytest.mark.parametrize("tag", (None, "l.auto"))
+def test_a_copy_of_a_copy_loads_what_the_first_one_holds(tag: str | None) -> None:
+    """The first copy has room for all that data may choose, but the array may be shorter."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < m }",
+        "out[i] = x[near[i]]",
+        [lk.GlobalArg("x", shape="n"), ...],
+        dtypes={"x, out": "float32", "near": "uint8"},
+        assumptions="n, m >= 1",
+    ).assume_within("near", 0, "n")
+    knl = knl.add_prefetch("x", default_tag=None).add_prefetch("x_r", default_tag=tag)
+    assert knl.cuda().count("_dim_0 < min(") == 2
+    assert knl.prove().ok
+
+
+@pytest.mark.parametrize(
+    ("value", "written", "read"),
+    (
+        ("t[k]", "j < n", "k < n"),
+        ("t[k]", "(j + n) % 2 == 0", "(k + n) % 2 == 0"),
+        ("f(k)", "j < n", "k < n"),
+        ("f(k)", "j > n", "k > n + 1"),
+        ("g(k)", "j < n", "k < min(n - 1, 7)"),
+    ),
+)
+def test_a_box_of_a_temporary_is_loaded_where_something_writes_it(
+    value: str, written: str, read: str
+) -> None:
+    """A bounding box has cells that are never read, and maybe never written."""
+    knl = lk.make_kernel(
+        "{ [i, j, k, q]: 0 <= i < m and 0 <= j < 8 and 0 <= k < 8 and 0 <= q < 2 }",
+        f"""
+        f(x) := 2*t[x]
+        g(x) := sum(q, t[x + q])
+        for i
+            for j
+                t[j] = a[i, j]        {{if={written}}}
+            end
+            for k
+                o[i, k] = {value}     {{if={read}}}
+            end
+        end
+        """,
+        [lk.TemporaryVariable("t", shape=8), ...],
+        dtypes={"a, o, t": "float32"},
+        assumptions="n, m >= 1",
+    )
+    take = knl.add_prefetch if value == "t[k]" else knl.precompute
+    fast = take(value[0], "k", default_tag=None, fetch_bounding_box=True)
+    assert fast.prove().ok

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, repeat
 from types import MappingProxyType
 
@@ -23,11 +23,14 @@ from loopkit._expression import replace_accesses, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, are_decided, guarded_accesses, guarded_reads, where_all_hold
+from loopkit._hidden import BASE, OTHER, labelled
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._places import space_of
 from loopkit._poly import in_bounds
+from loopkit._poly.model import model_of
+from loopkit._poly.pairs import Instance
 from loopkit._relations import grouped
 from loopkit._rules import expand_in, reduced_inames
 from loopkit._simplify import simplify_indices
@@ -292,7 +295,8 @@ class Staging:
                 axis.lower.expression if name is None else axis.cell_at(name)
                 for axis, name in zip(self.box, positions, strict=True)
             )
-            there = where_in_bounds(kernel, value(at), at)
+            is_open = self.whole_box or any(use.chosen for use in uses)
+            there = where_in_bounds(kernel, value(at), at, is_open=is_open)
             cells = used(whole_box=self.whole_box) & there
             around = cells & kernel.domain_around(place.inames) & kernel.assumptions.set
             left = partial(limits_left, kernel, value(at), positions=names.values())
@@ -480,10 +484,11 @@ def cells_in_use(
     return (cells.coalesce() if exact else _footprint.hull(cells)) & full
 
 
-def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Set:
+def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices, *, is_open: bool) -> isl.Set:
     """``{ names of the cells }``: where all that a function of ``cells`` accesses is in bounds.
 
-    Exact for affine subscripts and shapes; of others nothing is said.
+    Exact for affine subscripts and shapes; of others nothing is said. Where it ``is_open`` which
+    cells are used, those of temporaries are left out that nothing ever writes.
     """
     integers = kernel.integers.union(*map(variable_names, cells))
     result = _sets.universe()
@@ -492,6 +497,8 @@ def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Se
     for name, indices, guards in guarded_accesses(value):
         if indices and kernel.is_array(name):
             inside = inside_array(kernel.array(name).shape, indices)
+            if is_open:
+                inside = inside & where_written(kernel, name, indices)
             if guards:
                 inside = inside | where_all_hold(guards, integers).complement()
             if terms is not None and not bound.isdisjoint(_sets.names_of(inside)):
@@ -499,6 +506,18 @@ def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Se
                 inside = outside.complement()
             result = result & inside
     return result
+
+
+def where_written(kernel: Kernel, name: str, indices: Indices) -> isl.Set:
+    """``{ names in indices, sizes }``: where a temporary's cell may ever be written."""
+    held, writers = kernel.temporary_by_name.get(name), kernel.writers.get(name, ())
+    if held is None or held.initializer is not None or not writers:
+        return _sets.universe()
+    model = model_of(kernel)
+    cell = model.cell(name, indices, Instance(None, BASE))
+    writing = (model.writing(Instance(w.id, OTHER), cell) for w in writers)
+    found = reduce(isl.Set.union, writing)
+    return _sets.project_out(found, labelled(_sets.names_of(found), OTHER))
 
 
 def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]) -> isl.Set:

@@ -169,6 +169,18 @@ def stencil() -> lk.Kernel:
     )
 
 
+def table_of_two() -> lk.Kernel:
+    """A table that two statements fill, in which data look something up."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < 4 and 4 <= k < 8 }",
+        "t[j] = a[j] {id=low}\nt[k] = 2*a[k] {id=high}\nb[i] = t[p[i]] {id=s}",
+        [lk.TemporaryVariable("t", shape=8), lk.GlobalArg("p", shape="n"), ...],
+        dtypes={"a, b, t": "float32", "p": "int32"},
+        assumptions="n >= 1",
+    )
+    return knl.assume_within("p", 0, 8)
+
+
 def product() -> lk.Kernel:
     """The product of two matrices."""
     return make(

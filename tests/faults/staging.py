@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
 from seams import sets as _sets
@@ -96,6 +97,27 @@ for end, change in (("last", without_last), ("first", without_first)):
         chain=THREADS,
         sizes=({"n": 10},),
     )
+
+
+def _first_writes_alone(original: Any) -> Any:
+    """What the first of several statements writes counts as all that is ever written."""
+
+    def there(kernel: Any, name: str, indices: Any) -> Any:
+        low = prim.Comparison(indices[0], "<", 4)
+        return original(kernel, name, indices) & _sets.condition_set(low)
+
+    return there
+
+
+fault(
+    "add_prefetch: cells are not fetched that a second statement writes",
+    kernels.table_of_two,
+    do("add_prefetch", "t", default_tag=None),
+    Patch("transforms._staging:where_written", _first_writes_alone),
+    sizes={"n": 9},
+    by_running=True,
+    values=lambda _: {"p": np.arange(9, dtype="i4") % 8, "a": np.arange(8, dtype="f4")},
+)
 
 
 def _guards_turned() -> Patch:

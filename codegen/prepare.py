@@ -80,9 +80,11 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
         if space_of(kernel, temporary) is not AddressSpace.PRIVATE:
             continue
         if found is None:
+            around = (*sorted(kernel.parents_of(iname)), *kernel.loaded_bounds([iname]))
+            on = (*around, *sorted(_sets.involved_names(values) - {iname}))[0]
             raise IllegalTransformError(
                 f"iname '{iname}' is tagged ilp, but the copies of '{temporary.name}' cannot be "
-                "counted from its first value, which is not affine in the sizes",
+                f"counted: its first value depends on '{on}'",
                 instead=f"tag '{iname}' unr, or shift it to begin at 0 before it is tagged: "
                 "affine_map_inames or map_domain",
             )

@@ -37,6 +37,28 @@ def test_copies_in_one_block_for_all() -> None:
     assert any(f.array == "a_s" and "for this block" in f.what for f in proof.findings)
 
 
+def test_copies_of_what_is_not_yet_written_are_overwritten() -> None:
+    """A copy in the loop that fills an array: the last iteration finds all of it written."""
+    knl = lk.make_kernel(
+        "{ [i, k, h]: 0 <= i < n and 0 <= k, h < 8 }",
+        "<> s[k] = c[i, 7 - k] + c[i, k]\nx[i, h] = s[7 - h] {id=use}",
+        dtypes={"c, x": "int32"},
+    )
+    saved = knl.save_and_reload_temporaries(insn_before="id:insn", within_inames=["i"])
+    assert saved.add_inames_to_insn("k", "id:save_s").prove().ok
+    fetched = knl.add_prefetch("s", ["h"], default_tag=None)
+    fetched = fetched.add_inames_to_insn("k", "id:fetch_s")
+    assert fetched.prove().ok
+    lines = fetched.cuda().splitlines()
+    (first,) = (n for n, line in enumerate(lines) if "// insn" in line)
+    (last,) = (n for n, line in enumerate(lines) if "// use" in line)
+    early = [*lines[:first], *lines[first + 1 : first + 3], lines[first], *lines[first + 3 :]]
+    inside = [*lines[: first + 3], *lines[last - 1 : last + 1], *lines[first + 3 : last - 1]]
+    for wrong in (early, [*inside, *lines[last + 1 :]]):
+        proof = prove_source(fetched, "\n".join(wrong))
+        assert "unwritten" in kinds(proof), str(proof)
+
+
 def test_private_where_threads_exchange() -> None:
     knl = lk.make_kernel(
         ["{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }"],

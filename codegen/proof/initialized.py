@@ -51,19 +51,16 @@ class InitializedCheck(Check):
         self.surplus = {id(s.leaf): s.statement for s in instances.surplus}
         self.varying = varying
         self.uses = Liveness(subject)
-        named = [t for t in subject.touches if t.array in subject.temporaries]
-        self.unnamed = grouped((t.array, t) for t in named if t.is_write and t.cell is None)
-        alike = grouped(((t.array, len(t.cell)), t) for t in named if t.cell is not None)
-        self.arrays = grouped(
-            (array, ArrayReads(self, array, rank, touches))
-            for (array, rank), touches in alike.items()
-            if not all(touch.is_write for touch in touches)
-        )
+        found = [*subject.touches]
+        self.unnamed = grouped((t.array, t) for t in found if t.is_write and t.cell is None)
+        alike = grouped(((t.array, len(t.cell)), t) for t in found if t.cell is not None)
+        self.arrays = grouped((key[0], ArrayReads(self, *key, alike[key])) for key in alike)
 
     def run(self) -> None:
         """Check all reads of all temporaries."""
-        for array in [one for several in self.arrays.values() for one in several]:
-            array.run()
+        for array in chain(*self.arrays.values()):
+            if array.array in self.subject.temporaries:
+                array.run()
 
     @memoised
     def in_excess(self, leaf: Leaf) -> list[Statement]:
@@ -93,9 +90,9 @@ class InitializedCheck(Check):
         return bool(reads) and all(a.writes_all(leaf, r, a.asked(r)) for a, r in reads)
 
     def read_at_all(self, leaf: Leaf, where: isl.Set, space: Space) -> isl.Set:
-        """Those of some executions of a line that write cells of temporaries which are ever read.
+        """Those of some executions of a line whose results are ever read, or are left in the end.
 
-        A copy of a whole box may hold anything where nobody looks.
+        A copy of a whole box may hold anything where, or as long as, nobody looks.
         """
         writes = [touch for touch in leaf.touches if touch.is_write]
         if not writes:
@@ -103,7 +100,7 @@ class InitializedCheck(Check):
         needing = space.nothing
         for touch in writes:
             arrays = self.arrays.get(touch.array, ())
-            if len(arrays) != 1 or touch.array not in self.subject.temporaries:
+            if len(arrays) != 1:
                 return where
             found = arrays[0].read_at_all(leaf, touch)
             if found is None:
@@ -186,6 +183,10 @@ class ArrayReads:
         self.report(read, left)
         return False
 
+    def matters(self, read: Touch) -> bool:
+        """Whether anything depends on what is read."""
+        return self.check.uses.is_used(read.leaf) or self.addresses(read)
+
     def addresses(self, read: Touch) -> bool:
         """Whether what is read decides which cells the line touches, and so must be sound."""
         return self.array in self.check.uses.addressing(read.leaf)
@@ -238,7 +239,7 @@ class ArrayReads:
     def hides(self, leaf: Leaf) -> bool:
         """Whether all that a line writes is overwritten before it is read."""
         for read in self.reads:
-            if not (self.check.uses.is_used(read.leaf) or self.addresses(read)):
+            if not self.matters(read):
                 continue
             if read.leaf.position <= leaf.position:
                 if any(loop in leaf.scope.loops for loop in read.scope.loops):
@@ -248,12 +249,22 @@ class ArrayReads:
         return True
 
     def read_at_all(self, leaf: Leaf, write: Touch) -> isl.Set | None:
-        """The executions of a write whose cells some line reads; None where that is open."""
+        """The executions of a write whose cells some line reads; None where that is open.
+
+        All of an argument's cells are read behind the kernel.  What a later iteration of a loop
+        overwrites, in which nothing reads the array, is not read.
+        """
         if write.cell is None or len(write.cell) != len(self.cells):
             return None
         if not all(index.is_affine for index in write.cell):
             return None
-        there = self.fills.aligned(write.scope) & self.cells_of(write) & self.cells_read(leaf)
+        there = self.fills.aligned(write.scope) & self.cells_of(write)
+        if self.array in self.subject.temporaries:
+            there = there & self.cells_read(leaf)
+        reads = [read for read in self.reads if self.matters(read)]
+        for loop in leaf.scope.loops:
+            if not any(loop in (*read.scope.loops, read.leaf.node) for read in reads):
+                there = there - self.fills.overwritten(write, loop)
         return _sets.project_out(there, self.cells)
 
     def cells_read(self, leaf: Leaf) -> isl.Set:
@@ -265,7 +276,7 @@ class ArrayReads:
         always = {*self.subject.sizes, *words[self.fills.place], *self.cells}
         result = self.space.nothing
         for read in self.reads:
-            if not (self.check.uses.is_used(read.leaf) or self.addresses(read)):
+            if not self.matters(read):
                 continue
             asked = self.asked(read)
             kept = always

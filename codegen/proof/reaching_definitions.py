@@ -215,6 +215,13 @@ class ReachingDefinitions:
         key = (id(write), id(common), id(carried), same, cell)
         return once(self._pieces, key, self.make_piece, write, common, carried, same)
 
+    def overwritten(self, write: Touch, loop: For) -> isl.Set:
+        """The cells that a line surely writes in later iterations of a loop, too."""
+        same, common = self.same_data(write, write, loop), _common(write.scope, write.scope, loop)
+        is_sure = same is not None and same.open == conditions.TRUE
+        found = self.make_piece(write, common, loop, same, later=True) if same and is_sure else None
+        return self.space.nothing if found is None else found
+
     def same_data(self, write: Touch, read: Touch, carried: For | None) -> Matching | None:
         """Where what only data decides, conditions and cells, is the same for write and read.
 
@@ -300,7 +307,7 @@ class ReachingDefinitions:
         return form
 
     def make_piece(
-        self, write: Touch, common: Scope, carried: For | None, same: Matching
+        self, write: Touch, common: Scope, carried: For | None, same: Matching, later: bool = False
     ) -> isl.Set | None:
         """The cells that all executions of a write reach, by the names around it and the read."""
         kept = same.words
@@ -313,7 +320,8 @@ class ReachingDefinitions:
             where = self.aligned(write.scope)
         else:
             where = space.renamed(write.scope.set, name)
-            where = where & space.where(less(variable(_EARLIER), variable(carried.name)))
+            two = variable(_EARLIER), variable(carried.name)
+            where = where & space.where(less(*(reversed(two) if later else two)))
         cells = zip(self.cells, write.cell or (), strict=True)
         told = ((cell, index) for cell, index in cells if index.is_affine)
         where = where & cells_at(space, self.aligned(write.scope), told, name)

@@ -321,3 +321,32 @@ fault(
 )
 
 # }}}
+
+
+def filled() -> Any:
+    """An array that is copied when it is full."""
+    return kernels.make(
+        "{ [i, k, h]: 0 <= i < n and 0 <= k, h < 8 }",
+        "for i\n<> s[k] = c[i, k]\nx[i, h] = s[7 - h]\nend",
+        "c, x",
+        assumptions="n >= 1",
+    )
+
+
+fault(
+    "copies: made again and again, the last before the array is full",
+    filled,
+    None,
+    Patch(
+        "codegen.functions:BodyLowering.code",
+        lambda f: (
+            lambda self, nodes: (
+                found[::-1]
+                if getattr((found := f(self, nodes))[0], "statement", None) == "insn"
+                else found
+            )
+        ),
+    ),
+    chain=(do("add_prefetch", "s", ["h"]), do("add_inames_to_insn", "k", "id:fetch_s")),
+    sizes={"n": 2},
+)

@@ -39,10 +39,27 @@ def deal_out(kernel: Kernel) -> Kernel:
 
 
 def check_waiting(kernel: Kernel) -> None:
-    """Raise where statements that share an iname tagged ``l.auto`` cannot be dealt out."""
+    """Raise where statements inside of an iname tagged ``l.auto`` cannot be dealt out.
+
+    A thread may run them for no value of the iname or for several: they must not change what
+    each thread has for itself and statements outside of the iname use.
+    """
     waiting = [iname for iname, tag in kernel.tags if isinstance(tag, LocalAuto)]
+    kernel = expand_rules(kernel) if waiting else kernel
+    for iname, one in ((i, s) for i in waiting for s in kernel.statements if i in s.inames):
+        is_used = any(iname not in user.inames for user in kernel.users(one.written))
+        if is_used and ("l", iname) in model_of(kernel).copy_axes(one.written):
+            why = f"'{one.id}' writes a '{one.written}' that each thread has for itself"
+            raise _undealt(iname, why)
     if any(sum(i in s.inames for s in kernel.statements) > 1 for i in waiting):
-        deal_out(expand_rules(kernel))
+        deal_out(kernel)
+
+
+def _undealt(iname: str, why: str) -> IllegalTransformError:
+    return IllegalTransformError(
+        f"'{iname}' (l.auto) cannot be dealt out to threads: {why}",
+        instead=f"leave the tag out: untag_inames('{iname}')",
+    )
 
 
 def dealt(kernel: Kernel) -> tuple[Kernel, Mapping[str, Mapping[str, Expression]]]:
@@ -180,11 +197,8 @@ def _in_loops(kernel: Kernel, iname: str) -> Kernel:
     inside = [s for s in kernel.statements if iname in s.inames]
     if name := _passed_on(kernel, inside, [iname]):
         mine = [s.id for s in kernel.users(name) if s in inside]
-        raise IllegalTransformError(
-            f"'{iname}' (l.auto) cannot be dealt out to threads: '{mine[0]}' and '{mine[1]}' "
-            f"share it, would have a loop each, and '{name}' keeps one value",
-            instead=f"leave the tag out: untag_inames('{iname}')",
-        )
+        shared = f"'{mine[0]}' and '{mine[1]}' share it, would have a loop each"
+        raise _undealt(iname, f"{shared}, and '{name}' keeps one value")
     tags = tuple((i, t) for i, t in kernel.tags if i != iname)
     return kernel.with_(tags=tags, tree=_placed(kernel, inside, (iname,), together=False))
 

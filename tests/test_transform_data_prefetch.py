@@ -1084,3 +1084,15 @@ def test_a_fetch_and_its_reader_that_share_an_iname_have_a_loop_each() -> None:
     data = np.arange(24, dtype=np.int32).reshape(3, 8)
     want, found = (k.executor("host")(c=data) for k in (knl, new))
     np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("line", ["t = t + c[i, k]", "t = c[i, k]"])
+def test_what_a_thread_keeps_is_not_changed_where_threads_are_not_known(line: str) -> None:
+    """It would be changed once on each thread, and how often where there is one, nothing says."""
+    knl = lk.make_kernel(
+        "{ [i, k, p]: 0 <= i < n and 0 <= k, p < 4 }",
+        f"<> t = b[i]\n{line}\nx[i, p] = c[i, p]\nu[i] = t",
+        dtypes={"b, c, u, x": "int32"},
+    ).buffer_array("x", ["p"])
+    with pytest.raises(lk.IllegalTransformError, match=r"\(l.auto\) cannot be dealt out.*'t'"):
+        knl.add_inames_to_insn("x_store_dim_1", "id:insn_0")

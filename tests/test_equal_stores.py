@@ -368,3 +368,54 @@ def test_two_lines_store_what_nothing_changes_between_them(between: str) -> None
         return
     with pytest.raises(lk.RaceError):
         knl.tag_inames("b: g.0")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_equal"),
+    [
+        ("h < 8", "h < 8", True),
+        ("h < 8", "h < 1 + (int)blockIdx.x", True),
+        ("h < 8", "h < (int)blockIdx.x", False),
+        (r"\+ r;", "+ r * (h + blockIdx.x);", False),
+        (r"r = b\[i\];", "r = b[blockIdx.x];", False),
+        (r"8(; ..h\)\s+)(s.*;)", r"1 + (int)blockIdx.x\1{ \2 r = h; }", False),
+    ],
+)
+def test_iterations_read_alike_what_their_loop_does_not_write(
+    old: str, new: str, is_equal: bool
+) -> None:
+    knl = lk.make_kernel(
+        "{ [t, i, k, p, h]: 0 <= t < m and 0 <= i < n and 0 <= k, p, h < 8 }",
+        """
+        for t, i
+            <> r = b[i]
+            <> s[k] = c[i, k] + r {id=fill}
+            x[i, p] = s[7 - p]
+        end
+        """,
+        dtypes={"b, c, x": "int32"},
+    )
+    knl = knl.add_inames_to_insn("h", "id:fill")
+    for name in "rs":
+        knl = knl.set_temporary_address_space(name, "shared")
+    knl = knl.tag_inames("k: l.0, p: l.0, t: g.0")
+    source = knl.cuda()
+    assert knl.prove().ok and re.search(old, source)
+    kinds = {f.kind for f in prove_source(knl, re.sub(old, new, source)).findings}
+    assert ("cross-block" not in kinds) == is_equal, kinds
+
+
+def test_iterations_store_what_their_loop_has_changed(monkeypatch) -> None:
+    """One block may store what another has in a later iteration."""
+    knl = lk.make_kernel(
+        "{ [t, i, k]: 0 <= t < m and 0 <= i < n and 0 <= k < 8 }",
+        "for t, i\n<> r = b[i]\nx[k] = r\nend",
+        dtypes={"b, x": "int32"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.set_temporary_address_space("r", "shared").tag_inames("k: l.0")
+    with pytest.raises(lk.LoopkitError):
+        knl.tag_inames("t: g.0")
+    monkeypatch.setattr(EqualValues, "stored", lambda self, one, two, where: where)
+    proof = knl.tag_inames("t: g.0", unchecked=True).prove()
+    assert {finding.kind for finding in proof.findings} == {"cross-block"}, proof

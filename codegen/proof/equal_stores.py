@@ -140,8 +140,9 @@ class EqualStores:
             elif read is not None and reads:
                 words = self.depends(held)[read]
                 yield from (None if word == _UNKNOWN else variable(word) for word in sorted(words))
-                if read in self.written:
-                    yield from (variable(loop.name) for loop in both.around.scope.loops)
+                # All iterations of a loop in which nothing writes it read the same.
+                changing = {g.node for g in _around(both.first) if self.changes({read}, g.span)}
+                yield from (variable(x.name) for x in both.around.scope.loops if x in changing)
             waiting += ((child, both, held, inner) for child in c.children(expr))
 
     def made_by(self, expr: c.CExpression, both: Pair) -> Made | None:

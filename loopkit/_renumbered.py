@@ -47,7 +47,7 @@ class Renumbered:
 
     @property
     def counts(self) -> tuple[Expression, ...]:
-        """Numbers of iterations of old loops, which are at least 0."""
+        """Numbers of iterations of old loops, where there are any."""
         raise NotImplementedError
 
 
@@ -171,6 +171,15 @@ def known_of_sizes(kernel: Kernel) -> isl.Set:
             if isinstance(extent, prim.Variable) and extent.name in kernel.sizes:
                 known = known & _sets.condition_set(prim.Comparison(extent, ">=", 0))
     return known
+
+
+def known_of_count(known: isl.Set, claim: Renumbered, size: str) -> isl.Set:
+    """What is known of sizes with one more, the product of lengths: if none of these is negative,
+    neither is that.
+    """
+    whole = (prim.Comparison(n, ">=", 0) for n in (*claim.counts, prim.Variable(size)))
+    *lengths, count = map(_sets.condition_set, whole)
+    return known & count if known.is_subset(_sets.intersection(lengths)) else known
 
 
 def _from(low: Expression, iname: str, length: Expression) -> isl.Set:

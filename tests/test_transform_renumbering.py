@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -316,3 +316,24 @@ def test_a_fetch_in_some_of_the_loops_keeps_them_from_being_joined() -> None:
     knl = knl.add_prefetch("a", ["k_inner"], default_tag=None)
     with pytest.raises(lk.IllegalTransformError, match="inside some of the loops only, 'g' and"):
         knl.join_inames(["g", "jb", "r"], "tile")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("order", ["i, j", "j, i"])
+def test_sizes_that_may_be_negative(order: str) -> None:
+    """Where a loop has less than no iterations there are none at all, also where both have."""
+    plain = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "b[i, j] = 2*a[j, i]",
+        [lk.GlobalArg("a, b", "float32", "p, p"), ...],
+        assumptions="n, m <= p",
+    )
+    joined = plain.join_inames(order, "q")
+    a = np.arange(16, dtype=np.float32).reshape(4, 4)
+    for knl in (joined, joined.split_iname("q", 4, inner_tag="l.0", outer_tag="g.0")):
+        assert knl.prove().ok
+        for n, m in product((-3, -1, 0, 1, 4), repeat=2):
+            expected, b = np.zeros_like(a), np.zeros_like(a)
+            expected[: max(n, 0), : max(m, 0)] = 2 * a.T[: max(n, 0), : max(m, 0)]
+            knl.executor("host")(a=a, b=b, n=n, m=m)
+            np.testing.assert_array_equal(b, expected)

@@ -19,7 +19,7 @@ from loopkit._guarded import conjuncts_of
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._polynomials import are_one_polynomial
-from loopkit._renumbered import Joined, Renumbered, known_of_sizes
+from loopkit._renumbered import Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._tree import Key, Path
 from loopkit.transforms._common import simplified, statements_with, with_inames, with_statements
 from loopkit.transforms._loop_nests import ordered_domains
@@ -103,8 +103,7 @@ def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) 
     args = kernel.args
     if size is not None:
         args = (*args, size)
-        positive = prim.Comparison(prim.Variable(size.name), ">=", 0)
-        known = known & _sets.condition_set(positive)
+        known = known_of_count(known, claim, size.name)
 
     def path(_: str, given: Path) -> Path:
         found: list[Key] = []

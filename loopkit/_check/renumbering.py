@@ -17,10 +17,10 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg, is_computed
-from loopkit._expression import evaluate, substitute, to_text, variable_names
+from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._points import points_of
 from loopkit._polynomials import are_one_polynomial
-from loopkit._renumbered import Joined, Renumbered, known_of_sizes
+from loopkit._renumbered import Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._tree import Loop, Node, Tree
 
 if TYPE_CHECKING:
@@ -36,11 +36,6 @@ def not_renumbered(before: Kernel, after: Kernel, claim: Renumbered) -> str:
         return f"'{min(old & before.iname_tags.keys())}' is tagged"
     if old & {iname for iname, _, _ in before.slabs}:
         return "a loop has slabs"
-    # A loop of fewer than no iterations has none, and none of its chunks; products may be positive.
-    for count in claim.counts if isinstance(claim, Joined) else ():
-        least = _sets.condition_set(prim.Comparison(count, ">=", 0))
-        if not known_of_sizes(before).is_subset(least):
-            return f"{to_text(count)} may be negative, and is to be a number of iterations"
     for wrong in (_in_sizes, _in_domains, _in_numbers, _in_statements):
         if why := wrong(before, after, claim):
             return why
@@ -76,8 +71,7 @@ def _in_sizes(before: Kernel, after: Kernel, claim: Renumbered) -> str:
             assert isinstance(size, ValueArg)
             if not is_computed(size) or size.dtype is None or size.dtype.kind not in "iu":
                 return "the count is no computed size"
-            variable = prim.Variable(size.name)
-            known = known & _sets.condition_set(prim.Comparison(variable, ">=", 0))
+            known = known_of_count(known, claim, size.name)
     elif more:
         return "the arguments would be others"
     return "" if known.is_subset(after.assumptions.set) else "more would be assumed of sizes"

@@ -337,3 +337,12 @@ def test_sizes_that_may_be_negative(order: str) -> None:
             expected[: max(n, 0), : max(m, 0)] = 2 * a.T[: max(n, 0), : max(m, 0)]
             knl.executor("host")(a=a, b=b, n=n, m=m)
             np.testing.assert_array_equal(b, expected)
+
+
+def test_an_argument_of_a_rule_may_have_the_name_of_a_loop() -> None:
+    """Within the rule it is another name."""
+    knl = scaled().extract_subst("entry", "2*a[j, i]", ["j", "i"])
+    assert knl.join_inames("i, j", "q").prove().ok
+    assert knl.chunk_iname("i", 4).prove().ok
+    with pytest.raises(lk.IllegalTransformError, match="a rule uses the inames"):
+        scaled().extract_subst("entry", "2*a[j, i]", ["j"]).chunk_iname("i", 4)

@@ -28,6 +28,12 @@ EQUAL = {
     "a sum of terms that are alike": "for i, j\n    y[j] = sum(k, x[j])\nend",
     "a recurrence": "for i\n <> t = 1\n for k\n  t = t*x[k]\n end\n y[0] = t\nend",
     "a recurrence of one term": "for i\n <> t = 1\n for k\n  t = t + x[0]\n end\n y[0] = t\nend",
+    "a recurrence as far as it came": "for i\n <> t = 1\n for h\n  t = t + x[h]\n  y[h] = t\n end\n"
+    "end",
+    "a recurrence under a guard": "for i\n <> t = 1\n for k\n  if k <= i\n   t = t + x[k]\n"
+    "   y[k] = t\n  end\n end\nend",
+    "rows under a guard": "for i\n <> t = 1\n for k\n  if k <= i\n   for j\n    t = t + x[j]\n"
+    "   end\n   y[k] = t\n  end\n end\nend",
     "sums of rows": "for i\n <> s[a] = sum(c, x[c])\n y[b] = s[b]\nend",
     "what is changed between": "for k\n for i\n  y[0] = x[0]\n end\n x[0] = x[0] + k\nend",
     "a mark where something is found": "if x[i] > 0\n    y[0] = 1\nend",
@@ -51,6 +57,14 @@ DIFFERENT = {
     "as many terms as threads": "for i\n    y[0] = sum(h, x[0])\nend",
     "a recurrence": "for i\n <> t = i\n for k\n  t = t*x[k]\n end\n y[0] = t\nend",
     "recurrences of lengths": "for i\n <> t = 1\n for h\n  t = t + x[0]\n end\n y[0] = t\nend",
+    "recurrences in a loop": "for i\n <> t = 1\n for k\n  for h\n   t = t + x[h]\n   y[h] = t\n"
+    "  end\n end\nend",
+    "guards in a loop": "for i\n <> t = 1\n for k, j\n  if j <= i\n   t = t + x[j]\n   y[j] = t\n"
+    "  end\n end\nend",
+    "a recurrence from where a guard begins": "for i\n <> t = 1\n for k\n  if k >= i\n"
+    "   t = t + x[k]\n   y[k] = t\n  end\n end\nend",
+    "a recurrence under another guard": "for i\n <> t = 1\n for k\n  if k < i\n   t = t + x[k]\n"
+    "  end\n  if k <= i\n   y[k] = t\n  end\n end\nend",
     "sums of rows": "for i\n <> s[a] = sum(c, x[c + i])\n y[b] = s[b]\nend",
     "what is changed between": "for k, i\n    y[0] = x[0]\n    x[0] = x[0] + k\nend",
     "the place where something is found": "if x[i] > 0\n    y[0] = i\nend",
@@ -58,7 +72,7 @@ DIFFERENT = {
     "a quotient": "for i\n    y[0] = n // (i + 1)\nend",
     "a choice": "for i\n    y[0] = 1 if i < 3 else 2\nend",
     "what fewer threads change": "for i\n <> t = 1\n for k\n  if i + k < n\n   t = t + x[k]\n"
-    "   y[0] = t\n  end\n end\nend",
+    "  end\n  y[0] = t\n end\nend",
     "what was stored before": "for i\n <> t = x[0]\n <> u = t\n t = i\n <> v = t + u\n"
     " y[0] = v\nend",
     "an array read elsewhere": "for i\n <> s[a] = x[a]\n y[b] = s[(b + i) % 3]\nend",

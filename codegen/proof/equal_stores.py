@@ -19,8 +19,8 @@ from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit._same import key_of, same
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.conditions import Compare, Condition
+from loopkit.codegen.proof.forms import Form, Variable, variable
 from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
@@ -167,15 +167,19 @@ class EqualStores:
             used += [node.target] if node.operator != "=" else ()
             # What its thread asks of a line that reads holds of those before, in no more loops.
             known = frozenset() if is_shared else self.asked_around(both.first)
-            again = line is mine[0][0]  # executed at least once
+            again, is_outermost = line is mine[0][0], not is_shared  # executed at least once
             for group in reversed([*_around(line, around)]):
+                ends = c.expressions(group.node) if group.node else ()
                 if isinstance(group.node, c.For):
-                    known = frozenset()
+                    at, loop = both.first, group.node
+                    known = frozenset(e for e in known if self.held_before(e, at, loop))
+                    if is_outermost and at.scope.is_inside(loop):
+                        ends = (loop.lower,)  # what is read was made in those before
+                    is_outermost = False
                     if again := again and self.repeats(used, line, group):
                         continue
                     others.add(group.node.name)
-                asked = self.asked(group) or (c.expressions(group.node) if group.node else ())
-                used += (part for part in asked if part not in known)
+                used += (part for part in self.asked(group) or ends if part not in known)
             parts += ((part, Pair(line, line)) for part in used)
         names = self.names.used(expr)
         inner = (g for g in _around(both.first, around) if self.changes(names, g.span))
@@ -223,6 +227,16 @@ class EqualStores:
         assert isinstance(loop.node, c.For)
         made = {x.name for x in c.statements(loop.node.body) if isinstance(x, c.Let)}
         return names.isdisjoint({loop.node.name, *made}) and not self.changes(names, loop.span)
+
+    def held_before(self, part: c.CExpression, line: Leaf, loop: c.For) -> bool:
+        """Whether a condition around a line has held in all earlier iterations of a loop."""
+        found = self.subject.text.condition(part, line.scope)
+        if not line.scope.is_inside(loop) or not isinstance(found, Compare):
+            return False
+        times = found.form.terms.get((Variable(loop.name),), 0)
+        rest = found.form.minus(variable(loop.name).scaled(times))
+        made = {x.name for x in c.statements((loop,)) if isinstance(x, (c.Let, c.For))}
+        return times <= 0 and found.operator == ">=" and rest.names.isdisjoint(made)
 
     def stores(self, name: str) -> list[tuple[Leaf, c.Assign]]:
         """The lines that write a variable; none where one of them does more than store."""

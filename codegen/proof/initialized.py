@@ -65,10 +65,8 @@ class InitializedCheck(Check):
     @memoised
     def in_excess(self, leaf: Leaf) -> list[Statement]:
         """The statements of what a line decides or does, if all run too often; else none."""
-        if id(leaf) in self.surplus:
-            return [self.surplus[id(leaf)]]
         if not isinstance(leaf.node, If):
-            return []
+            return [self.surplus[id(leaf)]] if id(leaf) in self.surplus else []
         behind = leaf.parent.children[leaf.index :]
         first, last = next(g.span for g in behind if isinstance(g, Group) and g.node is leaf.node)
         inside = [self.in_excess(one) for one in self.subject.leaves[first : last + 1]]

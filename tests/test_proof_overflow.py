@@ -113,3 +113,18 @@ def test_lines_that_never_run_are_not_asked(above: int, kinds: set[str]) -> None
     more = source.replace(line, f"{{ if (i > {above}) x[i] = i * i * i * i;\n{line}\n}}")
     found = prove_source(knl, more)
     assert {u.kind for u in found.undecided if "overflow" in u.what} == kinds, str(found)
+
+
+def test_sets_say_how_large_names_may_be() -> None:
+    """In front of the cut, 2*j is less than a size: neither bound of the loop says so alone."""
+    peeled = lk.make_kernel(
+        ["{ [i]: 0 <= i < m }", "{ [j]: 0 <= j and j + i < n }"],
+        "u[i] = u[2*j + 1] + d[2*i, j] + j",
+        dtypes={"d": "uint8", "u": "uint16"},
+    ).peel_iname("j", at="i + 1")
+    source = peeled.cuda()
+    assert prove_source(peeled, source).ok
+    assert source.count("+ j_first;") == source.count("(unsigned)") == 1
+    for old, new in (("(unsigned)", ""), ("+ j_first;", "+ (j_first + j_first + j_first);")):
+        found = prove_source(peeled, source.replace(old, new))
+        assert "width" in {f.kind for f in (*found.findings, *found.undecided)}, found

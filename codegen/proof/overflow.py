@@ -120,12 +120,19 @@ class _Bounds:
         self.bounding = widths.subject.kernel.bounding
         self.beyond: tuple[DType, bool] | None = None
 
-    def of(self, expr: c.CExpression) -> Interval:
-        """Bounds of an integer expression; those of its parts are looked at, too."""
+    def of(self, expr: c.CExpression, *, exact: bool = False) -> Interval:
+        """Bounds of an integer expression; those of its parts are looked at, too.
+
+        Sets say how large names may be (``exact``) where intervals do not say enough.
+        """
+        self.is_exact = exact
         known: dict[int, Interval] = {}
         for part in c.postorder(expr, _operands):
             known[id(part)] = self.whole(part, [known[id(p)] for p in _operands(part)])
-        return known[id(expr)]
+        if exact or self.beyond is None:
+            return known[id(expr)]
+        self.beyond = None
+        return self.of(expr, exact=True)
 
     def whole(self, expr: c.CExpression, parts: list[Interval]) -> Interval:
         """The same, given the bounds of its parts."""
@@ -142,9 +149,8 @@ class _Bounds:
         if isinstance(expr, c.Name):
             if self.names.reads_memory(expr):
                 return own
-            return _intervals.intersection(
-                own, self.scope.range_of(self.widths.form(expr, self.scope))
-            )
+            span = self.widths.span(expr, self.scope, exact=self.is_exact)
+            return _intervals.intersection(own, span)
         found = self.computed(expr, parts)
         if found is None:
             return own

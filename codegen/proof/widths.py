@@ -272,11 +272,11 @@ class WidthCheck(Check):
             ):
                 self.product(form, (low, high), site, what)
 
-    def span(self, expr: c.CExpression, scope: Scope) -> Interval:
+    def span(self, expr: c.CExpression, scope: Scope, *, exact: bool = True) -> Interval:
         """Bounds of a value: exact where it is affine, else from those of its operands."""
         form = self.form(expr, scope)
         rough = scope.range_of(form)
-        if form.is_affine:
+        if exact and form.is_affine:
             return _intervals.intersection(rough, self.exact_range(form, scope))
         if isinstance(expr, c.Binary) and expr.operator in _EXACT:
             left, right = self.span(expr.left, scope), self.span(expr.right, scope)

@@ -93,6 +93,9 @@ COPIES_FOLLOWED = 300
 POINTS = 30_000_000
 """Numbers in a table of points that are enumerated: 240 MB of memory, half a second."""
 
+DISTINCT = 1_000_000
+"""Which values names have in a set with further names, before they are counted."""
+
 PATTERNS = 20_000
 """Classes of requests of one access: some 10 microseconds each."""
 
@@ -100,13 +103,10 @@ CASES = 1_000_000
 """Classes of requests while they are put together: half a microsecond each."""
 
 ROWS = 200
-"""Constraints of a projection."""
+"""Constraints of a system from which names are eliminated."""
 
 REMEMBERED = 1 << 14
 """Systems of constraints of which an answer is remembered, of each kind."""
-
-UNIONS = 6
-"""Sets whose points are counted together, each once: as many terms as they have subsets."""
 
 DEGREE = 6
 """The highest degree of a count in one size."""

@@ -130,7 +130,7 @@ def same_counts(knl: lk.Kernel, **sizes: int) -> list[tuple[Access, WarpCosts]]:
         counted = warp_costs(lanes, moved, start, itemsize, 32, memory)
         expected, touched = one_by_one(where, sizes, block, itemsize, shared=shared)
         assert counted == expected, access
-        assert reuse(where, found_systems, counted.threads, block, 32) == touched, access
+        assert reuse(where, counted.threads, block, 32, sizes) == touched, access
         found.append((access, counted))
     return found
 

@@ -18,7 +18,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import inside
-from loopkit._poly.integer_points import EndlessError, TooManyPointsError, systems
+from loopkit._poly.integer_points import EndlessError, TooManyPointsError
 from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
@@ -185,8 +185,7 @@ def _times(
     of_warp = _places(kernel)[1][number].barrier.of_warp
     loops = (*calls.loops, *loops)
     try:
-        found = systems(domain, (*BLOCKS, *loops, *_THREADS, _WARP, *inames), sizes)
-        return distinct(found, (*BLOCKS, *loops, *([_WARP] if of_warp else [])))
+        return distinct(domain, (*BLOCKS, *loops, *([_WARP] if of_warp else [])), sizes)
     except (TooManyPointsError, EndlessError):
         return None
 

@@ -16,7 +16,6 @@ from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._poly.in_bounds import inside
-from loopkit._poly.integer_points import systems
 from loopkit._poly.projection import distinct
 
 BLOCKS = tuple(hidden("block", axis) for axis in range(3))
@@ -67,18 +66,18 @@ class Calls:
     ) -> tuple[int, int, tuple[int, int, int]]:
         """The launches, those without blocks left out; their blocks; and the longest axes.
 
-        Raises what :func:`~loopkit._poly.integer_points.systems` does.
+        Raises what :func:`~loopkit._poly.integer_points.count` does.
         """
         if not self.loops:
             x, y, z = (max(_sets.value_at(extent, sizes), 0) for extent in grid)
             return int(x * y * z > 0), x * y * z, (x, y, z)
         blocks = self.in_grid(grid)
-        found = systems(blocks, (*self.loops, *BLOCKS), sizes)
-        if not found:
+        launches = distinct(blocks, self.loops, sizes)
+        if not launches:
             return 0, 0, (0, 0, 0)
         here = _sets.at_values(blocks, sizes)
         x, y, z = ((_sets.maximum_value(here, prim.Variable(name)) or 0) + 1 for name in BLOCKS)
-        return distinct(found, self.loops), distinct(found, (*self.loops, *BLOCKS)), (x, y, z)
+        return launches, distinct(blocks, (*self.loops, *BLOCKS), sizes), (x, y, z)
 
 
 ONCE = Calls()

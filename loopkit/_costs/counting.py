@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 
+import islpy as isl
+
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._cached import once
 from loopkit._costs.accesses import (
@@ -36,9 +38,15 @@ from loopkit._costs.warps import (
 )
 from loopkit._frozen import dataclass
 from loopkit._linear import Linear, NotAffineError, total
-from loopkit._poly.integer_points import EndlessError, Rows, System, TooManyPointsError, systems
+from loopkit._poly.integer_points import (
+    EndlessError,
+    Rows,
+    System,
+    TooManyPointsError,
+    systems,
+)
 from loopkit._poly.model import Model
-from loopkit._poly.projection import distinct
+from loopkit._poly.projection import distinct_in, seen
 from loopkit._target import CUDA
 
 UNCOUNTED = (NotAffineError, TooManyPointsError, EndlessError)
@@ -204,8 +212,7 @@ class Counting:
     def reuse(self, where: AddressMap, times: int) -> Reuse:
         """Who touches cells again; those of accesses that differ by constants are alike."""
         key = where.key, tuple(map(_key, where.cell))
-        found = self.systems(where)
-        return once(self._reuse, key, reuse, where, found, times, self.block, CUDA.warp)
+        return once(self._reuse, key, reuse, where, times, self.block, CUDA.warp, self.sizes)
 
 
 Touch = tuple[Counting, Access]
@@ -238,8 +245,8 @@ def bytes_of(touches: Sequence[Touch], *, apart: bool) -> tuple[int | None, bool
     """
     if not touches:
         return 0, False
-    found: list[System] = []
-    surely: list[System] = []
+    found: list[isl.Set] = []
+    surely: list[isl.Set] = []
     names: tuple[str, ...] = ()
     try:
         maps = [counter.by_sets(access) for counter, access in touches]
@@ -250,12 +257,13 @@ def bytes_of(touches: Sequence[Touch], *, apart: bool) -> tuple[int | None, bool
             ), False
         for (counter, access), where in zip(touches, maps, strict=True):
             assert where is not None
-            names, touched = cells_of(where, counter.systems(where))
+            names, domain = cells_of(where)
             names = names if apart else names[: len(access.indices)]
-            found += touched
-            surely += [] if where.at_most else touched
-        many = distinct(found, names) if found else 0
-        at_most = len(surely) < len(found) and many > (distinct(surely, names) if surely else 0)
+            touched = seen(domain, names, counter.sizes)
+            found.append(touched)
+            surely += [] if where.at_most else [touched]
+        many = distinct_in(found, names)
+        at_most = len(surely) < len(found) and many > (distinct_in(surely, names) if surely else 0)
         return many * counter.itemsize(access), at_most
     except UNCOUNTED:
         return None, False

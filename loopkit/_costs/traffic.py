@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -27,15 +28,10 @@ from loopkit._expression import substitute
 from loopkit._hidden import hidden
 from loopkit._linear import NotAffineError
 from loopkit._poly.dataflow import dataflow_of
-from loopkit._poly.integer_points import (
-    EndlessError,
-    System,
-    TooManyPointsError,
-    systems,
-)
+from loopkit._poly.integer_points import EndlessError, TooManyPointsError
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance
-from loopkit._poly.projection import distinct
+from loopkit._poly.projection import distinct, distinct_in, seen
 from loopkit._target import CUDA
 
 if TYPE_CHECKING:
@@ -82,7 +78,7 @@ def from_before(model: Model, array: str, sizes: Mapping[str, int], calls: Calls
     """
     flow = dataflow_of(model.kernel)
     names: tuple[str, ...] = ()
-    found: list[System] = []
+    found: list[isl.Set] = []
     for access in accesses_of(model.kernel):
         if access.array != array or (access.is_write and not access.is_atomic):
             continue
@@ -97,13 +93,10 @@ def from_before(model: Model, array: str, sizes: Mapping[str, int], calls: Calls
         for name, index in zip(names, access.indices, strict=True):
             value = substitute(index, sizes)
             where = where & _sets.affine_equality(prim.Variable(name), value)
-        where = calls.among(where)
-        known = sizes.keys() | {*calls.loops, *names}
-        others = sorted(_sets.involved_names(where) - known)
-        found += systems(where, (*others, *calls.loops, *names), sizes)
-    return (
-        distinct(found, (*calls.loops, *names)) * itemsize_of(model.kernel, array) if found else 0
-    )
+        names = (*calls.loops, *names)
+        found.append(seen(calls.among(where), names, sizes))
+    many = distinct_in(found, names) if found else 0
+    return many * itemsize_of(model.kernel, array)
 
 
 def wavefronts_at_least(costs: Costs) -> int | None:
@@ -151,6 +144,6 @@ def _elements(
     kept: Collection[str],
 ) -> int:
     """Elements that warps touch, each once for a warp and the values of some loops."""
-    cells, points = cells_of(where, systems(where.domain, where.names, sizes))
-    by_warp = [with_warp(system, where, block, CUDA.warp) for system in points]
-    return distinct(by_warp, (*kept, WARP, *cells))
+    cells, domain = cells_of(where)
+    by_warp = with_warp(domain, where, block, CUDA.warp)
+    return distinct(by_warp, (*kept, WARP, *cells), sizes)

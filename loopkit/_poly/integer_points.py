@@ -23,7 +23,7 @@ from loopkit._frozen import dataclass
 from loopkit._poly.linear_rows import UNKNOWN, tidy
 from loopkit._sets import maximum_value, minimum_value
 
-PARAM, DIV = isl.dim_type.param, isl.dim_type.div
+PARAM, DIV, SET = isl.dim_type.param, isl.dim_type.div, isl.dim_type.set
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Box = tuple[list[int], list[int]]
 R = TypeVar("R")
@@ -135,7 +135,7 @@ def systems(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -
         raise ValueError(f"nothing says what {', '.join(sorted(stray))} is")
     domain = _sets.project_onto(domain, order).compute_divs()
     if domain.n_basic_set() > 1:
-        domain = domain.make_disjoint().compute_divs()
+        domain = domain.coalesce().make_disjoint().compute_divs()
     found = (tidied(system_of(basic, order)) for basic in domain.get_basic_sets())
     return [system for system in found if system is not None]
 
@@ -188,6 +188,29 @@ def system_of(basic: isl.BasicSet, order: tuple[str, ...]) -> System:
         np.array(inequalities, np.int64).reshape(-1, columns),
         basic.to_set(),
     )
+
+
+def set_of(system: System) -> isl.Set:
+    """``{ names : the constraints of a system hold for some numbers in its other columns }``."""
+    width, context = len(system.names), system.domain.get_ctx()
+
+    def matrix(rows: Rows) -> isl.Mat:
+        result = isl.Mat.alloc(context, len(rows), width + 1)
+        for at, row in enumerate(rows.tolist()):
+            for column, value in enumerate(row):
+                result = result.set_element_val(at, column, _sets.val(value))
+        return result
+
+    space = isl.Space.set_alloc(context, 0, width)
+    kinds = SET, PARAM, DIV, isl.dim_type.cst
+    rows = matrix(system.equalities), matrix(system.inequalities)
+    found = isl.BasicSet.from_constraint_matrices(space, *rows, *kinds).to_set()
+    named = [column for column, name in enumerate(system.names) if name]
+    for column in sorted({*range(width)}.difference(named), reverse=True):
+        found = found.project_out(SET, column, 1)
+    for place, column in enumerate(named):
+        found = found.set_dim_name(SET, place, system.names[column])
+    return found.move_dims(PARAM, 0, SET, 0, len(named)).params()
 
 
 # {{{ bounds
@@ -268,8 +291,11 @@ def points_of(system: System) -> int:
 
 
 def _is_broken(system: System) -> bool:
-    """Whether constants alone do not meet a system without names."""
-    return bool(system.equalities[:, -1].any() or (system.inequalities[:, -1] < 0).any())
+    """Whether a constraint that is about no name does not hold."""
+    equal, least = (
+        rows[~rows[:, :-1].any(axis=1), -1] for rows in (system.equalities, system.inequalities)
+    )
+    return bool(equal.any() or (least < 0).any())
 
 
 @remembered

@@ -9,21 +9,25 @@ microseconds, and says so where it does not hold.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from itertools import combinations
-from math import prod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+from math import gcd, prod
 
+import islpy as isl
 import numpy as np
 
-from loopkit import _budget
+from loopkit import _budget, _sets
+from loopkit._budget import SpentError, at_most
 from loopkit._poly.integer_points import (
     Box,
     Rows,
     System,
     TooManyPointsError,
-    enumerated,
     points_of,
     remembered,
+    set_of,
+    systems,
 )
 from loopkit._poly.linear_rows import (
     UNKNOWN,
@@ -42,120 +46,58 @@ class InexactError(Exception):
     """A name cannot be eliminated exactly."""
 
 
-def distinct(found: Sequence[System], keep: Collection[str]) -> int:
-    """How many values of ``keep`` occur in systems over these and other names.
+def distinct(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -> int:
+    """How many values of ``names`` occur in ``{ names, others, sizes : ... }``.
 
-    Raises :class:`TooManyPointsError` where that would take too long.
+    Raises what :func:`count` raises.
     """
+    found = _systems(domain, names, sizes)
     if len(found) == 1:
-        kept = frozenset(keep)
-        return prod(_distinct_in(part, kept.intersection(part.names)) for part in found[0].parts)
-    try:
-        return _together([image(system, keep) for system in found])
-    except (InexactError, TooManyPointsError):
-        held = [enumerated(s)[:, [s.names.index(name) for name in keep]] for s in found]
-        return _different_rows(np.concatenate(held))
+        with suppress(InexactError):
+            return prod(_distinct_of(part, frozenset(names)) for part in found[0].parts)
+    return distinct_in([seen(domain, names, sizes)], names)
 
 
 @remembered
-def _distinct_in(part: System, keep: frozenset[str]) -> int:
-    mine = [name for name in part.names if name in keep]
-    if len(part.names) == 1:
-        return points_of(part) if mine else min(points_of(part), 1)
+def _distinct_of(part: System, names: frozenset[str]) -> int:
+    return points_of(_with_fewer_names(image(part, names)))
+
+
+def seen(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -> isl.Set:
+    """The values of ``names`` that occur in ``{ names, others, sizes : ... }``."""
+    every = _systems(domain, names, sizes)
+    return reduce(isl.Set.union, (_seen_in(s, tuple(names)) for s in every), domain - domain)
+
+
+def _systems(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -> list[System]:
+    here = _sets.at_values(domain, sizes)
+    return systems(here, sorted(_sets.involved_names(here).union(names)), {})
+
+
+@remembered
+def _seen_in(system: System, names: tuple[str, ...]) -> isl.Set:
     try:
-        return points_of(_with_fewer_names(image(part, mine, in_full=False)))
+        return set_of(image(system, names))
     except InexactError:
-        return _different_rows(enumerated(part)[:, [part.names.index(name) for name in mine]])
+        pass
+    try:
+        with at_most(_budget.DISTINCT):
+            return _sets.project_onto(system.domain, names)
+    except SpentError:
+        raise TooManyPointsError from None
 
 
-def _different_rows(rows: Rows) -> int:
-    return len(np.unique(rows, axis=0)) if rows.shape[1] else int(bool(len(rows)))
+def distinct_in(parts: Iterable[isl.Set], names: Collection[str]) -> int:
+    """How many values of ``names`` there are in any of several sets over these alone."""
+    every = systems(reduce(isl.Set.union, parts), names, {})
+    return sum(points_of(_with_fewer_names(system)) for system in every)
 
 
-def _together(found: Sequence[System]) -> int:
-    """How many values of the names there are that occur in any of several systems."""
-    found = _different(found)
-    if len(found) > _budget.UNIONS:
-        raise TooManyPointsError
-    return sum(
-        (-1) ** (size + 1) * points_of(_with_fewer_names(_both(some)))
-        for size in range(1, len(found) + 1)
-        for some in combinations(found, size)
-    )
-
-
-def _different(found: Sequence[System]) -> list[System]:
-    """The same points in fewer systems, where boxes lie in or beside each other."""
-    boxes: list[list[tuple[int, int]]] = []
-    others = []
-    names = [name for name in found[0].names if name] if found else []
-    for system in found:
-        if system.box is None:
-            continue
-        if _is_box(system):
-            low, high = system.box
-            columns = [system.names.index(name) for name in names]
-            boxes.append([(low[c], high[c]) for c in columns])
-        else:
-            others.append(system)
-    while pair := next((p for p in combinations(boxes, 2) if _joined(*p) is not None), None):
-        boxes = [box for box in boxes if box is not pair[0] and box is not pair[1]]
-        boxes.append(_joined(*pair) or [])
-    return [*others, *(_box_system(names, box, found[0]) for box in boxes)]
-
-
-def _is_box(system: System) -> bool:
-    rows = np.concatenate([system.equalities, system.inequalities])[:, :-1]
-    return all(system.names) and bool((np.count_nonzero(rows, axis=1) <= 1).all())
-
-
-def _joined(one: list[tuple[int, int]], two: list[tuple[int, int]]) -> list[tuple[int, int]] | None:
-    """The union of two boxes, if it is one."""
-    around = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, two, strict=True)]
-    if around in (one, two):
-        return around
-    first, *more = ((p, q) for p, q in zip(one, two, strict=True) if p != q)
-    (a, b), (c, d) = first
-    return None if more or max(a, c) > min(b, d) + 1 else around
-
-
-def _box_system(names: Sequence[str], box: list[tuple[int, int]], like: System) -> System:
-    low, high = zip(*box, strict=True) if box else ((), ())
-    rows = np.array(tidy((), (), low, high), np.int64).reshape(-1, len(names) + 1)
-    return System(tuple(names), rows[:0], rows, like.domain)
-
-
-def _both(some: Sequence[System]) -> System:
-    """What systems over the same names have in common."""
-    if len(some) == 1:
-        return some[0]
-    names = [name for name in some[0].names if name]
-    extra = [[n for n, name in enumerate(s.names) if not name] for s in some]
-    width = len(names) + sum(map(len, extra))
-    begin = len(names)
-    equalities: list[Rows] = []
-    inequalities: list[Rows] = []
-    for system, own in zip(some, extra, strict=True):
-        columns = [system.names.index(name) for name in names] + own
-        place = [*range(len(names)), *range(begin, begin + len(own)), width]
-        begin += len(own)
-        for rows, into in ((system.equalities, equalities), (system.inequalities, inequalities)):
-            wide = np.zeros((len(rows), width + 1), np.int64)
-            wide[:, place] = rows[:, [*columns, -1]]
-            into.append(wide)
-    return System(
-        (*names, *[""] * (width - len(names))),
-        np.concatenate(equalities),
-        np.concatenate(inequalities),
-        some[0].domain,
-    )
-
-
-def image(system: System, keep: Collection[str], *, in_full: bool = True) -> System:
+def image(system: System, keep: Collection[str]) -> System:
     """The values of ``keep`` that occur in a system.
 
-    Its other columns, which have no name, have one value for those; ``in_full`` says that there
-    should be as few of them as possible.  Raises :class:`InexactError` where that cannot be said.
+    Its other columns, which have no name, have one value for those.  Raises :class:`InexactError`
+    where that cannot be said.
     """
     if system.box is None:
         return system
@@ -164,7 +106,7 @@ def image(system: System, keep: Collection[str], *, in_full: bool = True) -> Sys
     # The cheapest name first; where that leads nowhere, the one that is farthest from kept ones.
     for groups in ([everything - kept], _by_distance(system, kept)):
         left, rows = everything - kept, _Rows(system)
-        while several := left - (set() if in_full else rows.determined(kept, left)):
+        while several := left - rows.determined(kept, left):
             tried = (rows.eliminate(several & group) for group in groups)
             column = next((c for c in tried if c is not None), None)
             if column is None:
@@ -297,7 +239,8 @@ class _Rows:
             self.inequalities = [*rest, *shadow]
         else:
             self.equalities.remove(by)
-            self.equalities = [plus(row, -row[column] * by[column], by) for row in self.equalities]
+            left_over = (plus(row, -row[column] * by[column], by) for row in self.equalities)
+            self.equalities = [tuple(c // (gcd(*row) or 1) for c in row) for row in left_over]
             self.inequalities = [
                 plus(row, -row[column] * by[column], by) for row in self.inequalities
             ]

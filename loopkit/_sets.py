@@ -111,8 +111,14 @@ def involved_names(domain: isl.Set) -> frozenset[str]:
 
 
 def rename(domain: isl.Set, names: Mapping[str, str]) -> isl.Set:
-    """``domain`` with names replaced, all at once."""
-    for position, old in enumerate(names_of(domain)):
+    """``domain`` with names replaced, all at once.
+
+    A name that is new may stand in the space, if no constraint mentions it: it is left out, since
+    isl would take two columns of one name for different names.
+    """
+    taken = {*names.values()} & {*names_of(domain)} - names.keys()
+    assert not taken & involved_names(domain), taken
+    for position, old in enumerate(names_of(domain := project_out(domain, taken))):
         if old in names:
             domain = domain.set_dim_name(PARAM, position, names[old])
     return domain

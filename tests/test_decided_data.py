@@ -612,3 +612,46 @@ def test_copies_of_other_cells_than_data_chose(index: str) -> None:
     check_change(knl, Change(fast, (), moves=frozenset([copy.id])))
     with pytest.raises(lk.LoopkitError):
         check_change(knl, Change(wrong, (), moves=frozenset([copy.id])))
+
+
+CELLS = ("j, k", "k, j", "k + 1, j", "j, k + 1", "j, 0", "2, k", "j + k, k")
+GUARDS = (("if c[j, k] > 0", ""), ("", "if c[j, k] > 0"), ("if c[j, k] > 0", "if c[k, j] > 0"))
+
+
+@pytest.mark.parametrize("second", CELLS)
+@pytest.mark.parametrize("guards", GUARDS, ids=["first", "second", "both"])
+def test_the_order_of_writes_under_conditions_on_data(guards: tuple[str, str], second: str) -> None:
+    """Which of two writes comes last is kept, whether data let one happen or not."""
+    size = 5
+    tables = [lk.GlobalArg("s", shape="2, 5, 5"), lk.GlobalArg("c", shape="5, 5")]
+    rng = np.random.default_rng(7)
+    s, c = rng.integers(0, 99, (2, size, size)), rng.integers(0, 2, (size, size))
+    accepted = 0
+    for first in CELLS:
+        lines = (
+            f"{g}\n o[{at}] = s[{n}, j, k]\n{'end' if g else ''}"
+            for n, (g, at) in enumerate(zip(guards, (first, second), strict=True))
+        )
+        knl = lk.make_kernel(
+            f"{{ [j, k]: 0 <= j < {size} and 0 <= k < 3 }}",
+            "for j, k\n" + "\n".join(lines) + "\nend",
+            [lk.GlobalArg("o", shape="8, 8"), *tables, ...],
+            dtypes={"o, s, c": "int32"},
+        )
+        steps = (
+            {"tag_inames": ["k: l.0"]},
+            {"tag_inames": ["j: l.0"]},
+            {"prioritize_loops": ["k, j"]},
+        )
+        for name, arguments in (next(iter(step.items())) for step in steps):
+            try:
+                moved = getattr(knl, name)(*arguments)
+            except lk.LoopkitError:
+                continue
+            accepted += 1
+            given = {"s": s.astype("int32"), "c": c.astype("int32")}
+            of = [
+                k.executor("reference")(o=np.zeros((8, 8), "int32"), **given) for k in (knl, moved)
+            ]
+            assert np.array_equal(*of), (first, name)
+    assert accepted

@@ -58,3 +58,12 @@ def test_a_point_is_small_where_names_are_bounded(points: str, found: dict[str, 
     point = _sets.sample(domain)
     assert not _sets.at_values(domain, point).is_empty()
     assert found.items() <= point.items()
+
+
+def test_new_names_that_the_space_holds_already() -> None:
+    """A name that no constraint mentions makes room for another one that gets its name."""
+    held = isl.Set("[i, j, k] -> { : 0 <= i < 4 and k = 2*i }")
+    assert _sets.rename(held, {"i": "j"}) == isl.Set("[j, k] -> { : 0 <= j < 4 and k = 2*j }")
+    assert _sets.rename(held, {"i": "k", "k": "i"}) == isl.Set(
+        "[i, k] -> { : 0 <= k < 4 and i = 2*k }"
+    )

@@ -605,3 +605,18 @@ def test_bounds_of_statements_that_run_once_along_an_axis(
     expected = run_reference(knl, {"n": 7, **data})["u"]
     for executor in ("reference", "host"):
         np.testing.assert_array_equal(peeled.executor(executor)(n=7, **data), expected)
+
+
+def test_copies_side_by_side_and_what_is_outside_of_them() -> None:
+    """Each of two loops of copies leaves those of the other alone."""
+    knl = lk.make_kernel(
+        "{ [k]: 0 <= k < 4 }",
+        "<> t = b[k + 1] + k\nw[k] = t + g[k]",
+        dtypes={"b, g, w": "int32"},
+    )
+    new = knl.split_iname("k", 4, inner_tag="ilp").peel_iname("k_inner", first=1, last=1)
+    b, g = np.random.default_rng(5).integers(0, 99, (2, 5), dtype="int32")
+    expected = b[1:] + np.arange(4, dtype="int32") + g[:4]
+    for executor in ("reference", "host"):
+        for made in (knl, new):
+            assert np.array_equal(made.executor(executor)(b=b, g=g[:4]), expected)

@@ -71,7 +71,7 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     path = path_inames(kernel.paths[statement.id])
     parallel = sorted(statement.inames - set(path))  # as copies side by side are ordered
     target = store.copies.get(statement.written, ())
-    missing = [a for a in target if a.iname_of(statement) is None]
+    missing = [a for a in target if a.outside is None and a.iname_of(statement) is None]
     read = {a.key for name, _ in kernel.reads_of(statement) for a in store.copies.get(name, ())}
     if read.isdisjoint(a.key for a in missing):  # all threads compute one value
         missing = []
@@ -86,7 +86,7 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
         if iname is not None:
             first = axis.first[iname]
             return f"{iname} - {first}" if first else iname
-        return extra.get(axis.key)
+        return extra.get(axis.key) if axis.outside is None else str(axis.outside)
 
     def load(name: str, indices: Sequence[str]) -> str:
         if name in store.values:

@@ -28,6 +28,11 @@ class Axis:
     extent: int
     first: Mapping[str, int]
 
+    @property
+    def outside(self) -> int | None:
+        """The copy of statements without an iname of copies side by side, which have their own."""
+        return self.extent if self.key[0] == "ilp" else None
+
     def iname_of(self, statement: Statement) -> str | None:
         """The iname by which a statement runs along the axis."""
         found = [i for i in self.first if i in statement.inames]

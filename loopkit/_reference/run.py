@@ -76,7 +76,7 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     for t in kernel.temporaries:
         # A negative extent means no element: the loops that would reach for one are empty.
         shape = tuple(max(0, int(evaluate(extent, sizes))) for extent in t.shape)
-        extents = [a.extent for a in copies[t.name]]
+        extents = [a.extent + (a.outside is not None) for a in copies[t.name]]
         memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
     with np.errstate(all="ignore"):
         kernel = loops_as_tagged(kernel)

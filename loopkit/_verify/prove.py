@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._check.instance_maps import Lineage
+from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.partial_sums import Carried
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.schedule_proof import questions
@@ -16,12 +16,12 @@ from loopkit._check.statement_check import StatementCheck
 from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
 from loopkit._expression import Access, is_constant, to_text, variable_names
-from loopkit._hidden import BASE, OTHER
+from loopkit._hidden import BASE, OTHER, WRITER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import commute
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance, Undecided
+from loopkit._poly.pairs import Instance, Undecided, without
 from loopkit._promotion import RunTime
 from loopkit._same import same
 from loopkit._types import Kind, dtype_of
@@ -135,6 +135,8 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
             yield f"'{old.id}' and '{its.id}' start from different values"
         if not root.is_exact(old) and old.written != its.written and its.id not in partial:
             yield f"data decide what '{old.id}' writes to '{old.written}'"
+        if _is_stray(check.check, image):
+            yield f"'{its.id}' writes other cells of '{its.written}' than '{old.id}'"
     for model, paired in ((root, {i.origin for i in lineage.images}), (new, lineage.image_of)):
         for statement in model.kernel.statements:
             is_flush = model is new and statement.id in flushes
@@ -149,6 +151,26 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
                 is_temporary = name in model.kernel.temporary_by_name
                 if is_temporary and any(map(model.is_beyond_sets, indices)):
                     yield f"data decide which cells of '{name}' are touched in '{statement.id}'"
+
+
+def _is_stray(check: Check, image: Image) -> bool:
+    """Whether a statement writes cells of an argument that the text may leave as they were.
+
+    Where the text surely writes a cell, what is left there is compared.
+    """
+    old, its = check.root.statement[image.origin], check.new.statement[image.statement]
+    if its.written not in check.new.kernel.arg_by_name:
+        return False
+    cell = check.new.write_cell(Instance(its.id, BASE))
+    left = check.instances(image, BASE, WRITER)
+    if old.written == its.written:
+        theirs = check.root.write_cell(Instance(old.id, WRITER))
+        left = left - check.new.same_cell(cell, theirs)
+    left = without(left, WRITER)
+    for writer in check.root.writers(its.written) if not cell.by_data else ():
+        if check.root.is_exact(writer) and not left.is_empty():
+            left = left - without(check.root.writing(Instance(writer.id, OTHER), cell), OTHER)
+    return not left.is_empty()
 
 
 def _partial_sums(check: Check) -> tuple[dict[str, str], frozenset[str]]:

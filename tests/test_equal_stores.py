@@ -433,3 +433,29 @@ def test_iterations_store_what_their_loop_has_changed(monkeypatch) -> None:
     monkeypatch.setattr(EqualValues, "stored", lambda self, one, two, where: where)
     proof = knl.tag_inames("t: g.0", unchecked=True).prove()
     assert {finding.kind for finding in proof.findings} == {"cross-block"}, proof
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (r"\(5 \* time_outer \+ time_inner < m\)", "(5 * time_outer + time_inner < m - 1)"),
+        (r"\(5 \* time_outer \+ time_inner < m\)", "(time_outer + 5 * time_inner < m)"),
+        (r"b\[i\] \+ k1;", "b[i] + k1 + time_outer;"),
+        (r"b\[i\] \+ k1;", "b[i] + k1 + time_inner;"),
+        (r"time_outer = blockIdx.y;", "time_outer = 0;"),
+        (r"ii = blockIdx.y;", "ii = threadIdx.y;"),
+    ],
+)
+def test_one_guard_in_two_ways(old: str, new: str) -> None:
+    """Guards over names of one index ask the same of a thread, in whatever order they add."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k1, h2]: 0 <= k1, h2 < 3 }", "{ [time]: 0 <= time < m }"],
+        "for time\n <> s1[k1] = b[i] + k1\n x[i, h2] = s1[(h2 + 1) % 3]\nend",
+        [lk.GlobalArg("x", "int32", shape="n, 3"), ...],
+        dtypes={"b": "int16", "x": "int32"},
+    )
+    knl = knl.split_iname("time", 5, outer_tag="g.1", inner_tag="l.1")
+    knl = knl.rename_iname("time_outer", "ii", within="id:insn_0")
+    source = knl.cuda()
+    assert knl.prove().ok and re.search(old, source)
+    assert not prove_source(knl, re.sub(old, new, source)).ok

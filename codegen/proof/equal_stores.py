@@ -9,7 +9,7 @@ What they share they see alike there: no thread changes it meanwhile, since that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from itertools import chain
 
 import islpy as isl
@@ -19,7 +19,7 @@ from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit._same import key_of, same
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.proof.conditions import Compare, Condition
+from loopkit.codegen.proof.conditions import Compare, Condition, renamed
 from loopkit.codegen.proof.forms import Form, Variable, variable
 from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.spaces import Space, equal
@@ -179,7 +179,9 @@ class EqualStores:
                     if again := again and self.repeats(used, line, group):
                         continue
                     others.add(group.node.name)
-                used += (part for part in self.asked(group) or ends if part not in known)
+                holds, asked = self.meanings(known, both.first), self.asked(group)
+                used += (p for p in asked if not self.meanings([p], line) <= holds)
+                used += () if asked else ends
             parts += ((part, Pair(line, line)) for part in used)
         names = self.names.used(expr)
         inner = (g for g in _around(both.first, around) if self.changes(names, g.span))
@@ -208,7 +210,8 @@ class EqualStores:
                     continue
                 group = Pair(first, leaf).around
             while group.parent and not group.span[0] <= at <= group.span[1]:
-                if not self.asked(group) or not asked.issuperset(self.asked(group)):
+                mine = self.meanings(self.asked(group), first)
+                if not mine or not mine <= self.meanings(asked, leaf):
                     break
                 group = group.parent
             inside = next((x for x in group.children if x.span[0] <= at <= x.span[1]), None)
@@ -256,6 +259,18 @@ class EqualStores:
     def asked_around(self, leaf: Leaf) -> frozenset[c.CExpression]:
         """The parts of all guards around a line."""
         return frozenset(part for group in _around(leaf) for part in self.asked(group))
+
+    def meanings(self, parts: Iterable[c.CExpression], line: Leaf) -> frozenset[Condition]:
+        """Parts of guards around a line as conditions: equal ones are written in many ways."""
+        found = (self.subject.text.condition(part, line.scope) for part in parts)
+        return frozenset(renamed(each, lambda n: self.one_name.get(n, n)) for each in found)
+
+    @cached_property
+    def one_name(self) -> dict[str, str]:
+        """For each constant that is the index of a block or thread, the first one that is."""
+        firsts: dict[c.CExpression, str] = {}
+        every = ((name, found[0]) for name, found in self.values[0].items() if len(found) == 1)
+        return {n: firsts.setdefault(v, n) for n, v in every if self.names.used(v) <= {*c.HARDWARE}}
 
     def read_by(self, expr: c.CExpression) -> str | None:
         """The variable or array that an expression is a use of."""

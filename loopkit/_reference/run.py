@@ -223,8 +223,8 @@ class Walker:
             if elsewhere or (compiled.guard is not None and not compiled.guard(**given)):
                 continue
             for name in compiled.loaded:
-                load = self.store.memories[name].loader()
-                known[name] = int(load(*(at.get(a.key, 0) for a in copies.get(name, ()))))
+                copy = (at.get(a.key, a.outside or 0) for a in copies.get(name, ()))
+                known[name] = int(self.store.memories[name].loader()(*copy))
                 if _sets.at_values(domain, here).is_empty():
                     break
             else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 from refusals.case import do
-from seams import substitute, with_fused_loops
+from seams import substitute
 
 import loopkit as lk
 from faults import kernels
@@ -448,36 +448,6 @@ def squares() -> lk.Kernel:
     )
 
 
-def small_rows() -> lk.Kernel:
-    return lk.make_kernel(
-        "{ [b, k]: 0 <= b < n and 0 <= k < 5 }",
-        "y[b, k] = x[b, k] + 1",
-        [lk.GlobalArg("x, y", "int32", shape="n, 5"), ...],
-        assumptions="n >= 0",
-    )
-
-
-def _in_one_loop(original: Any) -> Any:
-    """The loop of a store becomes one with that of what it stores, legal or not."""
-
-    def fused(change: Any, iname: str) -> Any:
-        kernel = with_fused_loops(change.kernel, iname, frozenset(change.kernel.statement_by_id))
-        return dataclasses.replace(change, kernel=kernel)
-
-    return fused
-
-
-fault(
-    "add_inames: cells are stored that nobody has written yet",
-    small_rows,
-    do("add_inames_to_insn", "k", "id:store_y"),
-    Patch("transforms.more_inames:fused_where_legal", _in_one_loop),
-    chain=(do("buffer_array", "y", "k", default_tag=None, temporary_scope="shared"),),
-    evidence=lambda knl: next(
-        (f.what for f in knl.prove().findings if f.kind == "unwritten"), None
-    ),
-    sizes={"n": 2},
-)
 fault(
     "add_prefetch: what waits for threads is in the loop of another statement that does",
     squares,

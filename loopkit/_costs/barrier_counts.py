@@ -13,6 +13,7 @@ from loopkit._cached import memoised
 from loopkit._collectives import TOGETHER
 from loopkit._costs.calls import BLOCKS, ONCE, Calls
 from loopkit._costs.combinations import combinations_in
+from loopkit._costs.reuse import WARP, with_warp
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
@@ -170,7 +171,6 @@ def barriers_of(
 
 
 _THREADS = [hidden("thread", axis) for axis in range(3)]
-_WARP = hidden("warp")
 
 
 def _times(
@@ -178,14 +178,14 @@ def _times(
 ) -> int | None:
     """In how many blocks, or warps, iterations and calls a barrier is executed."""
     domain, loops, inames = _executed(kernel, number)
-    known = {*calls.loops, *BLOCKS, *_THREADS, _WARP, *inames, *loops, *sizes}
+    known = {*calls.loops, *BLOCKS, *_THREADS, WARP, *inames, *loops, *sizes}
     if domain is None or _sets.involved_names(domain) - known:
         return None
     domain = domain & calls.in_grid(grid)
     of_warp = _places(kernel)[1][number].barrier.of_warp
     loops = (*calls.loops, *loops)
     try:
-        return distinct(domain, (*BLOCKS, *loops, *([_WARP] if of_warp else [])), sizes)
+        return distinct(domain, (*BLOCKS, *loops, *([WARP] if of_warp else [])), sizes)
     except (TooManyPointsError, EndlessError):
         return None
 
@@ -203,9 +203,7 @@ def _executed(
     domain = kernel.assumptions.set
     for name, extent in zip(_THREADS, block, strict=True):
         domain = domain & inside(prim.Variable(name), extent)
-    index = zip((1, block[0], block[0] * block[1]), map(prim.Variable, _THREADS), strict=True)
-    thread = prim.Sum(tuple(prim.Product(factors) for factors in index))
-    domain = domain & _sets.equality(_WARP, prim.FloorDiv(thread, CUDA.warp))
+    domain = with_warp(domain, tuple((name, 0) for name in _THREADS), block, CUDA.warp)
     inames: list[str] = []
     for c in hardware.coordinates:
         place_on_axis = prim.Variable((BLOCKS if c.kind == "g" else _THREADS)[c.axis])

@@ -9,7 +9,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._costs.accesses import AddressMap
+from loopkit._costs.accesses import AddressMap, Indices
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._poly.projection import distinct
@@ -53,7 +53,7 @@ def reuse(
     """
     cells, whole = cells_of(access)
     blocks = access.block_names
-    by_warp = with_warp(whole, access, block, warp)
+    by_warp = with_warp(whole, access.lanes, block, warp)
     return Reuse(
         times,
         distinct(whole, (*blocks, *access.lane_names, *cells), sizes),
@@ -71,10 +71,8 @@ def cells_of(access: AddressMap) -> tuple[tuple[str, ...], isl.Set]:
     return cells, domain
 
 
-def with_warp(
-    domain: isl.Set, access: AddressMap, block: tuple[int, int, int], warp: int
-) -> isl.Set:
-    """A domain with the number of the warp in its block."""
-    lanes = [(*lane, prod(block[:axis])) for axis, lane in enumerate(access.lanes) if lane]
-    thread = prim.Sum(tuple(stride * (prim.Variable(n) - low) for n, low, stride in lanes))
+def with_warp(domain: isl.Set, lanes: Indices, block: tuple[int, int, int], warp: int) -> isl.Set:
+    """A domain with the number of the warp in its block, of a thread that ``lanes`` give."""
+    strides = [(*lane, prod(block[:axis])) for axis, lane in enumerate(lanes) if lane]
+    thread = prim.Sum(tuple(stride * (prim.Variable(n) - low) for n, low, stride in strides))
     return domain & _sets.equality(WARP, prim.FloorDiv(thread, warp))

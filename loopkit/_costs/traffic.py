@@ -145,5 +145,5 @@ def _elements(
 ) -> int:
     """Elements that warps touch, each once for a warp and the values of some loops."""
     cells, domain = cells_of(where)
-    by_warp = with_warp(domain, where, block, CUDA.warp)
+    by_warp = with_warp(domain, where.lanes, block, CUDA.warp)
     return distinct(by_warp, (*kept, WARP, *cells), sizes)

@@ -192,17 +192,20 @@ def test_times_are_those_of_torch() -> None:
     knl, sizes = big()
     a = torch.rand(sizes["n"], device="cuda")
     b = torch.empty_like(a)
-    found = lk.measure(knl, a=a, b=b, flush_l2=False)
     run = knl.bind(a=a, b=b)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    for _ in range(20):
-        run()
-    begin.record()
-    for _ in range(50):
-        run()
-    end.record()
-    torch.cuda.synchronize()
-    assert found.seconds == pytest.approx(begin.elapsed_time(end) / 50 / 1e3, rel=0.15)
+    ratios = []
+    for _ in range(5):  # in turns: other processes may use the GPU meanwhile
+        found = lk.measure(knl, a=a, b=b, flush_l2=False)
+        for _ in range(20):
+            run()
+        begin.record()
+        for _ in range(50):
+            run()
+        end.record()
+        torch.cuda.synchronize()
+        ratios.append(found.seconds / (begin.elapsed_time(end) / 50 / 1e3))
+    assert sorted(ratios)[2] == pytest.approx(1, rel=0.15), ratios
 
 
 @pytest.mark.gpu

@@ -507,6 +507,42 @@ def test_what_a_step_computes_of_nothing_is_nothing() -> None:
         run_reference(knl.buffer_array("s", [], **added, unchecked=True), {"b": b})
 
 
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("y[j] = sum(k, b[j] + b[k])\nz[i] = b[i]", "id:insn_init"),
+        ("<> u = b[0]\nu = u + b[1]\ny[0] = u\nz[i] = b[i]", "id:insn"),
+        ("<> u = b[0]\nif u < 3\nu = u + b[2]\nend\ny[0] = u\nz[i] = b[i]", "id:insn"),
+    ],
+)
+@pytest.mark.parametrize("outer", ["g.0", "l.1"])
+def test_threads_of_a_ragged_tile_compute_nothing_of_what_they_lack(
+    text: str, statement: str, outer: str
+) -> None:
+    """All threads run a statement without a coordinate; the first one is asked what it computed."""
+    domain = "{ [i, j, k]: 0 <= i, j, k < n }"
+    knl = lk.make_kernel(domain, text, dtypes={"b, y, z": "float32"}, assumptions="3 <= n <= 20")
+    tiled = knl.add_inames_to_insn("i", statement)
+    tiled = tiled.split_iname("i", 4, inner_tag="l.0", outer_tag=outer, unchecked=outer == "l.1")
+    b = np.arange(1, 8, dtype="float32")
+    expected, found = (run_reference(k, {"b": b}) for k in (knl, tiled))
+    assert {n: v.tolist() for n, v in found.items()} == {n: v.tolist() for n, v in expected.items()}
+
+
+def test_the_first_thread_must_have_what_it_reads() -> None:
+    """The tile of the first thread begins behind it."""
+    text = "<> t = 2*b[1]\n<> u = t + 1\ny[0] = u\nz[i] = b[i]"
+    dtypes = {"b, y, z": "float32"}
+    knl = lk.make_kernel("{ [i]: 2 <= i < n }", text, dtypes=dtypes, assumptions="n >= 3")
+    knl = knl.add_inames_to_insn("i", "writes:t")
+    tiled = {"split_iname": "i", "inner_length": 4, "inner_tag": "l.0", "outer_tag": "g.0"}
+    with pytest.raises(lk.IllegalTransformError, match="each thread has its own 't'"):
+        knl.split_iname(**tiled)
+    b = np.arange(7, dtype="float32")
+    with pytest.raises(UninitializedReadError, match="t is read before anything has been written"):
+        run_reference(knl.split_iname(**tiled, unchecked=True), {"b": b})
+
+
 def test_idle_threads_look_at_no_condition() -> None:
     knl = lk.make_kernel(
         ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],

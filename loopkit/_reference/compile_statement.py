@@ -106,12 +106,14 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     function = translator.bind(memory.storer(open_axes))
     value = _value(kernel, statement, translator, store.dtypes[name])
     places = [c for c in before if c is not None] + [translator.index(i) for i in indices]
-    stores = f"{function}({', '.join([value, *places])})"
-    # What a step made may carry what nobody looks at, to where nobody looks.
-    if statement.made_by is not None and memory.watched:
+    lines.append(f"{function}({', '.join([value, *places])})")
+    # What a step made may carry what nobody looks at, to where nobody looks, and so may all threads
+    # but the first of a statement that runs once.
+    if memory.watched:
         forget, error = map(translator.bind, (memory.forgetter(open_axes), UninitializedReadError))
-        stores = f"try: {stores}\n    except {error}: {forget}({', '.join(places)})"
-    lines.append(stores)
+        may = "True" if statement.made_by else " or ".join(["False", *extra.values()])
+        lines = ["try:", *(f"    {line}" for line in lines), f"except {error}:"]
+        lines += [f"    if not ({may}): raise", f"    {forget}({', '.join(places)})"]
     columns = (*path, *parallel, *extra.values())
     text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
     bounds, loaded, ready = {*kernel.loaded_bounds(statement.inames)}, tuple[str, ...](), 0

@@ -154,6 +154,21 @@ def test_the_share_of_needless_refusals_counts_those_that_were_not_tried():
     assert tally.needless_share() == 0.02
 
 
+def test_brute_force_counts_what_each_block_repeats():
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i, j < n and 0 <= k < 2 }",
+        "<> t = max(k, b[0])\ny[i, j] = t",
+        dtypes={"b, y": "float64"},
+    ).tag_inames({"i": "g.0", "j": "g.1"})
+    (case,) = (c for c in Truth(knl, 3).cases(knl, 9, {}) if c.sizes == {"n": 7})
+    with mock.patch("campaign.brute_force._MOST_INSTANCES", 1500):  # each of 49 blocks executes 5
+        with pytest.raises(UnsupportedError, match="1,500 instances"):
+            try_to_break(knl, [case], 1, text=knl)
+        # One way is run where all are too many; what is right by chance has time of its own.
+        wrong = knl.tag_inames({"k": "g.2"}, unchecked=True)
+        assert "by chance" in try_to_break(wrong, [case], 1, text=knl).what
+
+
 @pytest.mark.parametrize(
     ("text", "tag"),
     [

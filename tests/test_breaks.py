@@ -315,6 +315,44 @@ def test_nobody_waits_in_a_loop_that_ends() -> None:
 
 
 @pytest.mark.parametrize(
+    "steps",
+    [
+        lambda k: k.add_inames_to_insn("it", "id:fill"),
+        lambda k: k.rename_iname("r", "it", existing_ok=True),
+        lambda k: k.add_prefetch("c", "q", temporary_address_space="shared"),
+        lambda k: k.add_prefetch("c", "q", default_tag=None).tag_inames("c_dim_1: l.0"),
+    ],
+)
+def test_steps_that_add_exchanges_to_a_loop_that_ends_are_refused(
+    steps: Callable[[lk.Kernel], lk.Kernel],
+) -> None:
+    knl = lk.make_kernel(
+        "{ [i, j, it, r, q]: 0 <= i < n and 0 <= j, it, r, q < 8 }",
+        """
+        for i
+            <> s[j] = 2*b[i] + j {id=fill}
+            for r
+                <> t[j] = b[i]*r {id=other}
+                <> z[r] = t[7 - r] {id=turn}
+            end
+            <> v = b[i]
+            for it
+                break if b[i] > it {id=stop}
+                v = v + s[7 - it] + z[it] + sum(q, c[it, q]) {id=use}
+            end
+            x[i] = v
+        end
+        """,
+        [lk.GlobalArg("c", shape="8, 8"), ...],
+        dtypes={"b, c, x": "float32"},
+    ).tag_inames("j: l.0")
+    assert "__sync" in knl.cuda()
+    with pytest.raises(lk.IllegalTransformError, match="'stop' ends the loop") as refused:
+        steps(knl)
+    assert "leaves what cannot become code" in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("break", "this 'break' is in no loop"),

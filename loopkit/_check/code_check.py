@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import pymbolic.primitives as prim
-
 from loopkit._arrays import AddressSpace
 from loopkit._check.race_check import unordered_writes
 from loopkit._collectives import TOGETHER, combined_axes
@@ -76,9 +74,11 @@ def _is_doubtful(kernel: Kernel) -> bool:
     parted = (True for _ in partings(with_combinations(model.kernel)))
     spaces = {t.name: space_of(kernel, t) for t in kernel.temporaries}
     shared = [s for s in kernel.statements if spaces.get(s.written) is not AddressSpace.PRIVATE]
-    # In one launch of several, a flag may be set once that is set in each.
-    flags = {prim.Variable(t.name) for t in kernel.temporaries if t.made_by == BREAK}
-    ending = (kernel.loaded_bounds(s.inames) or not flags.isdisjoint(s.predicates) for s in shared)
+    # Steps may add statements to a loop with a break that do not depend on its flag.
+    flags = (kernel.writers.get(t.name) for t in kernel.temporaries if t.made_by == BREAK)
+    around = [[w.inames for w in writers] for writers in flags if writers]
+    left = {i for sets in around for i in frozenset.union(*sets) - frozenset.intersection(*sets)}
+    ending = (kernel.loaded_bounds(s.inames) or not left.isdisjoint(s.inames) for s in shared)
     if any(parted) or (thread_inames(kernel, None) and any(ending)):
         return True
     arrays = dict.fromkeys(s.written for s in shared)

@@ -225,8 +225,16 @@ def test_tables_are_prefetched_and_never_laid_out_anew() -> None:
     assert knl.prove().ok
     x = np.arange(40, dtype="f4")
     np.testing.assert_array_equal(knl.executor("host")(x=x), filtered().executor("reference")(x=x))
-    with pytest.raises(lk.IllegalTransformError, match="a table of constants"):
-        knl.tag_array_axes("c", "N0")
+    for unchecked in (False, True):
+        for step in (
+            lambda u: knl.tag_array_axes("c", "N0", unchecked=u),
+            lambda u: knl.split_array_dim(("c", 0), 2, unchecked=u),
+            lambda u: knl.concatenate_arrays("c, c_s", unchecked=u),
+            lambda u: knl.add_padding("c", 0, 16, unchecked=u),
+            lambda u: knl.pad_temporary("c", 0, 1, unchecked=u),
+        ):
+            with pytest.raises(lk.IllegalTransformError, match="'c' is a table of constants"):
+                step(unchecked)
 
 
 def test_launches_have_the_tables_that_they_read() -> None:

@@ -12,7 +12,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit._arguments import names_in
-from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
+from loopkit._arrays import Argument, ArrayArg, ConstantTable, TemporaryVariable
 from loopkit._change import Change, InstanceMap
 from loopkit._check.instance_maps import lineage_of
 from loopkit._check.value_types import ValueTypes
@@ -117,7 +117,7 @@ def temporary_of(kernel: Kernel, name: str) -> TemporaryVariable:
     if found is not None:
         return found
     if isinstance(kernel.arg_by_name.get(name), ArrayArg):
-        raise of_the_caller(kernel.array(name))
+        raise fixed_layout(kernel.array(name))
     raise UnknownNameError("temporary", name, kernel.temporary_by_name)
 
 
@@ -131,8 +131,11 @@ def temporaries_in(
     return tuple(t for t in kernel.temporaries if t.name in named)
 
 
-def of_the_caller(array: ArrayArg | TemporaryVariable) -> IllegalTransformError:
-    """The error for a step that takes temporaries, and is given an argument."""
+def fixed_layout(array: ArrayArg | TemporaryVariable) -> IllegalTransformError:
+    """The error for a step that takes temporaries, and is given an argument or a table."""
+    if isinstance(array, ConstantTable):
+        why = f"'{array.name}' is a table of constants, which lies as its initializer does"
+        return IllegalTransformError(why, instead="add_prefetch makes a copy, which may be changed")
     return IllegalTransformError(
         f"'{array.name}' is an argument: its cells lie where the caller has them",
         witness=Witness("layout", array.name, (0,) * len(array.shape or ())),

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit._arrays import ArrayArg, TemporaryVariable, axis_number, if_distinct
+from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, axis_number, if_distinct
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses
@@ -19,7 +19,7 @@ from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._transform import transform
 from loopkit.transforms import _common
-from loopkit.transforms._common import of_the_caller, simplified, with_arrays, with_statements
+from loopkit.transforms._common import fixed_layout, simplified, with_arrays, with_statements
 from loopkit.transforms._rule_exchange import with_operands
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
@@ -85,7 +85,7 @@ def split_array_dim(
         ``row_inner`` are made.
     :arg count: the length of the inner axis.
     :raises IllegalTransformError: for an argument, whose cells are where the caller has them; for
-        a temporary with a layout of its own.
+        a table of constants; for a temporary with a layout of its own.
     """
     if not arrays_and_axes:
         raise InvalidArgumentError("arrays_and_axes names no array")
@@ -220,6 +220,8 @@ def _plain_axis(array: Array, axis: int | str) -> int:
     """The number of an axis; an error for a layout that says where its elements lie."""
     if array.shape is None:
         raise IllegalTransformError(f"the extents of '{array.name}' are not known")
+    if isinstance(array, ConstantTable):
+        raise fixed_layout(array)
     at = axis_number(array, axis)
     laid_out = array.dim_tags is not None
     if isinstance(array, TemporaryVariable):
@@ -240,7 +242,7 @@ def _plain_axis(array: Array, axis: int | str) -> int:
 def _check_alike(first: Array, array: Array, axis: int | str) -> None:
     """An error where two arrays cannot be one along an axis."""
     if isinstance(array, ArrayArg):
-        raise of_the_caller(array)
+        raise fixed_layout(array)
     assert isinstance(first, TemporaryVariable)
     shapes = [list(a.shape or ()) for a in (first, array)]
     if not shapes[0]:

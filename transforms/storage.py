@@ -48,7 +48,7 @@ from loopkit._swizzle import Swizzle, default_bits, default_by
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.tokens import split_outside_brackets
 from loopkit._transform import transform
-from loopkit.transforms._common import temporary_of, with_arrays
+from loopkit.transforms._common import fixed_layout, temporary_of, with_arrays
 from loopkit.transforms._placement import is_thread_iname
 
 _MANY = 64  # elements of a thread's own array: more are hardly kept in registers
@@ -149,14 +149,9 @@ def tag_array_axes(
     for name in names:
         array = kernel.array(name)
         if array.shape is None:
-            raise IllegalTransformError(
-                f"the number of axes of '{name}' is not known", instead="declare its shape"
-            )
+            raise IllegalTransformError(f"the shape of '{name}' is not known", instead="declare it")
         if isinstance(array, ConstantTable):
-            raise IllegalTransformError(
-                f"'{name}' is a table of constants, which lies as its initializer does",
-                instead="write the text for the transposed table",
-            )
+            raise fixed_layout(array)
         tags = _parse_dim_tags(dim_tags, array)
         is_own = isinstance(array, TemporaryVariable)
         if is_own and any(isinstance(tag, GivenStride) for tag in tags or ()):
@@ -397,7 +392,8 @@ def add_padding(
             )
     scaled = [stride if stride < step else stride // step * wanted for stride in strides]
     if not isinstance(array, TemporaryVariable):
-        raise _seen_by_the_caller(array, position, step, scaled)
+        table = isinstance(array, ConstantTable)
+        raise fixed_layout(array) if table else _seen_by_the_caller(array, position, step, scaled)
     tags = tuple(Strided(stride) for stride in scaled)
     return Change(with_arrays(kernel, {variable: replace(array, padding=(), dim_tags=tags)}))
 

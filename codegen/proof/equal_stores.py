@@ -87,10 +87,9 @@ class EqualStores:
         one, two = first.leaf.node, second.leaf.node
         if not (isinstance(one, c.Assign) and isinstance(two, c.Assign)):
             return None
-        plain = first.is_write and second.is_write and one.operator == two.operator == "="
-        atomic = first.atomic or second.atomic
-        is_one = same(one.value, two.value) and first.array == second.array
-        return one.value if plain and is_one and not atomic else None
+        plain = all(t.is_write and not t.atomic for t in (first, second))
+        is_one = one.operator == two.operator == "=" and first.array == second.array
+        return one.value if plain and is_one and same(one.value, two.value) else None
 
     def is_open(self, first: Touch, second: Touch) -> bool:
         """Whether what a line stores is made in a way of which is not known what it depends on."""
@@ -288,16 +287,12 @@ class EqualStores:
         lines = (leaf for name in names for leaf in self.written.get(name, ()))
         return any(span[0] <= leaf.position <= span[1] for leaf in lines)
 
-    def reads_what_changes(self, expr: c.CExpression) -> bool:
-        """Whether an expression reads memory that lines of the text write."""
-        return not self.names.used(expr).isdisjoint(self.written)
-
     def kind(self, touch: Touch) -> object:
         """What lines have in common whose stores are compared with others' alike."""
         node = touch.leaf.node
         if not touch.is_write or touch.atomic:
             return None
-        if not isinstance(node, c.Assign) or self.reads_what_changes(node.value):
+        if not isinstance(node, c.Assign) or self.names.used(node.value) & self.written.keys():
             return touch.leaf.position
         return node.operator, key_of(node.value)
 
@@ -314,9 +309,8 @@ class EqualStores:
     @memoised
     def held(self, leaf: Leaf) -> frozenset[c.CExpression]:
         """The conditions around a line that hold at all times where they hold once."""
-        nodes = [group.node for group in _around(leaf)]
-        parts = (part for n in nodes if isinstance(n, c.If) for part in and_parts(n.condition))
-        return frozenset(part for part in parts if self.is_lasting(part))
+        guards = (group.node for group in _around(leaf) if isinstance(group.node, c.If))
+        return frozenset(p for n in guards for p in and_parts(n.condition) if self.is_lasting(p))
 
     def held_by(self, held: frozenset[c.CExpression], name: str) -> frozenset[c.CExpression]:
         """Those of the conditions that hold on all threads that write what an array holds."""
@@ -366,9 +360,8 @@ class EqualStores:
                 found[name] = self.depends(known)[name]
                 continue
             made += [(name, frozenset(self.behind(leaf, held))) for leaf in leaves]
-        seen = {"private": frozenset((*subject.words, _UNKNOWN))}
+        seen = dict.fromkeys(("private", "value"), frozenset((*subject.words, _UNKNOWN)))
         seen["shared"] = frozenset((*subject.block_words, _UNKNOWN))
-        seen["value"] = seen["private"]
         changed = True
         while changed:
             changed = False

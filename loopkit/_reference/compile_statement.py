@@ -96,8 +96,7 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
         function = translator.bind(memory.loader(), "load", name)
         return f"{function}({', '.join([*before, *indices])})"
 
-    known = statement.inames | store.sizes.keys()
-    conditions = conditions_in_order(statement, known)
+    conditions = conditions_in_order(statement, statement.inames | store.sizes.keys())
     lines = [f"if not {translator.condition(c)}: return" for c in conditions]
     name, indices = statement.write
     memory = store.memories[name]

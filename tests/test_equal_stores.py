@@ -459,3 +459,57 @@ def test_one_guard_in_two_ways(old: str, new: str) -> None:
     source = knl.cuda()
     assert knl.prove().ok and re.search(old, source)
     assert not prove_source(knl, re.sub(old, new, source)).ok
+
+
+def shared(text: str) -> lk.Kernel:
+    """A kernel of threads in ragged tiles, whose temporaries are in shared memory."""
+    knl = made(text)
+    for temporary in knl.temporaries:
+        if temporary.accumulates is None:
+            knl = knl.set_temporary_address_space(temporary.name, "shared")
+    return knl.split_iname("i", 8, inner_tag="l.0", outer_tag="g.0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for i, j\n <> t = x[j]\n y[j] = t\nend",
+        "for i, j\n <> t = x[j]*3\n <> u = t + 1\n y[j] = u - t\nend",
+        "for i, j\n <> t = sum(k, x[k]*j)\n y[j] = t + 1\nend",
+        "for i, j\n if j > 1\n  <> t = x[j]\n  if t > 2\n   y[j] = t\n  end\n end\nend",
+        "for i, j\n <> t = x[j]\n if t > 2\n  y[j] = t\n end\nend",
+        "for i\n <> s[a] = 2*x[a]\n y[b] = s[2 - b]\nend",
+        "for i\n <> s[a] = x[a]\n <> t = s[1]\n <> r[a] = s[2 - a]*t\n y[b] = r[b]\nend",
+    ],
+)
+def test_threads_share_what_each_of_them_has_made(text: str) -> None:
+    """Which threads of a block have made it depends on the block, what they make does not."""
+    knl = shared(text)
+    assert knl.prove().ok and knl.prove(text=True).ok
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_equal"),
+    [
+        ("READ", "if (WHO)\nt = 5;\n__syncthreads();\nREAD", True),
+        ("READ", "if (WHO)\nt = 5 + i_outer;\n__syncthreads();\nREAD", False),
+        ("READ", "if (i_inner == 0 && i_outer == 1)\nt = 5;\n__syncthreads();\nREAD", False),
+        ("= x[j];", "= x[j] + i_outer;", False),
+        ("= x[j];", "= x[j] + i_inner;", False),
+        ("if (WHO)\nt =", "if (i_inner < 2)\nt =", True),
+        ("if (WHO)\nt =", "if (WHO && i_inner < 2)\nt =", False),
+        ("if (WHO)\ny", "if (WHO || i_inner == 0)\ny", False),
+        ("if (WHO)\nt", "@", False),
+    ],
+)
+def test_threads_share_what_only_some_of_them_have_made(old: str, new: str, is_equal: bool) -> None:
+    knl = shared("for i, j\n <> t = x[j]\n y[j] = t\nend")
+    who, read = "8 * i_outer + i_inner < n", "if (8 * i_outer + i_inner < n)\ny[j] = t;"
+    source = re.sub(r"\n +", "\n", knl.cuda())
+    old, new = (t.replace("READ", read).replace("WHO", who) for t in (old, new))
+    if new == "@":  # the read comes first
+        write = f"if ({who})\nt = x[j];"
+        old, new, source = write, read, source.replace(read, "@").replace("@", write)
+    assert old in source
+    kinds = {f.kind for f in prove_source(knl, source.replace(old, new, 1)).findings}
+    assert ("cross-block" not in kinds) == is_equal, kinds

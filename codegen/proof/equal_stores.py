@@ -144,28 +144,31 @@ class EqualStores:
                 yield from (variable(x.name) for x in both.around.scope.loops if x in changing)
             waiting += ((child, both, held, inner) for child in c.children(expr))
 
-    def made_by(self, expr: c.CExpression, both: Pair) -> Made | None:
+    def made_by(self, expr: c.CExpression, both: Pair, *, together: bool = False) -> Made | None:
         """What decides the value of a variable that two lines read; None where it is not known.
 
         With it the loops around the reading line that may change it, and those around others.
+        What a block shares, all its threads have made: each of them all of it, of equal values,
+        or each a part of it, ``together``.
         """
         (mine, around), (its, _) = (self.writers_behind(expr, x) for x in (both.first, both.second))
         is_scalar = isinstance(expr, c.Name)
+        is_shared = self.subject.place_of(self.read_by(expr) or "") == "shared"
         if len(mine) == len(its) == 1 and is_scalar:
             made, value = Pair(mine[0][0], its[0][0]), mine[0][1].value
             is_one = value == its[0][1].value and not self.changes_between(value, made)
+            is_one = is_one and (not is_shared or self.is_one_for_all(value, made))
             return ([(value, made)], _NOTHING, _NOTHING) if is_one else None
-        if not mine or both.first is not both.second:
+        if not mine or both.first is not both.second or (together and is_scalar):
             return None
         parts: list[tuple[c.CExpression, Pair]] = []
-        # What a block shares, all its threads have made, each as the same one of another block.
-        is_shared = self.subject.place_of(self.read_by(expr) or "") == "shared"
-        others = set[str](self.subject.thread_words if is_shared else ())
+        # Each thread of a block has made what the same one of another block has.
+        others = set[str](self.subject.thread_words if together else ())
         for line, node in mine:
             used = [node.value, *c.children(node.target)]
             used += [node.target] if node.operator != "=" else ()
             # What its thread asks of a line that reads holds of those before, in no more loops.
-            known = frozenset() if is_shared else self.asked_around(both.first)
+            known = frozenset() if together else self.asked_around(both.first)
             again, is_outermost = line is mine[0][0], not is_shared  # executed at least once
             for group in reversed([*_around(line, around)]):
                 ends = c.expressions(group.node) if group.node else ()
@@ -182,6 +185,8 @@ class EqualStores:
                 used += (p for p in asked if not self.meanings([p], line) <= holds)
                 used += () if asked else ends
             parts += ((part, Pair(line, line)) for part in used)
+        if is_shared and not together and not all(self.is_one_for_all(*each) for each in parts):
+            return self.made_by(expr, both, together=True)
         names = self.names.used(expr)
         inner = (g for g in _around(both.first, around) if self.changes(names, g.span))
         loops = (group.node.name for group in inner if isinstance(group.node, c.For))
@@ -196,8 +201,7 @@ class EqualStores:
         no other loops of the group; or it writes all cells of an array that the other line reads.
         """
         name = self.read_by(expr)
-        places = ("private", "shared") if isinstance(expr, c.Element) else ("private",)
-        if name is None or self.subject.place_of(name) not in places:
+        if name is None or self.subject.place_of(name) not in ("private", "shared"):
             return [], None
         at, lines, asked = leaf.position, self.stores(name), self.asked_around(leaf)
         for first, node in reversed(lines):
@@ -221,6 +225,12 @@ class EqualStores:
                 others = (x for x in lines if start <= x[0].position < end and x[0] is not first)
                 return [(first, node), *others], group
         return [], None
+
+    def is_one_for_all(self, expr: c.CExpression, both: Pair) -> bool:
+        """Whether all threads of a block that come to two lines compute one value there."""
+        depends = self.depends(self.held(both.first) & self.held(both.second))
+        words = frozenset((*self.subject.thread_words, _UNKNOWN))
+        return all(words.isdisjoint(depends.get(n, words)) for n in self.names.used(expr))
 
     def repeats(self, parts: list[c.CExpression], line: Leaf, loop: Group) -> bool:
         """Whether a line made of these does the same in all iterations, however many there are."""
@@ -246,18 +256,20 @@ class EqualStores:
         found = [(x, x.node) for x in lines if isinstance(x.node, c.Assign) and not x.node.atomic]
         return found if len(found) == len(lines) else []
 
-    def asked(self, group: Group) -> list[c.CExpression]:
-        """The parts of a guard, if all have one value in one iteration of the loops around."""
-        if not isinstance(group.node, c.If) or self.names.reads_memory(group.node.condition):
-            return []
-        lets, _ = self.values
-        is_one = all(len(lets.get(n, ())) < 2 for n in self.names.used(group.node.condition))
-        return and_parts(group.node.condition) if is_one else []
+    def asked(self, group: Group, *, whole: bool = True) -> list[c.CExpression]:
+        """The parts of a guard that have one value in one iteration of the loops around.
+
+        All parts or, of a ``whole`` guard, none.
+        """
+        lets, used, reads = self.values[0], self.names.used, self.names.reads_memory
+        parts = and_parts(group.node.condition) if isinstance(group.node, c.If) else []
+        own = [p for p in parts if not reads(p) and all(len(lets.get(n, ())) < 2 for n in used(p))]
+        return own if not whole or len(own) == len(parts) else []
 
     @memoised
     def asked_around(self, leaf: Leaf) -> frozenset[c.CExpression]:
         """The parts of all guards around a line."""
-        return frozenset(part for group in _around(leaf) for part in self.asked(group))
+        return frozenset(p for group in _around(leaf) for p in self.asked(group, whole=False))
 
     def meanings(self, parts: Iterable[c.CExpression], line: Leaf) -> frozenset[Condition]:
         """Parts of guards around a line as conditions: equal ones are written in many ways."""

@@ -479,6 +479,7 @@ def shared(text: str) -> lk.Kernel:
         "for i, j\n if j > 1\n  <> t = x[j]\n  if t > 2\n   y[j] = t\n  end\n end\nend",
         "for i, j\n <> t = x[j]\n if t > 2\n  y[j] = t\n end\nend",
         "for i\n <> s[a] = 2*x[a]\n y[b] = s[2 - b]\nend",
+        "for i, j\n <> s[a] = x[a] + j\n y[j] = sum(b, s[b])\nend",
         "for i\n <> s[a] = x[a]\n <> t = s[1]\n <> r[a] = s[2 - a]*t\n y[b] = r[b]\nend",
     ],
 )

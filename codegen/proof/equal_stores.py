@@ -28,8 +28,10 @@ from loopkit.codegen.proof.tree import Group, Leaf, Touch, and_parts
 
 _UNKNOWN = "?"
 _NOTHING: frozenset[str] = frozenset()
-Question = tuple[c.CExpression, "Pair", frozenset[c.CExpression], frozenset[str]]
-Made = tuple[list[tuple[c.CExpression, "Pair"]], frozenset[str], frozenset[str]]
+Parts = frozenset[c.CExpression]
+Writers = tuple[list[tuple[Leaf, c.Assign]], Group | None]
+Question = tuple[c.CExpression, "Pair", Parts, frozenset[str]]
+Made = tuple[list[tuple[c.CExpression, "Pair"]], frozenset[str], frozenset[str]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +73,10 @@ class EqualStores:
         if value is None:
             return meeting
         both = Pair(first.leaf, second.leaf)
-        due = [*self.due(value, both)]
         if self.changes_between(value, both):
             return meeting
         conditions: list[Condition] = []
-        for form in due:
+        for form in self.due(value, both):
             if form is None or not form.names <= space.position.keys():
                 return meeting
             forms = [form] if form.is_affine else [variable(n) for n in sorted(form.names)]
@@ -129,7 +130,7 @@ class EqualStores:
                 continue
             read = self.read_by(expr)
             held = held | (self.held(both.first) & self.held(both.second))
-            made = self.made_by(expr, both)
+            made = self.made_by(expr, both, held)
             if made is not None:
                 parts, own, others = made
                 held = self.held_by(held, read or "")
@@ -144,14 +145,15 @@ class EqualStores:
                 yield from (variable(x.name) for x in both.around.scope.loops if x in changing)
             waiting += ((child, both, held, inner) for child in c.children(expr))
 
-    def made_by(self, expr: c.CExpression, both: Pair, *, together: bool = False) -> Made | None:
+    def made_by(self, expr: c.CExpression, both: Pair, held: Parts, own: bool = True) -> Made:
         """What decides the value of a variable that two lines read; None where it is not known.
 
         With it the loops around the reading line that may change it, and those around others.
-        What a block shares, all its threads have made: each of them all of it, of equal values,
-        or each a part of it, ``together``.
+        What a block shares, all its threads have made: each of them all of it, as its ``own`` and
+        of equal values, or all together.  Conditions that are ``held`` are true where it matters.
         """
-        (mine, around), (its, _) = (self.writers_behind(expr, x) for x in (both.first, both.second))
+        leaves = (both.first, both.second)
+        (mine, around), (its, _) = (self.writers_behind(expr, x, held) for x in leaves)
         is_scalar = isinstance(expr, c.Name)
         is_shared = self.subject.place_of(self.read_by(expr) or "") == "shared"
         if len(mine) == len(its) == 1 and is_scalar:
@@ -159,16 +161,16 @@ class EqualStores:
             is_one = value == its[0][1].value and not self.changes_between(value, made)
             is_one = is_one and (not is_shared or self.is_one_for_all(value, made))
             return ([(value, made)], _NOTHING, _NOTHING) if is_one else None
-        if not mine or both.first is not both.second or (together and is_scalar):
+        if not mine or both.first is not both.second or (is_scalar and not own):
             return None
         parts: list[tuple[c.CExpression, Pair]] = []
         # Each thread of a block has made what the same one of another block has.
-        others = set[str](self.subject.thread_words if together else ())
+        others = set[str](() if own else self.subject.thread_words)
         for line, node in mine:
             used = [node.value, *c.children(node.target)]
             used += [node.target] if node.operator != "=" else ()
             # What its thread asks of a line that reads holds of those before, in no more loops.
-            known = frozenset() if together else self.asked_around(both.first)
+            known = self.asked_around(both.first) | held if own else frozenset()
             again, is_outermost = line is mine[0][0], not is_shared  # executed at least once
             for group in reversed([*_around(line, around)]):
                 ends = c.expressions(group.node) if group.node else ()
@@ -185,16 +187,14 @@ class EqualStores:
                 used += (p for p in asked if not self.meanings([p], line) <= holds)
                 used += () if asked else ends
             parts += ((part, Pair(line, line)) for part in used)
-        if is_shared and not together and not all(self.is_one_for_all(*each) for each in parts):
-            return self.made_by(expr, both, together=True)
+        if is_shared and own and not all(self.is_one_for_all(*part) for part in parts):
+            return self.made_by(expr, both, held, own=False)
         names = self.names.used(expr)
         inner = (g for g in _around(both.first, around) if self.changes(names, g.span))
         loops = (group.node.name for group in inner if isinstance(group.node, c.For))
         return parts, frozenset(loops), frozenset(others)
 
-    def writers_behind(
-        self, expr: c.CExpression, leaf: Leaf
-    ) -> tuple[list[tuple[Leaf, c.Assign]], Group | None]:
+    def writers_behind(self, expr: c.CExpression, leaf: Leaf, held: Parts) -> Writers:
         """The lines that may have written a variable that another line reads, and a group of all.
 
         The first has surely done so: it stands under no guards but those of the other line, and in
@@ -203,7 +203,7 @@ class EqualStores:
         name = self.read_by(expr)
         if name is None or self.subject.place_of(name) not in ("private", "shared"):
             return [], None
-        at, lines, asked = leaf.position, self.stores(name), self.asked_around(leaf)
+        at, lines, asked = leaf.position, self.stores(name), self.asked_around(leaf) | held
         for first, node in reversed(lines):
             if first.position >= at or node.operator != "=":
                 continue
@@ -267,7 +267,7 @@ class EqualStores:
         return own if not whole or len(own) == len(parts) else []
 
     @memoised
-    def asked_around(self, leaf: Leaf) -> frozenset[c.CExpression]:
+    def asked_around(self, leaf: Leaf) -> Parts:
         """The parts of all guards around a line."""
         return frozenset(p for group in _around(leaf) for p in self.asked(group, whole=False))
 
@@ -319,12 +319,12 @@ class EqualStores:
         return {name: list(leaves) for name, leaves in grouped(found).items()}
 
     @memoised
-    def held(self, leaf: Leaf) -> frozenset[c.CExpression]:
+    def held(self, leaf: Leaf) -> Parts:
         """The conditions around a line that hold at all times where they hold once."""
         guards = (group.node for group in _around(leaf) if isinstance(group.node, c.If))
         return frozenset(p for n in guards for p in and_parts(n.condition) if self.is_lasting(p))
 
-    def held_by(self, held: frozenset[c.CExpression], name: str) -> frozenset[c.CExpression]:
+    def held_by(self, held: Parts, name: str) -> Parts:
         """Those of the conditions that hold on all threads that write what an array holds."""
         if self.subject.place_of(name) != "shared":
             return held
@@ -351,7 +351,7 @@ class EqualStores:
         }
 
     @memoised
-    def depends(self, held: frozenset[c.CExpression]) -> dict[str, frozenset[str]]:
+    def depends(self, held: Parts) -> dict[str, frozenset[str]]:
         """The hardware indices on which the value of a name, or what an array holds, depends.
 
         What a block shares is the same for all of its threads; what is global, for all.  Some
@@ -385,7 +385,7 @@ class EqualStores:
                 found[name] |= words
         return found
 
-    def behind(self, leaf: Leaf, held: frozenset[c.CExpression]) -> Iterator[str]:
+    def behind(self, leaf: Leaf, held: Parts) -> Iterator[str]:
         """The names that decide what a line writes, and whether it does."""
         node = leaf.node
         if not isinstance(node, c.Assign):

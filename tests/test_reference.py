@@ -523,10 +523,31 @@ def test_threads_of_a_ragged_tile_compute_nothing_of_what_they_lack(
     domain = "{ [i, j, k]: 0 <= i, j, k < n }"
     knl = lk.make_kernel(domain, text, dtypes={"b, y, z": "float32"}, assumptions="3 <= n <= 20")
     tiled = knl.add_inames_to_insn("i", statement)
-    tiled = tiled.split_iname("i", 4, inner_tag="l.0", outer_tag=outer, unchecked=outer == "l.1")
+    tiled = tiled.split_iname("i", 4, inner_tag="l.0", outer_tag=outer, unchecked=True)
     b = np.arange(1, 8, dtype="float32")
     expected, found = (run_reference(k, {"b": b}) for k in (knl, tiled))
     assert {n: v.tolist() for n, v in found.items()} == {n: v.tolist() for n, v in expected.items()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<> m = c[0] {id=one}\ny[0] = sum(k, b[k])\nz[i] = b[i]",
+        "<> m = c[0] {id=one}\n<> t = b[m]\ny[0] = t\nz[i] = b[i]",
+        "<> m = c[0] {id=one}\n<> t = 0\nif m > 2\nt = b[2]\nend\ny[0] = t\nz[i] = b[i]",
+    ],
+)
+def test_idle_threads_of_a_block_must_have_what_they_read(text: str) -> None:
+    """A block has four threads for three elements, too; the last one would read any element."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "[m] -> { [k]: 0 <= k < m }"],
+        text,
+        [lk.GlobalArg("b", "float32", shape="n"), lk.GlobalArg("c", "int32", shape=1), ...],
+        dtypes={"y, z": "float32"},
+        assumptions="n >= 1",
+    ).add_inames_to_insn("i", "id:one")
+    with pytest.raises(lk.LoopkitError, match="each thread has its own .m."):
+        knl.split_iname("i", 4, outer_tag="g.0", inner_tag="l.0")
 
 
 def test_the_first_thread_must_have_what_it_reads() -> None:

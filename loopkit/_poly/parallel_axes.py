@@ -115,9 +115,16 @@ class ParallelAxes:
 
     @memoised
     def _indices(self, inames: tuple[str, ...], name: str) -> isl.Set:
-        """``{ name, sizes : 0, or an index up to the largest of some inames }``."""
+        """``{ name, sizes : 0, or an index up to the largest of some inames }``.
+
+        Blocks have as many threads as the longest loop at any sizes; grids follow the sizes.
+        """
         result = _sets.equality(name, 0)
         for iname in inames:
+            longest = self.kernel.range_around(iname)[1]
+            if longest is not None and not isinstance(self.kernel.iname_tags[iname], GroupAxis):
+                result = result | between(name, 0, longest - self.lower(iname))
+                continue
             reach = _sets.project_onto(
                 self.kernel.domain_around([iname]) & self.kernel.assumptions.set,
                 [iname, *self.kernel.sizes],

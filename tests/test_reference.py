@@ -546,7 +546,7 @@ def test_idle_threads_of_a_block_must_have_what_they_read(text: str) -> None:
         dtypes={"y, z": "float32"},
         assumptions="n >= 1",
     ).add_inames_to_insn("i", "id:one")
-    with pytest.raises(lk.LoopkitError, match="each thread has its own .m."):
+    with pytest.raises(lk.LoopkitError, match="each thread has its own 'm'"):
         knl.split_iname("i", 4, outer_tag="g.0", inner_tag="l.0")
 
 

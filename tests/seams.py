@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 SEAMS: Mapping[str, str] = {
+    "algebra": "_algebra",
+    "typed_terms": "_algebra.typed",
     "kinds_of": "_arguments:kinds_of",
     "normal": "_arguments:normal",
     "ConstantTable": "_arrays:ConstantTable",

@@ -1,0 +1,121 @@
+"""Terms of expressions and of sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._algebra.conditions import (
+    conjunction,
+    disjunction,
+    is_nonnegative,
+    is_zero,
+)
+from loopkit._algebra.make import make_term
+from loopkit._algebra.terms import Term, UnreadableError, name, number, truth
+from loopkit._nodes import Expression, is_integer
+
+OPERATIONS: dict[type, str] = {
+    prim.Sum: "add",
+    prim.Product: "mul",
+    prim.FloorDiv: "fdiv",
+    prim.Remainder: "mod",
+    prim.LeftShift: "shl",
+    prim.RightShift: "shr",
+    prim.BitwiseAnd: "and",
+    prim.BitwiseOr: "or",
+    prim.BitwiseXor: "xor",
+    prim.BitwiseNot: "inv",
+    prim.Min: "min",
+    prim.Max: "max",
+    prim.LogicalAnd: "all",
+    prim.LogicalOr: "any",
+    prim.LogicalNot: "not",
+    prim.If: "select",
+}
+_COMPARISONS = {"<": "lt", "<=": "le", "==": "eq"}
+_TURNED = {">": "<", ">=": "<="}
+
+
+def term_of(expr: Expression, known: Callable[[Expression], Term | None] | None = None) -> Term:
+    """The term of an expression whose names are whole numbers, but for parts that are ``known``.
+
+    Raises :class:`UnreadableError` for other accesses, casts, floating-point numbers and calls.
+    """
+    if known is not None and (found := known(expr)) is not None:
+        return found
+    if isinstance(expr, bool):
+        return truth(expr)
+    if is_integer(expr):
+        return number(int(expr))
+    if isinstance(expr, prim.Variable):
+        return name(expr.name)
+    if isinstance(expr, prim.Comparison):
+        return compared(expr.operator, term_of(expr.left, known), term_of(expr.right, known))
+    op = OPERATIONS.get(type(expr))
+    if op is None:
+        raise UnreadableError(expr)
+    operands = getattr(expr, "children", None)
+    if operands is None:
+        operands = (getattr(expr, field) for field in type(expr).__match_args__)
+    return make_term(op, *(term_of(operand, known) for operand in operands))
+
+
+def compared(operator: str, left: Term, right: Term) -> Term:
+    """Where a comparison of two values holds."""
+    if operator == "!=":
+        return make_term("not", make_term("eq", left, right, sort="B"))
+    if operator in _TURNED:
+        return compared(_TURNED[operator], right, left)
+    return make_term(_COMPARISONS[operator], left, right, sort="B")
+
+
+def condition_of(where: isl.Set) -> Term:
+    """Where the names of a set have values of one of its points.
+
+    A superset, if the set has numbers that are no quotients of names.
+    """
+    pieces = where.compute_divs().get_basic_sets()
+    return disjunction(*(conjunction(*_constraints_of(piece)) for piece in pieces))
+
+
+def _constraints_of(piece: isl.BasicSet) -> Iterator[Term]:
+    for constraint in piece.get_constraints():
+        try:
+            value = term_of(_sets.form_of(constraint).expression)
+        except _sets.NotAffineError:
+            continue
+        yield is_zero(value) if constraint.is_equality() else is_nonnegative(value)
+
+
+def expression_of(term: Term) -> Expression:
+    """The expression of a term that sets may hold.
+
+    Raises :class:`UnreadableError` for others, among them products.
+    """
+    match term.op:
+        case "constant":
+            return term.data
+        case "name":
+            return prim.Variable(term.data[0])
+        case "sum":
+            parts = zip(term.data, term.args, strict=True)
+            return prim.Sum(tuple(prim.Product((c, expression_of(t))) for c, t in parts))
+        case "ge0" | "eq0":
+            operator = ">=" if term.op == "ge0" else "=="
+            return prim.Comparison(expression_of(term.args[0]), operator, 0)
+        case "fdiv" | "select":
+            return _KINDS[term.op](*map(expression_of, term.args))
+        case "min" | "max" | "and" | "or" | "xor":
+            return _KINDS[term.op](tuple(map(expression_of, term.args)))
+        case "if":
+            first, yes, no = map(expression_of, term.args)
+            inside = prim.LogicalAnd((first, yes))
+            return prim.LogicalOr((inside, prim.LogicalAnd((prim.LogicalNot(first), no))))
+    raise UnreadableError(term)
+
+
+_KINDS = {op: kind for kind, op in OPERATIONS.items()}

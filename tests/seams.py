@@ -127,6 +127,7 @@ SEAMS: Mapping[str, str] = {
     "memory_of": "_costs.warps:memory_of",
     "moves": "_costs.warps:moves",
     "warp_costs": "_costs.warps:warp_costs",
+    "one_to_one": "_decide.one_to_one",
     "DeviceFunction": "_device_functions:DeviceFunction",
     "OwnFunction": "_device_functions:OwnFunction",
     "told_by": "_digits:told_by",

@@ -119,7 +119,11 @@ def test_every_import_of_the_package_is_declared() -> None:
     """No module of the package imports something that pyproject does not ask for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[^\w-]", text, maxsplit=1)[0] for text in project["dependencies"]}
-    brought = {"cuda-python": {"cuda"}, "pymbolic": {"pymbolic", "pytools", "constantdict"}}
+    brought = {
+        "cuda-python": {"cuda"},
+        "pymbolic": {"pymbolic", "pytools", "constantdict"},
+        "z3-solver": {"z3"},
+    }
     allowed = set().union(*(brought.get(name, {name}) for name in declared))
     # What shows things in notebooks comes with an extra; where it is not there, that is said.
     extra = project["optional-dependencies"]["notebook"]

@@ -1,0 +1,81 @@
+"""Whether some numbers determine names: questions for :func:`~loopkit._decide.decide`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from loopkit._algebra.conditions import are_equal, conjunction, is_at_most, is_below
+from loopkit._algebra.make import make_term, substitute_names
+from loopkit._algebra.polynomials import Monomial, polynomial, sum_of
+from loopkit._algebra.ranges import range_of
+from loopkit._algebra.terms import Term, is_constant, name, names_in, number, subterms
+from loopkit._decide.by_isl import BITWISE
+from loopkit._decide.decide import Decision, Proven, decide
+from loopkit._decide.prepare import with_bounds
+
+_OTHER = "'"
+"""What is added to a name for its value in a second instance."""
+
+_MANY_QUOTIENTS = 8
+
+
+def decide_one_to_one(
+    cells: Sequence[Term], context: Sequence[Term], inames: Collection[str], asked: Collection[str]
+) -> Decision:
+    """Decide whether equal cells have equal values of the ``asked`` names.
+
+    ``cells`` and ``context`` are of one instance; ``inames`` differ from instance to instance,
+    other names, such as sizes, do not.
+    """
+    cells = [digit for cell in _peeled(cells, context) for digit in _digits(cell, context)]
+    own = {text: t for text, t in names_in(*cells, *context).items() if text in inames}
+    others = {text: name(text + _OTHER, *t.data[1:]) for text, t in own.items()}
+    same = [are_equal(cell, substitute_names(cell, others)) for cell in cells]
+    claim = conjunction(*(are_equal(own[text], others[text]) for text in sorted(asked)))
+    return decide(claim, (*context, *(substitute_names(c, others) for c in context), *same))
+
+
+def _peeled(cells: Sequence[Term], context: Sequence[Term]) -> Iterator[Term]:
+    """Cells, where ``p*a + b`` with ``0 <= b < p`` is two, ``a`` and ``b``: these say as much."""
+    for cell in cells:
+        found = next(_splits(cell, context), None)
+        if found is None:
+            yield cell
+        else:
+            above, below = found
+            yield below
+            yield from _peeled([above], context)
+
+
+def _splits(cell: Term, context: Sequence[Term]) -> Iterator[tuple[Term, Term]]:
+    terms = polynomial(cell)
+    factors = {atom for monomial in terms for atom in monomial if atom.op == "name"}
+    for factor in sorted(factors, key=lambda t: (-sum(t in m for m in terms), t.key)):
+        above = {_without(m, factor): c for m, c in terms.items() if factor in m}
+        below = sum_of({m: c for m, c in terms.items() if factor not in m})
+        if len(above) == len(terms) or factor.data[0] in names_in(below):
+            continue
+        fits = conjunction(is_at_most(number(0), below), is_below(below, factor))
+        if isinstance(decide(fits, context), Proven):
+            yield sum_of(above), below
+
+
+def _without(monomial: Monomial, factor: Term) -> Monomial:
+    at = monomial.index(factor)
+    return monomial[:at] + monomial[at + 1 :]
+
+
+def _digits(cell: Term, context: Sequence[Term]) -> Iterator[Term]:
+    """A cell that is made of bits alone, as its bits, which say as much; others as they are."""
+    value, *_ = with_bounds(cell, context)
+    low, high = range_of(value)
+    every = [*subterms(value)]
+    divisors = [t.args[1] for t in every if t.op == "fdiv"]
+    are_powers = all(is_constant(t) and t.data & (t.data - 1) == 0 for t in divisors)
+    is_of_bits = are_powers and not any(t.op in (*BITWISE, "product") for t in every)
+    if len(divisors) <= _MANY_QUOTIENTS or not is_of_bits or low < 0 or high >= 1 << 64:
+        yield cell
+        return
+    for bit in range(int(high).bit_length()):
+        shifted = make_term("fdiv", value, number(1 << bit))
+        yield make_term("mod", shifted, number(2))

@@ -316,16 +316,28 @@ def test_two_indices_tell_together_what_neither_does() -> None:
     assert knl.prove().ok, knl.prove()
 
 
-def test_what_would_decide_a_question_of_bits_is_told() -> None:
+def test_permutations_of_any_size_go_to_blocks() -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < n }",
         "y[i ^ i >> 1] = x[i]",
         [lk.GlobalArg("y", shape="2*n"), ...],
         dtypes={"x, y": "float32"},
     )
-    with pytest.raises(lk.UndecidedError, match="fix_parameters makes bounds numbers"):
+    assert knl.tag_inames("i: g.0").fix_parameters(n=100).prove().ok
+
+
+def test_what_would_decide_a_question_of_bits_is_told() -> None:
+    """An odd factor of any size permutes the numbers of 16 bits, and nothing here knows that."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 65536 }",
+        "y[i*(2*m + 1) % 65536] = x[i]",
+        [lk.GlobalArg("y", shape="65536"), ...],
+        dtypes={"x, y": "float32"},
+        assumptions="m >= 0",
+    )
+    with pytest.raises(lk.UndecidedError, match="makes a size a number"):
         knl.tag_inames("i: g.0")
-    assert knl.fix_parameters(n=100).tag_inames("i: g.0").prove().ok
+    assert knl.fix_parameters(m=3).tag_inames("i: g.0")
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint32", "int64", "bool"])

@@ -12,17 +12,22 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import answers_of, memoised, once
+from loopkit._algebra.conditions import is_at_most
+from loopkit._algebra.reading import condition_of, term_of
+from loopkit._algebra.terms import Term, UnreadableError, name, number
+from loopkit._cached import answers_of, cached_property, memoised, once
+from loopkit._decide import Proven
+from loopkit._decide.one_to_one import decide_one_to_one
 from loopkit._digits import told_by, told_by_all
-from loopkit._expression import variable_names
+from loopkit._expression import nodes_of, variable_names
 from loopkit._hidden import BASE, OTHER
+from loopkit._intervals import of_dtype
 from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, differ, equal_inames, steps
 from loopkit._poly.program_order import all_equal, before
 from loopkit._same import key_of
-from loopkit._told_by_points import told_by_points
 
 
 class Injectivity:
@@ -36,7 +41,7 @@ class Injectivity:
         """The inames that some expressions determine: each alone, or where it leaves one open."""
         left = [e for e in exprs if variable_names(e) <= self.model.integers]
         found = told_by_all(self.model.kernel, left)
-        found |= self._by_points(left, found)
+        found |= self._by_numbers(left, found)
         rest = [e for e in left if not variable_names(e) & self.inames <= found]
         found = found.union(*map(self._by_one, rest))
         while True:
@@ -45,21 +50,43 @@ class Injectivity:
                 open_ = (variable_names(expr) & self.inames) - found
                 if len(open_) == 1 and _is_line(expr, *open_):
                     more |= open_
-            more |= self._by_points(left, found | more)
+            more |= self._by_numbers(left, found | more)
             if not more:
                 return found
             found |= more
 
-    def _by_points(self, exprs: list[Expression], found: frozenset[str]) -> frozenset[str]:
-        """The inames that are left open, where few enough points are to be looked at."""
-        if all(variable_names(e) & self.inames <= found for e in exprs):
+    def _by_numbers(self, exprs: list[Expression], found: frozenset[str]) -> frozenset[str]:
+        """The inames that are left open, where sets do not know some expression, or are slow."""
+        if all(variable_names(e) & self.inames <= found or _is_easy(e) for e in exprs):
             return frozenset()
         known = answers_of(self.model.kernel)
-        question = (told_by_points, tuple(map(key_of, exprs)), found)
-        told: frozenset[str] = once(
-            known, question, told_by_points, self.model.kernel, exprs, found
-        )
-        return told - found
+        question = (Injectivity._decided, tuple(map(key_of, exprs)), found)
+        more: frozenset[str] = once(known, question, self._decided, exprs, found)
+        return more
+
+    def _decided(self, exprs: list[Expression], found: frozenset[str]) -> frozenset[str]:
+        """The inames that expressions decide together with those that are known."""
+        more: set[str] = set()
+        for names, mine in _linked(exprs):
+            open_ = (names & self.inames) - found
+            if not open_ or all(map(_is_easy, mine)):
+                continue
+            kernel = self.model.kernel
+            where = kernel.domain_of(names & self.inames) & kernel.assumptions.set
+            try:
+                cells = [term_of(e) for e in (*mine, *map(prim.Variable, sorted(names & found)))]
+                asked = (cells, [condition_of(where), *self._size_limits], self.inames)
+                more.update(i for i in open_ if isinstance(decide_one_to_one(*asked, [i]), Proven))
+            except UnreadableError:
+                continue
+        return frozenset(more)
+
+    @cached_property
+    def _size_limits(self) -> list[Term]:
+        """That sizes are numbers of their types."""
+        sizes = [a for a in self.model.kernel.args if a.name in self.model.kernel.sizes]
+        ends = [(name(a.name), *map(number, of_dtype(a.dtype))) for a in sizes if a.dtype]
+        return [c for n, low, high in ends for c in (is_at_most(low, n), is_at_most(n, high))]
 
     def _by_one(self, expr: Expression) -> frozenset[str]:
         mine = variable_names(expr) & self.inames
@@ -154,6 +181,37 @@ class Injectivity:
         # both share does not order them.
         once = both & all_equal(back)
         return all((once & f).is_empty() for f in ahead)
+
+
+_OPERATIONS = (
+    *(prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor, prim.BitwiseNot),
+    *(prim.LeftShift, prim.RightShift, prim.FloorDiv, prim.Remainder),
+)
+_MANY = 6
+"""With how many quotients and masks sets slow down."""
+
+
+def _is_easy(expr: Expression) -> bool:
+    """Whether sets know an expression, and are quick about it; or it is divided by names.
+
+    Rows of unknown length take solvers seconds, and others know them.
+    """
+    operations = [node for node in nodes_of(expr) if isinstance(node, _OPERATIONS)]
+    if any(variable_names(getattr(node, "denominator", 0)) for node in operations):
+        return True
+    return len(operations) < _MANY and _sets.is_affine(expr)
+
+
+def _linked(exprs: Iterable[Expression]) -> list[tuple[frozenset[str], list[Expression]]]:
+    """Expressions, those together that share names, with these."""
+    groups: list[tuple[frozenset[str], list[Expression]]] = []
+    for expr in exprs:
+        names, mine = variable_names(expr), [expr]
+        for group in [g for g in groups if g[0] & names]:
+            groups.remove(group)
+            names, mine = names | group[0], [*group[1], *mine]
+        groups.append((names, mine))
+    return groups
 
 
 def _is_line(expr: Expression, iname: str) -> bool:

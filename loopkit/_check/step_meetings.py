@@ -55,24 +55,24 @@ def order_is_same(
             return False
         was = _times(new, old.order.shared_loops(mine.old.id, its.old.id), mine.values, its.values)
         is_ = _times(new, new.order.shared_loops(mine.new.id, its.new.id), {}, {})
+        if itself and one.commutes(two):
+            # Sums, in any order, but at one time by one thread.
+            at_once = meet & all_equal(is_)
+            return all(_is_one_index(new, at_once, mine, its, a) for a in new.axes if a not in own)
+        # Of one statement, which may be several from now on, no two come at one time.
+        others = mine.old.id != its.old.id
+        for first, then, above in ((was, is_, True), (_swapped(was), _swapped(is_), False)):
+            earlier, later = before(first), before(_swapped(then))
+            if others and old.order.is_above(mine.old.id, its.old.id) is above:
+                earlier.append(all_equal(first))
+            if itself or new.order.is_above(mine.new.id, its.new.id) is not above:
+                later.append(all_equal(then))
+            for part in parts_in(meet, earlier):
+                if any(True for _ in parts_in(part, later)):
+                    return False
+        return True
     except _sets.NotAffineError:
         return False
-    if itself and one.commutes(two):
-        # Sums, in any order, but at one time by one thread.
-        at_once = meet & all_equal(is_)
-        return all(_is_one_index(new, at_once, mine, its, a) for a in new.axes if a not in own)
-    # Of one statement, which may be several from now on, no two come at one time.
-    others = mine.old.id != its.old.id
-    for first, then, above in ((was, is_, True), (_swapped(was), _swapped(is_), False)):
-        earlier, later = before(first), before(_swapped(then))
-        if others and old.order.is_above(mine.old.id, its.old.id) is above:
-            earlier.append(all_equal(first))
-        if itself or new.order.is_above(mine.new.id, its.new.id) is not above:
-            later.append(all_equal(then))
-        for part in parts_in(meet, earlier):
-            if any(True for _ in parts_in(part, later)):
-                return False
-    return True
 
 
 def is_decided_outside(old: Model, new: Model, one: StatementPair, two: StatementPair) -> bool:

@@ -20,7 +20,7 @@ from loopkit._errors import (
     Witness,
     WitnessError,
 )
-from loopkit._expression import nodes_of, to_text, variable_names
+from loopkit._expression import to_text, variable_names
 from loopkit._hidden import plain
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.atomic_updates import as_update
@@ -28,7 +28,6 @@ from loopkit._make.check_bounds import LATER, every_outside
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import FLAT
 from loopkit._poly.smallest_case import cell_text
-from loopkit._told_by_points import OF_BITS, POINTS
 
 Row = tuple[str, str]
 
@@ -397,8 +396,7 @@ class _Words:
             return f"if the data allows it, say so first: {calls}" if enough else ""
         indices = (*self.violation.cell, *self.violation.written)
         if not any({plain(n) for n in variable_names(i)} & self.new.data for i in indices):
-            of_bits = any(isinstance(n, OF_BITS) for i in indices for n in nodes_of(i))
-            return f"{POINTS if of_bits else FLAT}, and unchecked=True trusts you"
+            return f"{FLAT}, and unchecked=True trusts you"
         return (
             f"data decide which cells of '{self.array}' are touched; an assertion about them may "
             "settle it, or an array of its own for what is written, which is copied behind all "

@@ -1,11 +1,12 @@
-"""Faults where operations on bits choose cells, of which all are looked at."""
+"""Faults where operations on bits choose cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+import pymbolic.primitives as prim
 from refusals.case import do
+from seams import algebra, one_to_one, sets
 
 import loopkit as lk
 from faults.barriers import dropped, placed, within
@@ -43,49 +44,61 @@ def swizzled() -> lk.Kernel:
     )
 
 
-def _all_but_the_last(original: Any) -> Any:
-    def listed(*given: Any) -> Any:
-        found = original(*given)
-        return None if found is None else found[:-1]
+def _without_the_last(original: Any) -> Any:
+    """Where a loop runs, but for its last iteration."""
 
-    return listed
+    def condition(where: Any) -> Any:
+        last = sets.maximum(where, "i").eq_set(sets.pw_affine(prim.Variable("i")))
+        return original(where - last)
 
-
-def _each_alone(original: Any) -> Any:
-    """All names are told, whatever the values."""
-    return lambda columns, values: frozenset(columns)
+    return condition
 
 
-def _before_the_first(original: Any) -> Any:
-    """Values are compared with those at the point before, and with no others."""
-
-    def told(columns: Any, values: Any) -> Any:
-        keys = [*zip(*values, strict=True)]
-        alike = [n for n in range(1, len(keys)) if keys[n] == keys[n - 1]]
-        return frozenset(
-            name
-            for name, column in columns.items()
-            if all(column[n] == column[n - 1] for n in alike)
-        )
-
-    return told
+def _always_proven(_: Any) -> Any:
+    """All names are determined, whatever the numbers."""
+    return lambda *_: one_to_one.Proven("nothing")
 
 
-BLIND: dict[str, Callable[[Any], Any]] = {
-    "": lambda original: original,
-    ", the last place not looked at": _all_but_the_last,
-    ", places taken to be all different": _each_alone,
-    ", places compared with their neighbours": _before_the_first,
+def _with_the_next(original: Any) -> Any:
+    """Each place is compared with the one behind it, and with no others."""
+
+    def decided(claim: Any, context: Any) -> Any:
+        names = algebra.terms.names_in(claim)
+        following = algebra.polynomials.plus(names["i"], algebra.terms.ONE)
+        return original(claim, (*context, one_to_one.are_equal(following, names["i'"])))
+
+    return decided
+
+
+def _no_point(_: Any) -> Any:
+    """Solvers say that nothing refutes a claim."""
+    return lambda *_: iter([None])
+
+
+BLIND: dict[str, tuple[Patch, ...]] = {
+    "": (),
+    ", the last place not looked at": (
+        Patch("_check.injectivity:condition_of", _without_the_last),
+    ),
+    ", places taken to be all different": (
+        Patch("_check.injectivity:decide_one_to_one", _always_proven),
+    ),
+    ", places compared with their neighbours": (
+        Patch("_decide.one_to_one:decide", _with_the_next),
+    ),
+    ", points that refute thrown away": (
+        Patch("_decide.by_isl:refuting_point", lambda _: lambda *_: None),
+        Patch("_decide.by_solver:refuting_points", _no_point),
+    ),
 }
 for kernel, places in ((gray, "33 places in Gray's order"), (swizzled, "50 swizzled places")):
-    for what, told in BLIND.items():
-        name = "listed" if told is _all_but_the_last else "_told"
+    for what, patches in BLIND.items():
         fault(
             f"tag_inames: another loop, over {places}{what}",
             kernel,
             do("tag_inames", "b: l.0"),
             tagged_instead("i"),
-            *((Patch(f"_told_by_points:{name}", told),) if what else ()),
+            *patches,
             chain=(do("fix_parameters", n=3),),
             by_running=True,
             sizes={"n": 3},

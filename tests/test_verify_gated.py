@@ -59,7 +59,7 @@ OTHER = {
     "the other condition": "<> t = z[i]\nif x[i] >= 0\n  t = x[i]*z[i]\nend\ny[i] = t",
     "the other value": "<> t = x[i]*z[i]\nif x[i] > 0\n  t = z[i]\nend\ny[i] = t",
     "both run": (
-        "<> t = z[i]\nif x[i] > 0\n  t = x[i]*z[i]\nend\nif x[i] < 2\n  t = z[i]\nend\ny[i] = t"
+        "<> t = z[i]\nif x[i] > 0\n  t = x[i]*z[i]\nend\nif x[i] < 3\n  t = z[i]\nend\ny[i] = t"
     ),
     "what it was before": "<> t = z[i]\n<> s = t\nif x[i] > 0\n  t = x[i]*z[i]\nend\ny[i] = s",
     "the condition changes": (

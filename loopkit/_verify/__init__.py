@@ -1,6 +1,8 @@
 """Whether two kernels compute the same, with nothing known of how one came from the other.
 
-``equivalence`` leads the way.  ``canonicalize`` brings both kernels into one form.
+``equivalence`` leads the way.  ``cells`` says what each kernel leaves in the cells of arguments,
+as terms of the algebra; ``agree`` compares these, and ``totals`` what is added up in them.
+Where values have no such term, ``canonicalize`` leaves out what is not needed, and
 ``search`` looks for a correspondence of their statements, from these to expressions to the
 writes that they read, over a ``kernel_view`` of each side; ``solve_images`` says how inames
 relate.  ``prove`` hands a correspondence to the checker, and ``out_of_bounds`` looks for

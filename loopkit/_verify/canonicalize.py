@@ -1,58 +1,43 @@
 """One form for kernels that compute in the same way.
 
-Statements that never run go, and those that no output depends on.  Operands of a
-sum are added from left to right, so ``a + b + c`` is ``(a + b) + c``; and ``a + b`` is
-``b + a``, rounding included.
-
-A statement is cut in parts where the other kernel has several statements for one, as for a loop
-whose first or last iterations stand apart: by conditions on its inames, which changes nothing in
-a kernel without races.
+Statements that never run go, and those that no output depends on; ``a + b`` is ``b + a``,
+rounding included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
-import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import MOST_NESTED, ExpressionMapper, is_constant, nesting
+from loopkit._expression import ExpressionMapper, is_constant
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, subtrahend
-from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance
 from loopkit._relations import reachable
 from loopkit._same import Key, key_of
-from loopkit._tree import Entry, build, entries_of
+from loopkit._tree import build, entries_of
 
 
 def without_dead_statements(kernel: Kernel) -> Kernel:
     """A kernel without the statements that never run, or that no output depends on."""
     sizes = kernel.assumptions.set
-    never = [s.id for s in kernel.statements if (kernel.statement_domain(s) & sizes).is_empty()]
-    kernel = with_parts(kernel, dict.fromkeys(never, ()))
+    never = {s.id for s in kernel.statements if (kernel.statement_domain(s) & sizes).is_empty()}
+    kernel = _without(kernel, never)
     names = live_arrays(kernel)
-    dead = [s.id for s in kernel.statements if s.written not in names]
-    return with_parts(kernel, dict.fromkeys(dead, ()))
+    return _without(kernel, {s.id for s in kernel.statements if s.written not in names})
 
 
-def with_parts(kernel: Kernel, parts: Mapping[str, Sequence[Statement]]) -> Kernel:
-    """A kernel with others, or none, in the place of some of its statements."""
-    if not parts:
+def _without(kernel: Kernel, dead: Collection[str]) -> Kernel:
+    """A kernel without some of its statements."""
+    if not dead:
         return kernel
-    now = {s.id: parts.get(s.id, (s,)) for s in kernel.statements}
-    entries: list[Entry] = []
-    for leaf, path in entries_of(kernel.tree):
-        own = [one.id for one in now[leaf]] if isinstance(leaf, str) else [leaf]
-        entries += [(one, path) for one in own]
-    statements = tuple(one for s in kernel.statements for one in now[s.id])
-    return kernel.with_(tree=build(entries), statements=statements)
+    entries = [(leaf, path) for leaf, path in entries_of(kernel.tree) if leaf not in dead]
+    left = tuple(s for s in kernel.statements if s.id not in dead)
+    return kernel.with_(tree=build(entries), statements=left)
 
 
 def structure_key(kernel: Kernel) -> Key:
@@ -74,42 +59,17 @@ def live_arrays(kernel: Kernel) -> frozenset[str]:
     return reachable(kernel.writers.keys() & kernel.arg_by_name.keys(), needed_for)
 
 
-class _BinaryOperations(ExpressionMapper):
-    """Sums and products of two operands each, leaning to the left."""
-
-    def map_product(self, expr: Any) -> Expression:
-        return reduce(lambda a, b: prim.Product((a, b)), map(self.rec, expr.children))
-
-    def map_sum(self, expr: Any) -> Expression:
-        first, *rest = expr.children
-        return reduce(lambda a, b: prim.Sum((a, b)), [self.rec(first), *map(self.term, rest)])
-
-    def term(self, expr: Expression) -> Expression:
-        """A term that is not the first one: what is subtracted is computed before."""
-        subtracted = subtrahend(expr)
-        return self.rec(expr) if subtracted is None else prim.Product((-1, self.rec(subtracted)))
-
-
-def with_binary_operations(kernel: Kernel) -> Kernel:
-    """A kernel whose sums and products have two operands each, its types known."""
-    mapper = _BinaryOperations()
-
+def with_typed_constants(kernel: Kernel) -> Kernel:
+    """A kernel that stores numbers in the types of its variables, however they were written."""
     dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries)}
 
-    def paired(expr: Expression) -> Expression:
-        # A sum of very many is compared operand by operand, in their order.
-        return expr if nesting(expr, in_pairs=True) > MOST_NESTED else mapper(expr)
-
     def changed(statement: Statement) -> Statement:
-        if is_constant(statement.rhs):
-            dtype = dtypes[statement.written]
-            if dtype is None or statement.kind == "init":
-                return statement
-            # What is stored is of the variable's type, however it was written.
-            return replace(statement, rhs=np.asarray(statement.rhs).astype(dtype)[()])
-        return replace(statement, rhs=paired(statement.rhs))
+        dtype = dtypes[statement.written]
+        if not is_constant(statement.rhs) or dtype is None or statement.kind == "init":
+            return statement
+        return replace(statement, rhs=np.asarray(statement.rhs).astype(dtype)[()])
 
-    return kernel.with_(statements=tuple(changed(s) for s in kernel.statements))
+    return kernel.with_(statements=tuple(map(changed, kernel.statements)))
 
 
 def commutes(expr: Expression, types: ValueTypes) -> bool:
@@ -146,42 +106,3 @@ def with_swapped(kernel: Kernel, nodes: Iterable[Expression]) -> Kernel:
             s if is_constant(s.rhs) else replace(s, rhs=swapper(s.rhs)) for s in kernel.statements
         )
     )
-
-
-def split_statements(model: Model, parts: Mapping[str, Sequence[isl.Set]]) -> Kernel | None:
-    """The kernel with statements cut at the given sets of instances; None where none is cut.
-
-    Sets that overlap cut nothing.
-    """
-    found = {n: _pieces(model, model.statement[n], sets) for n, sets in parts.items()}
-    pieces = {name: some for name, some in found.items() if some}
-    return with_parts(model.kernel, pieces) if pieces else None
-
-
-def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list[Statement]:
-    domain = model.domain(Instance(statement.id, ""))
-    rest = domain
-    wheres = []
-    for where in sets:
-        inside = domain & where
-        if inside.is_empty():
-            continue
-        if not inside.is_subset(rest):
-            return []
-        wheres.append(inside)
-        rest = rest - inside
-    if not rest.is_empty():
-        wheres.append(rest)
-    if len(wheres) < 2:
-        return []
-    found = []
-    for number, where in enumerate(wheres):
-        known = where.gist(domain).coalesce().remove_redundancies().compute_divs()
-        try:
-            condition = _sets.conditions(known)
-        except _sets.NotAffineError:
-            return []
-        predicates = (condition, *statement.predicates)
-        name = model.kernel.fresh_name(f"{statement.id}_part_{number}")
-        found.append(replace(statement, id=name, predicates=predicates))
-    return found

@@ -16,30 +16,30 @@ from loopkit._check.violation import Violation, smallest_case
 from loopkit._check.violation_report import error_for
 from loopkit._errors import UninitializedReadError
 from loopkit._expression import to_text
+from loopkit._intervals import of_dtype
 from loopkit._kernel import Kernel
 from loopkit._make.check_initialized import check_initialized
+from loopkit._poly.in_bounds import between
 from loopkit._poly.model import Model, model_of
-from loopkit._poly.pairs import Undecided
+from loopkit._poly.pairs import Undecided, intersection
 from loopkit._poly.rows import kernels_in_rows
 from loopkit._replay.examples import Sizes
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify import canonicalize
+from loopkit._verify.agree import same_cells
 from loopkit._verify.arguments import prepared
 from loopkit._verify.as_step import is_step, may_be_step
 from loopkit._verify.by_names import by_names
 from loopkit._verify.find_difference import look_for_difference, quick_difference
 from loopkit._verify.kernel_view import KernelView
-from loopkit._verify.normal_form import normal_form
 from loopkit._verify.out_of_bounds import out_of_bounds
 from loopkit._verify.prove import ProofResult, data_dependent_race, prove
-from loopkit._verify.regrouped import same_sums
 from loopkit._verify.search import Search
 from loopkit._verify.verdict import Difference, Verdict, in_words
 
 _ATTEMPTS = 6
 _CHEAP = 4
-_ROUNDS = 3
 _WITNESSES = 12
 _GIVE_UP = 2
 
@@ -109,28 +109,9 @@ class _Comparison:
             return False
         simple = [*map(_simple, (self.before, self.after))]
         has_sums = any(s.operation == "sum" for k in simple for s in k.statements)
-        if self.proven_as_step() or (has_sums and self.proven_as_sums()):
+        if self.proven_as_step() or (has_sums and self.proven_by_cells()):
             return True
-        if self.proven_equal(simple) or (not has_sums and self.proven_as_sums()):
-            return True
-        if self.exhausted or self.difference is not None:
-            return False
-        try:
-            with at_most(_budget.EQUIVALENCE):
-                normal = [normal_form(k, is_sequential=not _parallel(k)) for k in simple]
-        except (SpentError, Undecided):
-            return False
-        if [*map(canonicalize.structure_key, simple)] == [*map(canonicalize.structure_key, normal)]:
-            return False
-        return self.proven_equal(normal) and all(map(self.has_no_race, simple))
-
-    def has_no_race(self, kernel: Kernel) -> bool:
-        """Whether threads leave what a kernel computes alone; its normal form may have no more."""
-        if not _parallel(kernel):
-            return True
-        with suppress(SpentError, Undecided), at_most(_budget.EQUIVALENCE):
-            return self.has_one_meaning(kernel)
-        return False
+        return self.proven_equal(simple) or (not has_sums and self.proven_by_cells())
 
     def proven_as_step(self) -> bool:
         """Whether one is proven to come from the other, whose statements have the same names."""
@@ -144,11 +125,12 @@ class _Comparison:
                     return True
         return False
 
-    def proven_as_sums(self) -> bool:
-        """Whether each cell is a sum of the same terms in both, in whatever groups and order."""
+    def proven_by_cells(self) -> bool:
+        """Whether each cell has the same value in both, as a term over what arguments held."""
         both = self.before, self.after
-        with suppress(SpentError, Undecided), at_most(_budget.EQUIVALENCE):
-            return same_sums(*both) and all(map(self.has_one_meaning, both))
+        with suppress(SpentError, Undecided, RecursionError), at_most(_budget.EQUIVALENCE):
+            known = self.context & _within_types(self.before)
+            return same_cells(*both, known) and all(map(self.has_one_meaning, both))
         return False
 
     def proven_equal(self, simple: Iterable[Kernel]) -> bool:
@@ -192,20 +174,11 @@ class _Comparison:
 
     def proven_from(self, root: Kernel, new: Kernel) -> bool:
         """Whether ``new`` is proven to be a schedule of ``root``."""
-        scheduled = new
-        for _ in range(_ROUNDS):
-            search = Search(KernelView(root), KernelView(scheduled), self.context)
-            if self.attempted(search, root):
-                is_whole = scheduled is new
-                return self.has_one_meaning(root) and (is_whole or self.has_one_meaning(new))
-            if search.farthest[1]:
-                self.reasons.append(search.farthest[1])
-            if self.quick_difference():
-                return False
-            parts = canonicalize.split_statements(search.new.model, search.parts)
-            if parts is None:
-                return False
-            scheduled = parts
+        search = Search(KernelView(root), KernelView(new), self.context)
+        if self.attempted(search, root):
+            return self.has_one_meaning(root)
+        if search.farthest[1]:
+            self.reasons.append(search.farthest[1])
         return False
 
     def attempted(self, search: Search, root: Kernel) -> bool:
@@ -304,9 +277,15 @@ class _Comparison:
         return self.reasons[0] if self.reasons else ""
 
 
+def _within_types(kernel: Kernel) -> isl.Set:
+    """That sizes are numbers of their types."""
+    dtypes = {a.name: a.dtype for a in kernel.args if a.name in kernel.sizes}
+    return intersection(between(n, *of_dtype(d)) for n, d in dtypes.items() if d is not None)
+
+
 def _simple(kernel: Kernel) -> Kernel:
     """A kernel as the proof sees it."""
-    return canonicalize.with_binary_operations(canonicalize.without_dead_statements(kernel))
+    return canonicalize.with_typed_constants(canonicalize.without_dead_statements(kernel))
 
 
 def _parallel(kernel: Kernel) -> bool:

@@ -149,7 +149,6 @@ class Search(search_state.SearchContext):
                 if name in new.bounds_from_data(its.id):
                     scalar = prim.Variable(name)
                     todos.append(MatchValues(its.id, *readers, scalar, scalar, is_bound=True))
-            self.paired.setdefault(its.id, {}).setdefault(origin, where)
             yield state.paired(its.id, origin, where).still_to(*todos)
 
     def passed_on(self, todo: ChooseOrigin, state: State) -> Iterator[State]:
@@ -240,7 +239,6 @@ class Search(search_state.SearchContext):
         statement = self.new.model.statement[todo.new]
         if self.on_its_own(where, statement).is_subset(self.on_its_own(narrowed, statement)):
             return replace(state, where={**state.where, todo.new: narrowed})
-        self.narrowed.setdefault(todo.new, {}).setdefault(state.origin[todo.new], narrowed)
         return None
 
     def same_access(

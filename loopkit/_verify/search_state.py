@@ -176,8 +176,6 @@ class SearchContext:
         self.assumptions = assumptions
         self.depth = 0
         self.farthest = (0, "")
-        self.paired: dict[str, dict[str, isl.Set]] = {}
-        self.narrowed: dict[str, dict[str, isl.Set]] = {}
         self.numbers: dict[tuple[object, ...], int] = {}
         self.integers: dict[tuple[int, int, str], tuple[Expression, bool]] = {}
 
@@ -237,17 +235,6 @@ class SearchContext:
         """A relation onto the names with the two labels, which become the pair's."""
         keep = [*self.sizes, *labelled(_sets.names_of(relation), old, new)]
         return renamed(_sets.project_onto(relation, keep), {old: OLD, new: NEW})
-
-    @property
-    def parts(self) -> dict[str, list[isl.Set]]:
-        """For each statement the sets of instances that have counterparts of their own."""
-        result = {}
-        for name, found in self.paired.items():
-            sets = {**found, **self.narrowed.get(name, {})}
-            statement = self.new.model.statement[name]
-            if len(sets) > 1:
-                result[name] = [self.on_its_own(where, statement) for where in sets.values()]
-        return result
 
     def unlike(self, todo: MatchValues) -> None:
         """Remember two expressions that do not match."""

@@ -1,7 +1,7 @@
 """Entries of the cache: what was compiled under some key, in one file.
 
-A file holds its parts, a line of JSON that says what they are and of which key, and a
-digest of all that.  The parts stand first, so that a library is loaded from where it is
+A file holds its parts, a line of JSON with their names and lengths, and a digest of all that
+and of the key.  The parts stand first, so that a library is loaded from where it is
 kept: loaders ignore what follows it.  An entry is written beside its place and moved
 there, so that nobody sees half of one.  Whatever is not exactly what was stored under its
 key, be it cut short, changed, another entry, or no file at all, counts as absent, and the
@@ -25,16 +25,13 @@ from loopkit._files import UNFINISHED, write_whole
 from loopkit._frozen import dataclass
 
 #: Part of every key: count up when the meaning or the format of entries changes.
-FORMAT = 2
+FORMAT = 3
 #: No entry is larger; what is, was not written by us, and is not read.
 LARGEST = 1 << 28
 #: After so many seconds nobody is going to finish what they began to write.
 STALE = 3600.0
 
-_MAGIC = b"loopkit entry 02"
-_LENGTH = 8
 _DIGEST = hashlib.sha256().digest_size
-_TAIL = _LENGTH + _DIGEST + len(_MAGIC)
 
 
 @dataclass(frozen=True)
@@ -81,37 +78,27 @@ def store(kind: str, key: str, parts: Mapping[str, bytes]) -> Entry | None:
 
 
 def _encode(name: str, parts: Mapping[str, bytes]) -> bytes:
-    header = {
-        "name": name,
-        "format": FORMAT,
-        "parts": [(part, len(data)) for part, data in parts.items()],
-    }
-    encoded = json.dumps(header).encode()
-    body = b"".join(parts.values()) + encoded + len(encoded).to_bytes(_LENGTH, "little")
-    return body + hashlib.sha256(body).digest() + _MAGIC
+    lengths = json.dumps({part: len(data) for part, data in parts.items()})
+    body = b"".join((*parts.values(), b"\n", lengths.encode()))
+    return body + _digest(name, body)
 
 
 def _decode(name: str, data: bytes) -> dict[str, bytes] | None:
-    end = len(data) - _TAIL
-    if end < 0 or not data.endswith(_MAGIC):
+    body = memoryview(data)[:-_DIGEST]
+    if data[len(body) :] != _digest(name, body):
         return None
-    body = memoryview(data)[: end + _LENGTH]
-    if hashlib.sha256(body).digest() != data[end + _LENGTH : end + _LENGTH + _DIGEST]:
-        return None
-    start = end - int.from_bytes(data[end : end + _LENGTH], "little")
-    if start < 0:
-        return None
-    try:
-        header = json.loads(data[start:end])
-        if header["name"] != name or header["format"] != FORMAT:
-            return None
-        parts, at = {}, 0
-        for part, length in header["parts"]:
-            parts[part] = data[at : at + length]
-            at += length
-        return parts if at == start else None
-    except (ValueError, KeyError, TypeError):
-        return None
+    start = data.rindex(b"\n", 0, len(body))
+    parts, at = {}, 0
+    for part, length in json.loads(data[start : len(body)]).items():
+        parts[part] = data[at : at + length]
+        at += length
+    return parts
+
+
+def _digest(name: str, body: bytes | memoryview) -> bytes:
+    hasher = hashlib.sha256(f"{name}\n".encode())
+    hasher.update(body)
+    return hasher.digest()
 
 
 def _read(path: Path) -> bytes | None:

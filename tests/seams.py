@@ -385,7 +385,6 @@ SEAMS: Mapping[str, str] = {
     "nvrtc": "_run.nvrtc",
     "compile_program": "_run.nvrtc:compile_program",
     "include_directory": "_run.nvrtc:include_directory",
-    "include_options": "_run.nvrtc:include_options",
     "overlap": "_run.overlap",
     "ArgumentPlan": "_run.plan:ArgumentPlan",
     "Resources": "_run.resources:Resources",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from io import StringIO
 from typing import Any
 
 from loopkit import _cache, _once
@@ -42,22 +41,40 @@ class CompiledProgram:
         return resources.from_log(self.log, self.program, self.arch)
 
 
-# A binary out of NVRTC's own cache comes without the assembler's report.
-_BASE_OPTIONS = ("--std=c++17", "--ptxas-options=-v", "--no-cache")
 #: Older ones compile some loop nests wrongly: docs/checking.md says which, under what is trusted.
 SOUND_SINCE = (13, 2)
 UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"
 
 
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
 @functools.cache
 def nvrtc_version() -> str:
     """``13.4``; an error that names the remedy where there is no NVRTC."""
-    return ".".join(str(n) for n in _checked(_nvrtc().nvrtcVersion()))
+    try:
+        return ".".join(str(n) for n in _ask("nvrtcVersion"))
+    except Exception as error:  # what a half-installed toolkit raises is of many types
+        raise MissingDependencyError(
+            f"NVRTC, which compiles the kernels, cannot be loaded: {error}",
+            instead="pip install 'loopkit[cuda]'",
+        ) from error
+
+
+def _ask(name: str, *args: Any) -> Any:
+    """What a function of NVRTC's answers; an error where it fails."""
+    from cuda.bindings import nvrtc
+
+    status, *values = getattr(nvrtc, name)(*args)
+    if int(status):
+        raise CompileError(f"NVRTC fails with {status}")
+    return values[0] if len(values) == 1 else values
 
 
 def known_fault(version: str) -> str:
     """What this version of NVRTC (``13.4``) is known to do wrong; empty if that is nothing."""
-    if tuple(int(part) for part in version.split(".")) >= SOUND_SINCE:
+    if _numbers(version) >= SOUND_SINCE:
         return ""
     sound = ".".join(str(part) for part in SOUND_SINCE)
     return (
@@ -66,24 +83,10 @@ def known_fault(version: str) -> str:
     )
 
 
-@functools.cache
-def _nvrtc() -> Any:
-    try:
-        from cuda.bindings import nvrtc
-
-        nvrtc.nvrtcVersion()
-    except Exception as error:  # what a half-installed toolkit raises is of many types
-        raise MissingDependencyError(
-            f"NVRTC, which compiles the kernels, cannot be loaded: {error}",
-            instead="pip install 'loopkit[cuda]'",
-        ) from error
-    return nvrtc
-
-
 def supported_archs() -> tuple[str, ...]:
     """The architectures that this NVRTC compiles for, as ``sm_90``."""
-    (archs,) = _checked(_nvrtc().nvrtcGetSupportedArchs())
-    return tuple(f"sm_{arch}" for arch in archs)
+    nvrtc_version()
+    return tuple(f"sm_{arch}" for arch in _ask("nvrtcGetSupportedArchs"))
 
 
 def compile_program(program: Program, arch: str, *, with_lines: bool = False) -> CompiledProgram:
@@ -96,7 +99,7 @@ def compile_program(program: Program, arch: str, *, with_lines: bool = False) ->
     fault = known_fault(version)
     if fault:
         _once.warn("nvrtc", f"{fault}: {UPGRADE}")
-    options = (*program.options, *(("--generate-line-info",) if with_lines else ()))
+    options = (*program.options, *(("--lineinfo",) if with_lines else ()))
     made = _compiled(program.name, program.source, arch, version, options)
     return CompiledProgram(program, arch, *made)
 
@@ -116,74 +119,46 @@ def _compiled(
     return parts["cubin"], parts["ptx"].decode(), parts["log"].decode()
 
 
-def _compile(name: str, source: str, arch: str, own: tuple[str, ...]) -> dict[str, bytes]:
-    nvrtc = _nvrtc()
-    architecture = f"--gpu-architecture={arch}"
-    options = [architecture, *_BASE_OPTIONS, *include_options(source), *own]
-    (handle,) = _checked(
-        nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], [])
-    )
+def _compile(name: str, source: str, arch: str, options: tuple[str, ...]) -> dict[str, bytes]:
+    from cuda.core import Program as Compilation
+    from cuda.core import ProgramOptions
+
+    asked: dict[str, Any] = {option[2:].replace("-", "_"): True for option in options}
+    if "#include" in source:
+        asked["include_path"] = include_directory()
+    # A binary out of NVRTC's own cache comes without the assembler's report.
+    asked |= {"name": f"{name}.cu", "arch": arch, "std": "c++17"}
+    asked |= {"ptxas_options": "-v", "no_cache": True}
+    compilation, log = Compilation(source, "c++", ProgramOptions(**asked)), StringIO()
     try:
-        status, *_ = nvrtc.nvrtcCompileProgram(handle, len(options), [o.encode() for o in options])
-        log = _text(handle, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
-        if int(status):
-            raise _error(name, source, arch, status, log.decode())
-        cubin = _bytes(handle, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
-        ptx = _text(handle, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
-    finally:
-        nvrtc.nvrtcDestroyProgram(handle)
-    return {"cubin": cubin, "ptx": ptx, "log": log}
+        cubin = compilation.compile("cubin", logs=log).code
+    except Exception as error:  # its class has no public name
+        raise _error(name, source, arch, str(error)) from None
+    ptx = bytes(_ask("nvrtcGetPTXSize", compilation.handle))  # filled in place by the binding
+    _ask("nvrtcGetPTX", compilation.handle, ptx)
+    return {"cubin": bytes(cubin), "ptx": ptx.rstrip(b"\0"), "log": log.getvalue().encode()}
 
 
-def _error(name: str, source: str, arch: str, status: Any, log: str) -> CompileError:
-    (why,) = _checked(_nvrtc().nvrtcGetErrorString(status))
+def _error(name: str, source: str, arch: str, log: str) -> CompileError:
     if "ARCH" in log.upper() and "gpu-architecture" in log:
         return CompileError(
             f"NVRTC {nvrtc_version()} does not compile for {arch}",
             log=log,
             instead=f"it knows {', '.join(supported_archs())}, and those with the suffix a",
         )
-    return CompileError(
-        f"NVRTC {nvrtc_version()} rejects the source of {name} for {arch} ({why.decode()})",
-        source=source,
-        log=log,
-    )
-
-
-def _bytes(handle: Any, size_of: Any, get: Any) -> bytes:
-    (size,) = _checked(size_of(handle))
-    buffer = bytes(size)  # filled in place by the binding
-    _checked(get(handle, buffer))
-    return buffer
-
-
-def _text(handle: Any, size_of: Any, get: Any) -> bytes:
-    text = _bytes(handle, size_of, get).rstrip(b"\0")
-    return text.decode(errors="replace").encode()
-
-
-def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    status, *values = answer
-    if int(status):
-        raise CompileError(f"NVRTC fails with {status}")
-    return tuple(values)
+    why = f"NVRTC {nvrtc_version()} rejects the source of {name} for {arch}"
+    return CompileError(why, source=source, log=log)
 
 
 _PROBE = "cuda_fp16.h"
 
 
-def include_options(source: str) -> tuple[str, ...]:
-    """The options that make the headers of ``source`` known; none for none."""
-    return (f"--include-path={include_directory()}",) if "#include" in source else ()
-
-
 @functools.cache
 def include_directory() -> str:
     """A directory with CUDA's headers, those that NVRTC itself carries before all others."""
-    for places in (_bundled(), _installed()):
-        for folder in places:
-            if (folder / _PROBE).is_file():
-                return str(folder)
+    for folder in _places():
+        if folder and os.path.isfile(os.path.join(folder, _PROBE)):
+            return folder
     raise MissingDependencyError(
         f"{_PROBE}, which this kernel's types need, is not installed",
         instead="pip install --upgrade 'loopkit[cuda]' brings an NVRTC that has it inside; "
@@ -191,35 +166,14 @@ def include_directory() -> str:
     )
 
 
-def _bundled() -> Iterator[Path]:
-    """Where NVRTC puts the headers that newer ones carry, unless they are there already."""
-    nvrtc = _nvrtc()
-    install = getattr(nvrtc, "nvrtcInstallBundledHeaders", None)
-    if install is None or _checked(nvrtc.nvrtcVersion()) < (13, 3):
-        return
+def _places() -> Iterator[str | None]:
+    """Where headers may be; NVRTC puts those that newer ones carry into the first two."""
+    if _numbers(nvrtc_version()) >= (13, 3):
+        for kept in (_cache.find(f"headers-{nvrtc_version()}"), _cache.private() / "headers"):
+            if kept is not None:
+                with contextlib.suppress(Exception):  # whether it did shows
+                    _ask("nvrtcInstallBundledHeaders", os.fsencode(kept), 0)
+                yield str(kept)
+    from cuda import pathfinder
 
-    def filled(folder: Path) -> Path:
-        with contextlib.suppress(RuntimeError):  # whether it did shows
-            install(os.fsencode(folder), 0)
-        return folder
-
-    kept = _cache.find(f"headers-{nvrtc_version()}")
-    if kept is not None:
-        yield filled(kept)
-    yield filled(_cache.private() / "headers")
-
-
-def _installed() -> Iterator[Path]:
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if os.environ.get(variable):
-            yield Path(os.environ[variable]) / "include"
-    with contextlib.suppress(ImportError, AttributeError, RuntimeError):
-        from cuda import pathfinder
-
-        found = pathfinder.find_nvidia_header_directory("cudart")
-        if found:
-            yield Path(found)
-    spec = importlib.util.find_spec("nvidia")
-    for place in spec.submodule_search_locations or () if spec else ():
-        yield from sorted(Path(place).glob("*/include"))
-    yield Path("/usr/local/cuda/include")
+    yield pathfinder.find_nvidia_header_directory("cudart")

@@ -177,7 +177,7 @@ def launch_configs(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[LaunchConf
     """:func:`launch_config` as a tuple in any case."""
     from loopkit._program import check_grid
     from loopkit._run.plan import ArgumentPlan
-    from loopkit._run.sequence import turns_of
+    from loopkit._run.sequence import grid_of, turns_of
 
     made = program(kernel)
     decided = frozenset().union(*(variable_names(e) for e in made.extents))
@@ -190,10 +190,9 @@ def launch_configs(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[LaunchConf
             f"launch_config needs the sizes {', '.join(missing)}",
             instead=f"launch_config({', '.join(f'{m}=...' for m in missing)})",
         )
-    plan = ArgumentPlan(made)
-    values = plan.check_sizes(sizes)
+    values = ArgumentPlan(made).check_sizes(sizes)
     if not made.launches:
-        grid = plan.grid_of(values)
+        grid = grid_of(made, values)
         check_grid(made, grid, CUDA)
         return (LaunchConfig(grid, made.block, made.dynamic_shared),)
     turns = [*turns_of(made, values)]

@@ -167,7 +167,7 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
             placed.append(home.first)
             if param.role == "argument":
                 homes.append(home)
-        calls = calls_of(loaded, resolved, placed)
+        calls = calls_of(loaded, resolved.values, placed)
         starts = [
             (part.program.name, launcher(part, grid, stream, own)) for part, grid, own in calls
         ]

@@ -53,7 +53,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
             arguments = [stage(p, resolved) for p in loaded.program.params]
             with on_stream as handle, _on_device(arguments, handle, device) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
-                for part, grid, own in calls_of(loaded, resolved, placed):
+                for part, grid, own in calls_of(loaded, resolved.values, placed):
                     launch.clear(part, own, resolved.layouts, handle)
                     launch.launch(part, grid, handle, own)
                 device.wait(handle, name)

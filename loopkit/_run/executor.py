@@ -127,7 +127,7 @@ class CudaExecutor:
             pointers[p.name] if isinstance(p, ArrayParam) else fast.packable(p, resolved)
             for p in loaded.program.params
         ]
-        calls = calls_of(loaded, resolved, arguments)
+        calls = calls_of(loaded, resolved.values, arguments)
         return Ready(resolved, loaded, handle, objects, calls, scratch)
 
     def _from_spare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

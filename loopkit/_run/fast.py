@@ -196,7 +196,7 @@ class Writer:
 
     def launches(self) -> list[Call]:
         """What the call launches, with the expressions of its arguments."""
-        return calls_of(self.loaded, self.resolved, self.arguments())
+        return calls_of(self.loaded, self.resolved.values, self.arguments())
 
     def arguments(self) -> list[str]:
         """The values to pack, in the order of the program's parameters."""

@@ -25,6 +25,7 @@ from loopkit._run import overlap
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location, numpy_empty
 from loopkit._run.kinds import info_of
 from loopkit._run.scalars import check_scalar, is_integer
+from loopkit._run.sequence import grid_of
 from loopkit._run.sizes import Known, SizeSolver, compile_tuple, whole_value
 
 
@@ -55,7 +56,7 @@ class Resolved:
     @cached_property
     def grid(self) -> tuple[int, int, int]:
         """How many blocks run along x, y and z; no extent is negative."""
-        return self.plan.grid_of(self.values)
+        return grid_of(self.plan.program, self.values)
 
     def value(self, param: ValueParam, *, copied: bool = False) -> Any:
         """The value of a parameter of the program or of one of its strided variants.
@@ -147,7 +148,6 @@ class ArgumentPlan:
             n for n in self.names if n in self.arrays and self.arrays[n].is_written
         )
         self.solver = SizeSolver(self)
-        self.grid_function = compile_tuple(program.grid)
 
     @cached_property
     def checks(self) -> tuple[tuple[Check, frozenset[str]], ...]:
@@ -317,11 +317,6 @@ class ArgumentPlan:
         raise InvalidArgumentError(
             why, asked=f"in a call of {self.signature()}", instead=f"pass {name}=..."
         )
-
-    def grid_of(self, values: Mapping[str, Any]) -> tuple[int, int, int]:
-        """How many blocks run along x, y and z; no extent is negative."""
-        x, y, z = (max(int(extent), 0) for extent in self.grid_function(values))
-        return x, y, z
 
     def check_sizes(self, sizes: Mapping[str, Any]) -> dict[str, int]:
         """Some sizes as integers that the program can have, as far as they alone decide it."""

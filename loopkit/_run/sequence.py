@@ -20,7 +20,6 @@ from loopkit._run.sizes import compile_tuple
 
 if TYPE_CHECKING:
     from loopkit._run.module import LoadedProgram
-    from loopkit._run.plan import Resolved
 
 
 @dataclass(frozen=True)
@@ -41,31 +40,28 @@ def turns_of(program: Program, values: Mapping[str, Any]) -> Iterator[Turn]:
 def _turns(launches: Launches, known: dict[str, Any], loops: tuple[str, ...]) -> Iterator[Turn]:
     for one in launches:
         if isinstance(one, Program):
-            x, y, z = (max(int(extent), 0) for extent in _grid(one)(known))
-            yield Turn(one, (x, y, z), {iname: known[iname] for iname in loops})
-            continue
-        if isinstance(one, ProgramIf):
-            if _holds(one)(known)[0]:
+            yield Turn(one, grid_of(one, known), {iname: known[iname] for iname in loops})
+        elif isinstance(one, ProgramIf):
+            if _decides(one)(known)[0]:
                 yield from _turns(one.body, known, loops)
-            continue
-        lower, upper = map(int, _ends(one)(known))
-        for value in range(lower, upper, one.step):
-            yield from _turns(one.body, {**known, one.iname: value}, (*loops, one.iname))
+        else:
+            lower, upper = map(int, _decides(one)(known))
+            for value in range(lower, upper, one.step):
+                yield from _turns(one.body, {**known, one.iname: value}, (*loops, one.iname))
+
+
+def grid_of(program: Program, values: Mapping[str, Any]) -> tuple[int, int, int]:
+    """How many blocks run along x, y and z; no extent is negative."""
+    x, y, z = (max(int(extent), 0) for extent in _decides(program)(values))
+    return x, y, z
 
 
 @memoised
-def _grid(program: Program) -> Callable[[Mapping[str, int]], Any]:
-    return compile_tuple(program.grid)
-
-
-@memoised
-def _ends(loop: ProgramLoop) -> Callable[[Mapping[str, int]], Any]:
-    return compile_tuple((loop.lower, loop.upper))
-
-
-@memoised
-def _holds(guard: ProgramIf) -> Callable[[Mapping[str, int]], Any]:
-    return compile_tuple((guard.condition,))
+def _decides(one: Program | ProgramLoop | ProgramIf) -> Callable[[Mapping[str, int]], Any]:
+    """The extents of a grid, the bounds of a loop, or whether a condition holds."""
+    if isinstance(one, Program):
+        return compile_tuple(one.grid)
+    return compile_tuple((one.condition,) if isinstance(one, ProgramIf) else (one.lower, one.upper))
 
 
 def own_arguments(program: Program, turn: Turn, arguments: Sequence[Any]) -> list[Any]:
@@ -88,18 +84,16 @@ Call = tuple["LoadedProgram", tuple[int, int, int], list[Any]]
 """A loaded function, its grid, and its arguments."""
 
 
-def calls_of(loaded: LoadedProgram, resolved: Resolved, arguments: Sequence[Any]) -> list[Call]:
-    """What a call launches on a GPU; ``arguments`` are those of the whole program.
+def calls_of(
+    loaded: LoadedProgram, values: Mapping[str, Any], arguments: Sequence[Any]
+) -> list[Call]:
+    """What a call with these sizes launches on a GPU; ``arguments`` are of the whole program.
 
     Raises :class:`ResourceError` for a grid that the device cannot have.
     """
-    target = loaded.device.target
-    if not loaded.parts:
-        check_grid(loaded.program, resolved.grid, target)
-        return [] if 0 in resolved.grid else [(loaded, resolved.grid, [*arguments])]
     calls: list[Call] = []
-    for turn in turns_of(loaded.program, resolved.values):
-        check_grid(turn.program, turn.grid, target)
-        part = loaded.parts[turn.program.name]
+    for turn in turns_of(loaded.program, values):
+        check_grid(turn.program, turn.grid, loaded.device.target)
+        part = loaded.parts.get(turn.program.name, loaded)
         calls.append((part, turn.grid, own_arguments(loaded.program, turn, arguments)))
     return calls

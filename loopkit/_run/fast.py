@@ -24,7 +24,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._run import driver, launch, overlap
-from loopkit._run.arrays import HOST, ArrayInfo
+from loopkit._run.arrays import HOST, ArrayInfo, Layout
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit._run.scalars import check_scalar, is_integer, is_plain, pack_scalar
@@ -213,14 +213,6 @@ class Writer:
                 result.append(f"{pack}({param.name})")
         return result
 
-    def clearing(self, call: Call) -> list[str]:
-        """What clears memory for a launch: expressions that are 0 where that went well."""
-        loaded, _, arguments = call
-        found = launch.cleared(loaded, arguments, self.resolved.layouts)
-        if found:
-            self.constants["_clear"] = launch.clear_function()
-        return [f"_clear({pointer}, 0, {size}, _handle)" for pointer, size in found]
-
     def result(self) -> str:
         """What the function returns."""
         outputs = [n if n in self.resolved.arrays else _made(n) for n in self.plan.outputs]
@@ -231,16 +223,10 @@ class Writer:
 
     # -- all together
 
-    def text(self, launches: Sequence[Call]) -> str:
+    def text(self, launches: Sequence[Call], starts: Sequence[str]) -> str:
         """The function's text; all that differs between sizes is in the constants."""
         numbers = range(len(launches))
         slot = ", ".join(f"_memory_{n}, _config_{n}, _params_{n}" for n in numbers)
-        starts = [
-            " or ".join(
-                (*self.clearing(call), f"_launch(_config_{n}, _function_{n}, _params_{n}, None)")
-            )
-            for n, call in enumerate(launches)
-        ]
         names = ", ".join(f"{n}=None" for n in self.plan.names)
         then = "\n            and "
         relations = self.relations()
@@ -283,7 +269,7 @@ class Writer:
     def function(self) -> Callable[..., Any]:
         """Write the text and turn it into a function."""
         launches = self.launches()
-        text = self.text(launches)
+        text = self.text(launches, start_texts(launches, self.resolved.layouts, self.constants))
         slots: list[tuple[Any, ...]] = []
 
         def new_slot() -> tuple[Any, ...]:
@@ -302,17 +288,36 @@ class Writer:
             **self.constants,
             "_slots": slots,
             "_new_slot": new_slot,
-            "_launch": launch.launch_function(),
             "_fail": fail,
             "_fallback": self.fallback,
             "_next": self.fallback,
         }
         for n, (loaded, _, _) in enumerate(launches):
             namespace[f"_pack_{n}"] = struct.Struct(launch.call_format(loaded)).pack_into
-            namespace[f"_function_{n}"] = ctypes.c_void_p(loaded.function)
         exec(compiled(text, self.plan.name), namespace)
         made: Callable[..., Any] = namespace[self.plan.name]
         return made
+
+
+def start_texts(
+    calls: Sequence[Call], layouts: Mapping[str, Layout], constants: dict[str, Any]
+) -> list[str]:
+    """Expressions that start launches on the stream ``_handle``, each 0 where that went well.
+
+    Each launch begins with clearing what must hold zeros.  What they name joins ``constants``, but
+    for the places ``_config_0`` and ``_params_0`` of each launch.
+    """
+    constants["_launch"] = launch.launch_function()
+    result = []
+    for n, (loaded, _, arguments) in enumerate(calls):
+        constants[f"_function_{n}"] = ctypes.c_void_p(loaded.function)
+        found = launch.cleared(loaded, arguments, layouts)
+        if found:
+            constants["_clear"] = launch.clear_function()
+        steps = [f"_clear({pointer}, 0, {size}, _handle)" for pointer, size in found]
+        steps.append(f"_launch(_config_{n}, _function_{n}, _params_{n}, None)")
+        result.append(" or ".join(steps))
+    return result
 
 
 @functools.lru_cache(maxsize=256)

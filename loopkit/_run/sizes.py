@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import islpy as isl
 import pymbolic.primitives as p
 
 from loopkit import _sets
@@ -19,8 +18,6 @@ from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
-
-SET = isl.dim_type.set
 
 
 def compile_tuple(expressions: Iterable[Expression]) -> Callable[[Mapping[str, int]], Any]:
@@ -241,13 +238,8 @@ def _solve(equations: Sequence[tuple[Linear, int]]) -> dict[str, int]:
     An equation that contradicts those before it is left to the caller's comparison of every
     extent afterwards, which has more to say.
     """
-    names = sorted(frozenset().union(*(form.names for form, _ in equations)))
-    space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=names)
-    solutions = isl.Set.universe(space)
+    solutions = _sets.universe()
     for form, number in equations:
-        terms: dict[Any, isl.Val] = {a.name: _sets.val(c) for a, c in form.terms.items()}
-        terms[1] = _sets.val(form.constant - number)
-        more = solutions.add_constraint(isl.Constraint.eq_from_names(space, terms))
+        more = solutions & _sets.affine_equality(form.expression, number)
         solutions = solutions if more.is_empty() else more
-    values = (solutions.plain_get_val_if_fixed(SET, i) for i in range(len(names)))
-    return {n: int(v.to_python()) for n, v in zip(names, values, strict=True) if v.is_int()}
+    return _sets.fixed_values(solutions, _sets.names_of(solutions))

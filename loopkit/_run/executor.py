@@ -120,7 +120,7 @@ class CudaExecutor:
                     pointers[name] = int(scratch[-1])
                 else:
                     wanted = launch.allocated(param, layout)
-                    made = resolved.kind.empty(*wanted, resolved.location)
+                    made = resolved.kind.allocator(*wanted, resolved.location)()
                     objects[name] = made
                     pointers[name] = resolved.kind.describe(made, name).pointer
         arguments = [

@@ -75,9 +75,6 @@ class TorchKind(ArrayKind):
         location = Location("cuda", device.index) if device.type == "cuda" else HOST
         return ArrayInfo(self, x, x.data_ptr(), tuple(x.shape), x.stride(), dtype, location)
 
-    def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
-        return self.allocator(layout, dtype, location)()
-
     def allocator(
         self, layout: Layout, dtype: np.dtype[Any], location: Location
     ) -> Callable[[], Any]:

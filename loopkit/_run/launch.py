@@ -39,15 +39,20 @@ Slot = tuple[Any, ctypes.c_void_p, ctypes.c_void_p]
 
 
 @functools.cache
+def _driver_function(name: str, loaded_by: type[ctypes.CDLL] = ctypes.CDLL) -> Any:
+    """A function of the driver's own library."""
+    driver.api()
+    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    return getattr(loaded_by(library), name)
+
+
 def launch_function() -> Any:
     """``cuLaunchKernelEx(config, function, params, None)`` as a callable.
 
     It has no ``argtypes`` on purpose: those cost more than the rest of the call.  All
     its arguments must be ``c_void_p`` objects or None.
     """
-    driver.api()
-    library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    return library.cuLaunchKernelEx
+    return _driver_function("cuLaunchKernelEx")
 
 
 def call_format(loaded: LoadedProgram) -> str:
@@ -116,12 +121,9 @@ def clear(
         driver.call("cuMemsetD8Async", pointer, 0, size, stream, doing=doing)
 
 
-@functools.cache
 def clear_function() -> Any:
     """``cuMemsetD8Async(pointer, value, bytes, stream)`` as a callable."""
-    driver.api()
-    library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    function = library.cuMemsetD8Async
+    function = _driver_function("cuMemsetD8Async")
     function.argtypes = (ctypes.c_ulonglong, ctypes.c_ubyte, ctypes.c_size_t, ctypes.c_void_p)
     return function
 
@@ -138,9 +140,7 @@ def check(status: int, loaded: LoadedProgram) -> None:
 @functools.cache
 def current_device_function() -> Callable[[], int]:
     """The number of the current device, or -1: quick enough for every call."""
-    driver.api()
-    library = ctypes.PyDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    ask = library.cuCtxGetDevice
+    ask = _driver_function("cuCtxGetDevice", ctypes.PyDLL)
 
     def current_device() -> int:
         answer = ctypes.c_int(-1)

@@ -129,14 +129,14 @@ def check(
         written = arrays.get(name)
         if written is None:
             _check_made(plan, name, layouts[name])
-        if written is None or written.kind.immutable:
-            continue
-        if written.readonly:
-            raise InvalidArgumentError(f"{name} is read-only, but {plan.name} writes it")
-        _check_alone(plan, name, written)
-        for other in apart_from(plan, arrays, name):
-            if arrays[other].location == written.location:
-                _check_apart(plan, name, written, other, arrays[other])
+        elif not written.kind.immutable:
+            if written.readonly:
+                raise InvalidArgumentError(f"{name} is read-only, but {plan.name} writes it")
+            layout = Layout(written.shape, written.strides)
+            _check_alone(plan, name, layout, name, "pass a copy of it")
+            for other in apart_from(plan, arrays, name):
+                if arrays[other].location == written.location:
+                    _check_apart(plan, name, written, other, arrays[other])
 
 
 def _check_made(plan: ArgumentPlan, name: str, layout: Layout) -> None:
@@ -148,39 +148,25 @@ def _check_made(plan: ArgumentPlan, name: str, layout: Layout) -> None:
             "makes none is negative",
             instead=instead,
         )
-    if _same_place(name, layout.shape, layout.strides, instead) is not None:
-        raise InvalidArgumentError(
-            f"{name} cannot be made: elements of it would be one place in memory, but {plan.name} "
-            f"writes them: its shape is {layout.shape}, its strides are {layout.strides} elements",
-            instead=instead,
-        )
+    _check_alone(plan, name, layout, f"{name} cannot be made", instead)
 
 
-def _check_alone(plan: ArgumentPlan, name: str, info: ArrayInfo) -> None:
-    instead = "pass a copy of it"
-    found = _same_place(name, info.shape, info.strides, instead)
-    if found is not None:
-        one, other = (f"{name}[{', '.join(map(str, index))}]" for index in found)
-        raise InvalidArgumentError(
-            f"{name}: {one} and {other} are one place in memory, but {plan.name} writes them: its "
-            f"shape is {tuple(info.shape)}, its strides are {tuple(info.strides)} elements",
-            instead=instead,
-        )
-
-
-def _same_place(
-    name: str, shape: Sequence[int], strides: Sequence[int], instead: str
-) -> tuple[list[int], list[int]] | None:
-    """The elements that :func:`same_place` finds; what it cannot decide is refused."""
+def _check_alone(plan: ArgumentPlan, name: str, layout: Layout, what: str, instead: str) -> None:
+    """Refuse what is written and has elements in one place, or where that cannot be decided."""
     try:
-        return same_place(shape, strides)
+        found = same_place(layout.shape, layout.strides)
+        if found is None:
+            return
+        one, other = (f"{name}[{', '.join(map(str, index))}]" for index in found)
+        why = f"{one} and {other} are one place in memory, but {plan.name} writes them"
     except _budget.SpentError:
-        raise InvalidArgumentError(
-            f"{name}: whether elements of it are one place in memory could not be decided within "
-            f"{_budget.OVERLAP} steps: its shape is {tuple(shape)}, its strides are "
-            f"{tuple(strides)} elements",
-            instead=instead,
-        ) from None
+        why = "whether elements of it are one place in memory could not be decided within "
+        why += f"{_budget.OVERLAP} steps"
+    raise InvalidArgumentError(
+        f"{what}: {why}: its shape is {tuple(layout.shape)}, its strides are "
+        f"{tuple(layout.strides)} elements",
+        instead=instead,
+    )
 
 
 def _check_apart(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from loopkit._program import ArrayParam, Program, ValueParam
-from loopkit._run import driver, launch
-from loopkit._run.module import LoadedProgram, load
+from loopkit._run import driver
+from loopkit._run.driver import memory
+from loopkit._run.launch import launcher
+from loopkit._run.module import load
 
 
 class Clock:
@@ -37,43 +37,6 @@ class Clock:
         for event in events:
             driver.call("cuEventDestroy", event)
         return times
-
-
-def launcher(
-    loaded: LoadedProgram, grid: tuple[int, int, int], stream: int, arguments: list[Any]
-) -> Callable[[], None]:
-    """A launch with everything laid out beforehand: it takes a microsecond or two."""
-    if 0 in grid:
-        return lambda: None
-    slot = launch.filled_slot(loaded, grid, stream, arguments)
-    start, function = launch.launch_function(), ctypes.c_void_p(loaded.function)
-
-    def run() -> None:
-        status = start(slot[1], function, slot[2], None)
-        if status:
-            launch.check(status, loaded)
-
-    return run
-
-
-@contextmanager
-def memory(stream: int, sizes: list[int]) -> Iterator[list[int]]:
-    """Memory on the current device, some pieces of it, for work on a stream."""
-    pointers: list[int] = []
-    try:
-        for size in sizes:
-            doing = f"allocating {size:,} bytes on the device"
-            pointer = driver.call("cuMemAllocAsync", max(size, 1), stream, doing=doing)
-            pointers.append(int(pointer))
-        yield pointers
-    finally:
-        try:
-            for pointer in pointers:
-                driver.call("cuMemFreeAsync", pointer, stream)
-        except driver.DriverError as error:
-            # The context is lost, and the memory with it; what failed in between says more.
-            if error.status not in driver.STICKY:
-                raise
 
 
 _READ_ALL = """\

@@ -13,10 +13,12 @@ from loopkit._costs.devices import Device, attribute, device_here
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._measure.events import Clock, flusher, launcher, memory
+from loopkit._measure.events import Clock, flusher
 from loopkit._program import ArrayParam
 from loopkit._run import copies, driver
 from loopkit._run.arrays import HOST
+from loopkit._run.driver import memory
+from loopkit._run.launch import launcher
 from loopkit._run.module import Modules
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit._run.sequence import calls_of

@@ -51,7 +51,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
             loaded = modules.on(frozenset(), device)
             name = loaded.program.name
             arguments = [stage(p, resolved) for p in loaded.program.params]
-            with on_stream as handle, _on_device(arguments, handle, device) as placed:
+            with on_stream as handle, _on_device(arguments, handle) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
                 for part, grid, own in calls_of(loaded, resolved.values, placed):
                     launch.clear(part, own, resolved.layouts, handle)
@@ -71,32 +71,16 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
     return resolved.result()
 
 
-def room(size: int) -> int:
-    """The bytes to allocate for some: whole words, since atomic updates of fewer change words."""
-    return max(-(-size // 4) * 4, 4)
-
-
 @contextlib.contextmanager
-def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> Iterator[list[Any]]:
+def _on_device(arguments: Sequence[Any], stream: int) -> Iterator[list[Any]]:
     """The arguments, each `Buffer` as the place of its first element on the device."""
-    placed, pointers = [], []
-    try:
-        for one in arguments:
-            if isinstance(one, Buffer):
-                size, doing = one.size, f"allocating {one.size} bytes on the device"
-                pointers.append(driver.call("cuMemAllocAsync", room(size), stream, doing=doing))
-                if one.goes_in:
-                    driver.call("cuMemcpyHtoDAsync", pointers[-1], one.address, size, stream)
-            placed.append(int(pointers[-1]) + one.before if isinstance(one, Buffer) else one)
-        yield placed
-    finally:
-        try:
-            for pointer in pointers:
-                driver.call("cuMemFreeAsync", pointer, stream)
-        except driver.DriverError as error:
-            # The context is lost, and the memory with it; the launch's own error says more.
-            if error.status not in driver.STICKY and not device.lost:
-                raise
+    buffers = [one for one in arguments if isinstance(one, Buffer)]
+    with driver.memory(stream, (one.size for one in buffers)) as pointers:
+        for one, pointer in zip(buffers, pointers, strict=True):
+            if one.goes_in:
+                driver.call("cuMemcpyHtoDAsync", pointer, one.address, one.size, stream)
+        left = iter(pointers)
+        yield [next(left) + a.before if isinstance(a, Buffer) else a for a in arguments]
 
 
 def stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:

@@ -12,7 +12,7 @@ import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -118,6 +118,33 @@ def pointer_device(pointer: int) -> int:
         return 0
     attribute = api().CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     return int(call("cuPointerGetAttribute", attribute, pointer))
+
+
+def allocate(size: int, stream: int) -> int:
+    """Memory on the current device for work on a stream, given back by ``cuMemFreeAsync``.
+
+    It is whole words, since atomic updates of fewer bytes change words.
+    """
+    doing = f"allocating {size} bytes on the device"
+    return int(call("cuMemAllocAsync", max(-(-size // 4) * 4, 4), stream, doing=doing))
+
+
+@contextlib.contextmanager
+def memory(stream: int, sizes: Iterable[int]) -> Iterator[list[int]]:
+    """Some pieces of memory on the current device, for work on a stream."""
+    pointers: list[int] = []
+    try:
+        for size in sizes:
+            pointers.append(allocate(size, stream))
+        yield pointers
+    finally:
+        try:
+            for pointer in pointers:
+                call("cuMemFreeAsync", pointer, stream)
+        except DriverError as error:
+            # The context is lost, and the memory with it; what failed in between says more.
+            if error.status not in STICKY:
+                raise
 
 
 class Device:

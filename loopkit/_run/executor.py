@@ -116,8 +116,8 @@ class CudaExecutor:
                     objects[name], pointers[name] = info.object, info.pointer
                 elif param.is_scratch and not resolved.kind.has_guard:
                     size = layout.span * param.dtype.itemsize
-                    scratch.append(driver.call("cuMemAllocAsync", copies.room(size), handle))
-                    pointers[name] = int(scratch[-1])
+                    pointers[name] = driver.allocate(size, handle)
+                    scratch.append(pointers[name])
                 else:
                     wanted = launch.allocated(param, layout)
                     made = resolved.kind.allocator(*wanted, resolved.location)()

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from loopkit._errors import InvalidArgumentError, ResourceError
 from loopkit._frozen import dataclass
+from loopkit._hidden import hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,16 @@ class ArrayKind:
     stream_ordered = True
     #: Whether `guard` and `pointer` below make calls of checked signatures fast.
     has_guard = False
+    #: What arrays of one signature have in common, and where there are several devices besides: as
+    #: expressions of Python.
+    traits: ClassVar[Mapping[str, str]] = {
+        "shape": "{}.shape",
+        "strides": "{}.strides",
+        "dtype": "{}.dtype",
+    }
+    places: ClassVar[Mapping[str, str]] = {}
+    #: The address of an array, as an expression.
+    address = ""
 
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         """Read ``x``; ``name`` is what errors call it."""
@@ -228,11 +239,17 @@ class ArrayKind:
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
         """Conditions that prove that ``var`` equals ``info`` in all but its address."""
-        raise NotImplementedError
+        kind = hidden("type", var)
+        constants[kind] = type(info.object)
+        conditions = [f"type({var}) is {kind}"]
+        for word, text in {**self.traits, **(self.places if devices > 1 else {})}.items():
+            constants[hidden(word, var)] = eval(text.format("_x"), {**constants, "_x": info.object})
+            conditions.append(f"{text.format(var)} == {hidden(word, var)}")
+        return conditions
 
     def pointer(self, var: str) -> str:
         """The address of ``var``, as an expression of Python."""
-        raise NotImplementedError
+        return self.address.format(var)
 
 
 class NumpyKind(ArrayKind):

@@ -188,17 +188,15 @@ class Device:
     def arch(self) -> str:
         """What to compile for: exactly this device, or the nearest that NVRTC knows."""
         major, minor = self.capability
-        known = [int(arch.removeprefix("sm_")) for arch in supported_archs()]
         wanted = 10 * major + minor
-        if wanted in known:
-            return f"sm_{wanted}a" if major >= 9 else f"sm_{wanted}"
-        lower = [arch for arch in known if arch // 10 == major and arch < wanted]
-        if not lower:
+        known = (int(arch.removeprefix("sm_")) for arch in supported_archs())
+        best = max((arch for arch in known if 10 * major <= arch <= wanted), default=None)
+        if best is None:
             raise MissingDependencyError(
                 f"the installed NVRTC does not compile for {self.name} (sm_{wanted})",
                 instead="pip install --upgrade 'loopkit[cuda]'",
             )
-        return f"sm_{max(lower)}"
+        return f"sm_{best}a" if best == wanted and major >= 9 else f"sm_{best}"
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
@@ -230,8 +228,7 @@ class Device:
         try:
             handle = self._streams.pop()
         except IndexError:
-            flags = int(api().CUstream_flags.CU_STREAM_NON_BLOCKING)
-            handle = int(call("cuStreamCreate", flags))
+            handle = int(call("cuStreamCreate", int(api().CUstream_flags.CU_STREAM_NON_BLOCKING)))
         try:
             yield handle
         finally:

@@ -9,37 +9,17 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from loopkit._errors import InvalidArgumentError
-from loopkit._hidden import hidden
 from loopkit._promotion import BFLOAT16, dtype_name
 from loopkit._run import arrays, driver
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location
-
-
-def _guard(
-    var: str, info: ArrayInfo, constants: dict[str, Any], strides: str, now: Any, same: str = "=="
-) -> list[str]:
-    """Conditions that an array is like ``info``, whose ``strides``, as the text has them, are now.
-
-    ``same`` compares types of elements.
-    """
-    found = {"type": type(info.object), "shape": info.shape, "strides": tuple(now)}
-    found["dtype"] = info.object.dtype
-    type_, shape, steps, dtype = (hidden(word, var) for word in found)
-    constants |= {hidden(word, var): value for word, value in found.items()}
-    return [
-        f"type({var}) is {type_}",
-        f"{var}.shape == {shape}",
-        f"{strides} == {steps}",
-        f"{var}.dtype {same} {dtype}",
-    ]
 
 
 class TorchKind(ArrayKind):
@@ -47,6 +27,12 @@ class TorchKind(ArrayKind):
 
     name = "PyTorch"
     has_guard = True
+    traits: ClassVar[Mapping[str, str]] = {
+        **ArrayKind.traits,
+        "strides": "{}.stride()",
+        "device": "{}.get_device()",
+    }
+    address = "{}.data_ptr()"
 
     def __init__(self) -> None:
         import torch
@@ -112,16 +98,12 @@ class TorchKind(ArrayKind):
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        conditions = _guard(var, info, constants, f"{var}.stride()", info.strides, "is")
-        conditions.append(f"{var}.get_device() == {info.location.index}")
+        conditions = super().guard(var, info, devices, constants)
         if info.dtype.kind == "c":
             conditions.append(f"not {var}.is_conj()")
         elif info.strides != arrays.contiguous_strides(info.shape):
             conditions.append(f"not {var}.is_neg()")  # the imaginary part of a conjugate
         return conditions
-
-    def pointer(self, var: str) -> str:
-        return f"{var}.data_ptr()"
 
 
 @functools.cache
@@ -135,6 +117,8 @@ class CupyKind(ArrayKind):
 
     name = "CuPy"
     has_guard = True
+    places: ClassVar[Mapping[str, str]] = {"device": "{}.data.device_id"}
+    address = "{}.data.ptr"
 
     def __init__(self) -> None:
         import cupy
@@ -165,56 +149,6 @@ class CupyKind(ArrayKind):
     def stream_source(self, index: int, constants: dict[str, Any]) -> str:
         constants["_get_current_stream"] = self._cupy.cuda.get_current_stream
         return f"_get_current_stream({index}).ptr"
-
-    def guard(
-        self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
-    ) -> list[str]:
-        conditions = _guard(var, info, constants, f"{var}.strides", info.object.strides)
-        if devices > 1:
-            conditions.append(f"{var}.data.device_id == {info.location.index}")
-        return conditions
-
-    def pointer(self, var: str) -> str:
-        return f"{var}.data.ptr"
-
-
-class NumbaKind(ArrayKind):
-    """Numba's device arrays."""
-
-    name = "Numba"
-    has_guard = True
-
-    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
-        pointer = int(x.device_ctypes_pointer.value or 0)
-        dtype = np.dtype(x.dtype)
-        strides = arrays.element_strides(name, x.strides, x.shape, max(dtype.itemsize, 1))
-        location = Location("cuda", driver.pointer_device(pointer))
-        handle = getattr(x.stream, "handle", 0)
-        stream = int(getattr(handle, "value", handle) or 0)
-        return ArrayInfo(self, x, pointer, tuple(x.shape), strides, dtype, location, stream=stream)
-
-    def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
-        from numba import cuda
-
-        with cuda.gpus[location.index]:
-            return cuda.device_array(layout.shape, dtype, strides=layout.byte_strides(dtype))
-
-    def stream_source(self, index: int, constants: dict[str, Any]) -> str:
-        return "0"
-
-    def guard(
-        self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
-    ) -> list[str]:
-        constants[hidden("stream", var)] = info.object.stream
-        conditions = _guard(var, info, constants, f"{var}.strides", info.object.strides)
-        conditions.append(f"{var}.stream == {hidden('stream', var)}")
-        if devices > 1:
-            constants["_pointer_device"] = driver.pointer_device
-            conditions.append(f"_pointer_device({self.pointer(var)}) == {info.location.index}")
-        return conditions
-
-    def pointer(self, var: str) -> str:
-        return f"{var}.device_ctypes_pointer.value"
 
 
 class JaxKind(ArrayKind):
@@ -314,6 +248,31 @@ class CudaArrayInterfaceKind(ArrayKind):
         index = driver.pointer_device(pointer) if pointer else driver.current_device()
         where, stream = Location("cuda", index), interface.get("stream")
         return ArrayInfo(self, x, pointer, shape, strides, dtype, where, bool(readonly), stream)
+
+
+class NumbaKind(CudaArrayInterfaceKind):
+    """Numba's device arrays."""
+
+    name = "Numba"
+    has_guard = True
+    address = "{}.device_ctypes_pointer.value"
+    traits: ClassVar[Mapping[str, str]] = {**ArrayKind.traits, "stream": "{}.stream"}
+    places: ClassVar[Mapping[str, str]] = {"device": f"_pointer_device({address})"}
+
+    def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
+        from numba import cuda
+
+        with cuda.gpus[location.index]:
+            return cuda.device_array(layout.shape, dtype, strides=layout.byte_strides(dtype))
+
+    def stream_source(self, index: int, constants: dict[str, Any]) -> str:
+        return "0"
+
+    def guard(
+        self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
+    ) -> list[str]:
+        constants["_pointer_device"] = driver.pointer_device
+        return super().guard(var, info, devices, constants)
 
 
 # Of the DLPack header: what memory of these devices the CPU or the GPU reads.

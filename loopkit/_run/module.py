@@ -99,19 +99,15 @@ def _check_registers(compiled: CompiledProgram, device: driver.Device) -> None:
 
 def _function(compiled: CompiledProgram, module: Any, device: driver.Device) -> LoadedProgram:
     """One function of a loaded module, ready to be launched."""
-    program = compiled.program
-    doing = f"loading {program.name} on {device!r}"
-    function = driver.call("cuModuleGetFunction", module, program.name.encode(), doing=doing)
-    loaded = LoadedProgram(program, compiled, device, int(function))
-    if compiled.resources.static_shared + loaded.dynamic_shared > CUDA.static_shared:
-        attribute = driver.api().CUfunction_attribute
-        driver.call(
-            "cuFuncSetAttribute",
-            function,
-            attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-            loaded.dynamic_shared,
-            doing=f"asking for {loaded.dynamic_shared} bytes of shared memory for {program.name}",
-        )
+    name = compiled.program.name
+    doing = f"loading {name} on {device!r}"
+    function = driver.call("cuModuleGetFunction", module, name.encode(), doing=doing)
+    loaded = LoadedProgram(compiled.program, compiled, device, int(function))
+    shared = loaded.dynamic_shared
+    if compiled.resources.static_shared + shared > CUDA.static_shared:
+        doing = f"asking for {shared} bytes of shared memory for {name}"
+        most = driver.api().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.call("cuFuncSetAttribute", function, most, shared, doing=doing)
     return loaded
 
 

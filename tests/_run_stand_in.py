@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +15,7 @@ from seams import (
     CUDA,
     ArrayParam,
     DriverError,
+    Layout,
     LoadedProgram,
     Modules,
     Program,
@@ -107,8 +108,10 @@ class Cpu:
         grid: tuple[int, int, int],
         stream: int,
         arguments: Sequence[Any],
+        layouts: Mapping[str, Layout],
     ) -> None:
         """What a launch does, on the CPU."""
+        launch.clear(there, arguments, layouts, stream)
         self.calls.append("launch")
         launch.check(self.status if self.fails == "launch" else 0, there)
         program = there.program
@@ -121,7 +124,7 @@ class Cpu:
         )
 
     def _array(self, param: ArrayParam, pointer: int) -> np.ndarray[Any, Any]:
-        low = max(at for at in self._memory if at <= pointer)
+        low = max(at for at in [*self._memory] if at <= pointer)
         memory, start = self._memory[low], pointer - low
         count = (len(memory) - start) // param.dtype.itemsize
         return np.frombuffer(memory, param.dtype, count, start)

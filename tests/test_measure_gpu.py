@@ -39,7 +39,7 @@ class Timed(Cpu):
         (first,), (second,) = begin, end
         return 1e3 * (second - first)
 
-    def launcher(self, there: Any, grid: Any, stream: int, arguments: list[Any]) -> Any:
+    def launcher(self, there: Any, grid: Any, *arguments: Any) -> Any:
         """A launch that takes its time."""
 
         def run() -> None:
@@ -47,7 +47,7 @@ class Timed(Cpu):
                 self.calls.append("flush")
                 self.now += FLUSH
             else:
-                self.launch(there, grid, stream, arguments)
+                self.launch(there, grid, *arguments)
                 self.now += LAUNCH
 
         return run
@@ -98,6 +98,32 @@ def test_each_launch_begins_with_the_first_values(cpu: Timed) -> None:
         np.testing.assert_array_equal(run.outputs()["b"], a + 5)
         np.testing.assert_array_equal(run.outputs()["b"], a + 5)
     assert cpu.is_empty
+
+
+def sums() -> lk.Kernel:
+    """Running sums by blocks that look back at those before them."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j <= i }", "y[i] = sum(j, x[j])", dtypes={"x, y": "float32"}
+    )
+    knl = knl.realize_reduction(force_scan=True, by="lookback")
+    return knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+@pytest.mark.host
+def test_what_must_hold_zeros_is_cleared_before_each_measured_launch(cpu: Timed) -> None:
+    x = np.arange(100, dtype="f4")
+    with on_gpu.on_gpu(sums(), {"x": x}, flush_l2=True) as run:
+        run.slot(3)
+        np.testing.assert_array_equal(run.outputs()["y"], np.cumsum(x))
+
+
+@pytest.mark.gpu
+@pytest.mark.nvrtc
+def test_a_real_gpu_measures_scans_that_look_back() -> None:
+    x = np.ones(5000, "f4")
+    with on_gpu.on_gpu(sums(), {"x": x}, flush_l2=False) as run:
+        timed(run, 0.01)
+        np.testing.assert_array_equal(run.outputs()["y"], np.cumsum(x))
 
 
 class Interface:

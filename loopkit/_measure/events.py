@@ -75,5 +75,5 @@ def flusher(device: driver.Device, stream: int, l2: int) -> Iterator[Callable[[]
     size = 4 * max(l2, 1 << 20) // 16 * 16
     with memory(stream, [size, 4]) as (data, result):
         driver.call("cuMemsetD8Async", data, 1, size, stream)
-        yield launcher(loaded, (2048, 1, 1), stream, [size // 16, data, result])
+        yield launcher(loaded, (2048, 1, 1), stream, [size // 16, data, result], {})
         device.wait(stream, _PROGRAM.name)

@@ -171,7 +171,8 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
                 homes.append(home)
         calls = calls_of(loaded, resolved.values, placed)
         starts = [
-            (part.program.name, launcher(part, grid, stream, own)) for part, grid, own in calls
+            (part.program.name, launcher(part, grid, stream, own, resolved.layouts))
+            for part, grid, own in calls
         ]
         flush = None
         if flush_l2:

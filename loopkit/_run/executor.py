@@ -82,8 +82,7 @@ class CudaExecutor:
         with device.working():
             ready = self._prepare(resolved, device, stream)
             for loaded, grid, own in ready.calls:
-                launch.clear(loaded, own, resolved.layouts, ready.stream)
-                launch.launch(loaded, grid, ready.stream, own)
+                launch.launch(loaded, grid, ready.stream, own, resolved.layouts)
             if not resolved.stream_ordered:
                 device.wait(ready.stream, self.plan.name)
             for pointer in ready.scratch:

@@ -83,15 +83,25 @@ def filled_slot(
 
 
 def launcher(
-    loaded: LoadedProgram, grid: tuple[int, int, int], stream: int, arguments: Sequence[Any]
+    loaded: LoadedProgram,
+    grid: tuple[int, int, int],
+    stream: int,
+    arguments: Sequence[Any],
+    layouts: Mapping[str, Layout],
 ) -> Callable[[], None]:
-    """A launch with everything laid out beforehand: it takes a microsecond or two."""
+    """A launch with everything laid out beforehand: it takes a microsecond or two.
+
+    What must hold zeros when it begins is cleared before; ``layouts`` are those of the arrays.
+    """
     if 0 in grid:
         return lambda: None
     slot = filled_slot(loaded, grid, stream, arguments)
     start, function = launch_function(), ctypes.c_void_p(loaded.function)
+    found = cleared(loaded, arguments, layouts)
 
     def run() -> None:
+        if found:
+            clear(loaded, arguments, layouts, stream)
         status = start(slot[1], function, slot[2], None)
         if status:
             check(status, loaded)
@@ -100,10 +110,14 @@ def launcher(
 
 
 def launch(
-    loaded: LoadedProgram, grid: tuple[int, int, int], stream: int, arguments: Sequence[Any]
+    loaded: LoadedProgram,
+    grid: tuple[int, int, int],
+    stream: int,
+    arguments: Sequence[Any],
+    layouts: Mapping[str, Layout],
 ) -> None:
     """Launch once; the device must be current."""
-    launcher(loaded, grid, stream, arguments)()
+    launcher(loaded, grid, stream, arguments, layouts)()
 
 
 def allocated(param: ArrayParam, layout: Layout) -> tuple[Layout, np.dtype[Any]]:

@@ -69,6 +69,7 @@ _RUNTIME_FLAGS = [
     "-pthread",
     "-U_FORTIFY_SOURCE",
 ]
+_REJECTED = "the CPU's C++ compiler rejects the generated source"
 _NO_RUNTIME = "the host executor's runtime does not compile"
 
 
@@ -128,14 +129,16 @@ class Compiler:
         speed = _SANITIZE_FLAGS if sanitize else ("-O2", *_cpu_flags())
         return (*_KERNEL_FLAGS, *own, *speed, "-shared", "-Wl,-Bsymbolic", _HIDE_LIBRARIES)
 
-    def build_kernel(self, text: str, output: Path, *, sanitize: bool, source: str) -> None:
-        """Compile ``text`` to a shared library; ``source`` is what an error shows."""
+    def build_kernel(
+        self, text: str, output: Path, *, sanitize: bool, source: str, why: str = _REJECTED
+    ) -> None:
+        """Compile ``text`` to a shared library; an error says ``why``, and shows ``source``."""
         with _cache.working() as folder:
             unit = folder / "kernel.cpp"
             unit.write_text(text, encoding="utf-8")
             words = [f"-I{HERE}", "-include", "cuda_words.h"]
             arguments = [*self.kernel_flags(sanitize), *words, str(unit), "-o", str(output)]
-            self._run(arguments, "the CPU's C++ compiler rejects the generated source", source)
+            self._run(arguments, why, source)
 
     def key(self, *parts: str) -> str:
         """A key for what this compiler makes of ``parts`` and of the C++ files here."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from loopkit import _promotion as dt
 from loopkit._device_functions import DeviceFunction, definitions_of
-from loopkit._errors import CompileError
-from loopkit._host.compiler import Binary, Compiler, binary, need_compiler
+from loopkit._host.compiler import Binary, binary, need_compiler
 from loopkit.codegen.c.types import C_TYPES, PIECES
 from loopkit.codegen.preamble import preamble
 
@@ -69,19 +68,12 @@ def compiled(function: DeviceFunction) -> Binary:
     compiler = need_compiler()
     unit = _unit(function)
     key = compiler.key("function", unit, " ".join(compiler.kernel_flags(False)))
-    return binary(key, partial(_build, compiler, function, unit))
-
-
-def _build(compiler: Compiler, function: DeviceFunction, unit: str, output: Any) -> None:
-    try:
-        compiler.build_kernel(unit, output, sanitize=False, source="\n".join(function.texts))
-    except CompileError as error:
-        raise CompileError(
-            f"the text of '{function.name}' does not compile, or does not define "
-            f"'{c_signature(function)}', as which it is declared",
-            source=error.source,
-            log=error.log,
-        ) from None
+    why = (
+        f"the text of '{function.name}' does not compile, or does not define "
+        f"'{c_signature(function)}', as which it is declared"
+    )
+    text = "\n".join(function.texts)
+    return binary(key, partial(compiler.build_kernel, unit, sanitize=False, source=text, why=why))
 
 
 def _unit(function: DeviceFunction) -> str:

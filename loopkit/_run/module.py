@@ -132,19 +132,19 @@ class Modules:
 
 def stream_handle(stream: Any) -> int:
     """The driver's handle of a stream, given as a number or as some library's object."""
+    is_number = isinstance(stream, (int, np.integer))
     try:
-        handle = _handle_of(stream)
+        handle = stream if is_number else _handle_of(stream)
     except Exception:  # whatever an object does that is no stream
         handle = None
-    if handle is None or not 0 <= handle < 1 << 64:
-        is_number = isinstance(stream, int | np.integer)
+    if handle is None or isinstance(stream, bool) or not 0 <= handle < 1 << 64:
         shown = str(stream) if is_number else f"an object of type {type(stream).__name__}"
         raise LaunchError(
             f"stream: {shown} is no CUDA stream",
             instead="pass a stream of PyTorch, CuPy, Numba or cuda.core, or its handle as an "
             "integer",
         )
-    return handle
+    return int(handle)
 
 
 def take_stream(names: Collection[str], kwargs: dict[str, Any]) -> int | None:
@@ -154,10 +154,6 @@ def take_stream(names: Collection[str], kwargs: dict[str, Any]) -> int | None:
 
 
 def _handle_of(stream: Any) -> int | None:
-    if isinstance(stream, bool):
-        return None
-    if isinstance(stream, int | np.integer):
-        return int(stream)
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         _, handle = protocol() if callable(protocol) else protocol

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopkit._frozen import dataclass
 from loopkit._run import driver, launch
-from loopkit._run.fast import compiled, start_texts
+from loopkit._run.fast import compiled, here_text, start_texts
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import Resolved
 from loopkit._run.sequence import Call
@@ -79,10 +79,6 @@ def bound_launch(
         return result
 
     first, *rest = start_texts(ready.calls, ready.resolved.layouts, constants)
-    here = "True"
-    if devices > 1:
-        constants["_current_device"] = launch.current_device_function()
-        here = f"_current_device() == {device.index}"
     slots = new_slots(0)
     places = ", ".join(f"_config_{n}" for n in range(len(slots)))
     text = _TEXT.format(
@@ -90,7 +86,7 @@ def bound_launch(
         current=current,
         configs=places,
         first=first,
-        here=here,
+        here=here_text(device.index, devices, constants) or "True",
         no_context=min(driver.NO_CONTEXT),
         # What fails behind others must not run again.
         rest=f" or -({' or '.join(rest)})" if rest else "",

@@ -124,9 +124,7 @@ class Writer:
         result.append("not _more and not _unknown")
         if self.new_arrays():  # which belong to the current stream
             result.append("stream is None")
-        if self.devices > 1:
-            self.constants["_current_device"] = launch.current_device_function()
-            result.append(f"_current_device() == {self.resolved.location.index}")
+        result.append(here_text(self.resolved.location.index, self.devices, self.constants))
         result += self.checks()
         return [condition for condition in result if condition]
 
@@ -161,29 +159,22 @@ class Writer:
 
     def relations(self) -> list[str]:
         """What must hold of the addresses: outputs lie apart from the rest."""
-        arrays = self.resolved.arrays
-        return [
-            relation
-            for name in self.plan.outputs
-            if name in arrays
-            for other in overlap.apart_from(self.plan, arrays, name)
-            for relation in self._apart(name, arrays[name], other, arrays[other])
-        ]
-
-    def _apart(self, name: str, written: ArrayInfo, other: str, info: ArrayInfo) -> list[str]:
-        if not written.size or not info.size:
-            return []
-        low, high = (at - written.pointer for at in written.byte_range())
-        other_low, other_high = (at - info.pointer for at in info.byte_range())
-        least, most = other_low - high, other_high - low
-        distance = written.pointer - info.pointer
-        if least < distance < most:
-            # Interleaved, and found to share no element: only this distance is known to do.
-            only = self.constant(distance, "distance", name, other)
-            return [f"{_at(name)} - {_at(other)} == {only}"]
-        low_word = self.constant(least, "least", name, other)
-        high_word = self.constant(most, "most", name, other)
-        return [f"not {low_word} < {_at(name)} - {_at(other)} < {high_word}"]
+        arrays, result = self.resolved.arrays, []
+        for name in self.plan.outputs:
+            for other in overlap.apart_from(self.plan, arrays, name) if name in arrays else ():
+                a, b = arrays[name], arrays[other]
+                if not a.size or not b.size:
+                    continue
+                (low, high), (other_low, other_high) = a.byte_range(), b.byte_range()
+                apart, distance = f"{_at(name)} - {_at(other)}", a.pointer - b.pointer
+                if low < other_high and other_low < high:
+                    # Interleaved, and found to share no element: only this distance is known to do.
+                    result.append(f"{apart} == {self.constant(distance, 'distance', name, other)}")
+                else:
+                    least = self.constant(distance + other_low - high, "least", name, other)
+                    most = self.constant(distance + other_high - low, "most", name, other)
+                    result.append(f"not {least} < {apart} < {most}")
+        return result
 
     def stream(self) -> str:
         """The stream as an expression."""
@@ -193,10 +184,6 @@ class Writer:
             return current
         self.constants["_stream_handle"] = stream_handle
         return f"{current} if stream is None else _stream_handle(stream)"
-
-    def launches(self) -> list[Call]:
-        """What the call launches, with the expressions of its arguments."""
-        return calls_of(self.loaded, self.resolved.values, self.arguments())
 
     def arguments(self) -> list[str]:
         """The values to pack, in the order of the program's parameters."""
@@ -228,6 +215,7 @@ class Writer:
         numbers = range(len(launches))
         slot = ", ".join(f"_memory_{n}, _config_{n}, _params_{n}" for n in numbers)
         names = ", ".join(f"{n}=None" for n in self.plan.names)
+        forward = f"{', '.join(self.plan.names)}, *_more, stream=stream, **_unknown"
         then = "\n            and "
         relations = self.relations()
         lines = [
@@ -251,11 +239,11 @@ class Writer:
             "    except Exception:",
             "        _fits = False  # the full check says what is wrong",
             "    if not _fits:",
-            f"        return _next({self._forward()})",
+            f"        return _next({forward})",
             f"    _status = {starts[0]}",
             "    if _status:",
             "        _slots.append(_slot)",
-            f"        return _fallback({self._forward()})",
+            f"        return _fallback({forward})",
             *(f"    _status = _status or {start}" for start in starts[1:]),
             "    _slots.append(_slot)",
             *(["    if _status:", "        _fail(_status)"] if starts[1:] else []),
@@ -263,12 +251,9 @@ class Writer:
         ]
         return "\n".join(lines) + "\n"
 
-    def _forward(self) -> str:
-        return f"{', '.join(self.plan.names)}, *_more, stream=stream, **_unknown"
-
     def function(self) -> Callable[..., Any]:
         """Write the text and turn it into a function."""
-        launches = self.launches()
+        launches = calls_of(self.loaded, self.resolved.values, self.arguments())
         text = self.text(launches, start_texts(launches, self.resolved.layouts, self.constants))
         slots: list[tuple[Any, ...]] = []
 
@@ -297,6 +282,14 @@ class Writer:
         exec(compiled(text, self.plan.name), namespace)
         made: Callable[..., Any] = namespace[self.plan.name]
         return made
+
+
+def here_text(index: int, devices: int, constants: dict[str, Any]) -> str:
+    """Whether the current device is this one, as an expression; empty where there is one only."""
+    if devices <= 1:
+        return ""
+    constants["_current_device"] = launch.current_device_function()
+    return f"_current_device() == {index}"
 
 
 def start_texts(

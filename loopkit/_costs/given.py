@@ -28,21 +28,15 @@ def sizes_and_data(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, 
         if name not in kernel.arg_by_name:
             raise UnknownNameError("size", str(name), kernel.sizes)
     from loopkit._run.plan import ArgumentPlan
-    from loopkit._run.scalars import check_scalar
-    from loopkit._run.sizes import Known
 
     plan = ArgumentPlan(kernel.program())
     infos = plan.describe(others, partly=True)
-    known = Known(dict(sizes), dict.fromkeys(sizes, "as passed"))
+    known = plan.passed(given)
     plan.solver.infer(known, infos)
     sizes = {name: known.values[name] for name in kernel.sizes if name in known.values}
     arrays = {name: info.kind.as_numpy(info.object) for name, info in infos.items()}
     if sizes.keys() >= set(kernel.sizes):
         plan.solver.check_shapes(known, infos)
         check_data(kernel.name, kernel.assertions, arrays, sizes)
-    numbers = {
-        name: np.asarray(check_scalar(name, value, plan.scalars[name].dtype))
-        for name, value in others.items()
-        if name in plan.scalars
-    }
+    numbers = {n: np.asarray(known.values[n]) for n in others if n in plan.scalars}
     return sizes, Data({**arrays, **numbers})

@@ -19,8 +19,6 @@ from loopkit._random_data import generator, random_arrays, shape_of
 from loopkit._rules import expand_rules
 from loopkit._run.arrays import HOST
 from loopkit._run.plan import ArgumentPlan
-from loopkit._run.scalars import check_scalar
-from loopkit._run.sizes import Known
 from loopkit.transforms import add_dtypes
 
 HOW = "pass sizes by name: measure(knl, n=4096)"
@@ -59,15 +57,9 @@ def prepared(
     kernel = infer_types(kernel)
     plan = ArgumentPlan(kernel.program())
     given = plan.given((), given)
-    arrays = plan.describe(dict(given), partly=True)
-    scalars = {name: param.dtype for name, param in plan.scalars.items()}
-    values = {
-        name: check_scalar(name, value, scalars.get(name, np.dtype(np.int64)))
-        for name, value in given.items()
-        if name not in arrays
-    }
-    known = Known(values, dict.fromkeys(values, "as passed"))
+    arrays, known = plan.describe(dict(given), partly=True), plan.passed(given)
     plan.solver.infer(known, arrays)
+    values = known.values
     missing = [a for a in kernel.passed if isinstance(a, ArrayArg) and a.name not in arrays]
     read = [a for a in missing if a.name in plan.arrays and plan.arrays[a.name].is_read]
     if read and any(info.location != HOST for info in arrays.values()):

@@ -198,20 +198,12 @@ class ArgumentPlan:
         """Check the arguments of one call."""
         given = self.given(args, kwargs)
         try:
-            values = {
-                name: check_scalar(name, given[name], param.dtype)
-                for name, param in self.scalars.items()
-                if name in given
-            }
+            known = self.passed(given)
         except InvalidArgumentError as error:
             if args and not error.asked:
                 error.asked = f"in a call of {self.name} by position: {', '.join(self.names)}"
             raise
-        arrays = self.describe(given)
-        known = Known(values, dict.fromkeys(values, "as passed"))
-        for name in given.keys() - self.arrays.keys() - self.scalars.keys():
-            if isinstance(given[name], int | np.integer):  # an unused size
-                known.add(name, int(given[name]), "as passed")
+        arrays, values = self.describe(given), known.values
         self.solver.infer(known, arrays)
         self.complete(values)
         self.solver.check_shapes(known, arrays)
@@ -252,6 +244,18 @@ class ArgumentPlan:
                 )
             given[name] = value
         return {name: value for name, value in given.items() if value is not None}
+
+    def passed(self, given: Mapping[str, Any]) -> Known:
+        """The sizes and scalars among the arguments of a call, each checked by itself."""
+        values = {
+            name: check_scalar(name, given[name], param.dtype)
+            for name, param in self.scalars.items()
+            if name in given
+        }
+        for name in given.keys() - self.arrays.keys() - self.scalars.keys():
+            if isinstance(given[name], int | np.integer):  # an unused size
+                values[name] = int(given[name])
+        return Known(values, dict.fromkeys(values, "as passed"))
 
     def describe(self, given: Mapping[str, Any], *, partly: bool = False) -> dict[str, ArrayInfo]:
         """The arrays among the arguments of a call, in order, each checked by itself.

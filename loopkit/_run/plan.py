@@ -8,7 +8,7 @@ argument, what was expected and what came.  All executors share it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -26,7 +26,7 @@ from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Locat
 from loopkit._run.kinds import info_of
 from loopkit._run.scalars import check_scalar, is_integer
 from loopkit._run.sequence import grid_of
-from loopkit._run.sizes import Known, SizeSolver, compile_tuple, whole_value
+from loopkit._run.sizes import Known, SizeSolver, whole_value
 
 
 @dataclass
@@ -155,10 +155,6 @@ class ArgumentPlan:
         return tuple((c, variable_names(c.condition)) for c in self.program.checks)
 
     @cached_property
-    def _check_function(self) -> Callable[[Mapping[str, int]], Any]:
-        return compile_tuple(c.condition for c in self.program.checks)
-
-    @cached_property
     def free_scalars(self) -> frozenset[str]:
         """Scalars that decide neither a shape, nor a stride, nor the grid."""
         sizes = [e for p in self.array_params for e in (*p.shape, *p.strides)]
@@ -211,10 +207,7 @@ class ArgumentPlan:
             if is_integer(param.dtype):
                 origin = known.origins.get(name, "")
                 values[name] = check_scalar(name, values[name], param.dtype, origin)
-        holds = self._check_function(values)
-        for (check, names), true in zip(self.checks, holds, strict=True):
-            if not true:
-                raise self._broken(check, names, known)
+        self.check(known)
         layouts = self.solver.layouts(known, arrays)
         location, kind = self._place(arrays)
         overlap.check(self, arrays, layouts)
@@ -327,16 +320,17 @@ class ArgumentPlan:
         unused = np.dtype(np.int64)
         dtypes = {n: self.scalars[n].dtype if n in self.scalars else unused for n in sizes}
         values = {name: check_scalar(name, sizes[name], dtypes[name]) for name in sizes}
-        for check, names in self.checks:
-            if names <= values.keys() and not whole_value(check.condition, values):
-                raise self._broken(check, names, Known(values, {}))
+        self.check(Known(values, {}))
         return values
 
-    def _broken(self, check: Check, names: frozenset[str], known: Known) -> AssumptionError:
-        return AssumptionError(
-            f"{self.name} was made under the assumption {check.text}, "
-            f"but {known.described(sorted(names))}"
-        )
+    def check(self, known: Known) -> None:
+        """Refuse what breaks an assumption about the sizes, as far as what is known decides it."""
+        for check, names in self.checks:
+            if names <= known.values.keys() and not whole_value(check.condition, known.values):
+                raise AssumptionError(
+                    f"{self.name} was made under the assumption {check.text}, "
+                    f"but {known.described(sorted(names))}"
+                )
 
     def _place(self, arrays: Mapping[str, ArrayInfo]) -> tuple[Location, ArrayKind]:
         """Where all arrays are, and the kind of the first."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopkit._frozen import dataclass
 from loopkit._run import driver, launch
-from loopkit._run.fast import compiled, here_text, start_texts
+from loopkit._run.fast import defined, here_text, start_texts
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import Resolved
 from loopkit._run.sequence import Call
@@ -101,8 +101,7 @@ def bound_launch(
         "_slow": slow,
         "_keep": (slots, kept, ready),
     }
-    exec(compiled(text, name), namespace)
+    made = defined(text, f"{name}_bound", namespace)
     again = eval(f"lambda _handle, {places}: {' or '.join((first, *rest))}", namespace)
-    made: Callable[..., Any] = namespace[f"{name}_bound"]
     made.__doc__ = f"Launch {name} with the arguments that it was bound to."
     return made

@@ -107,21 +107,18 @@ class CudaExecutor:
         with on_stream:
             for param in resolved.plan.array_params:
                 name, layout = param.name, resolved.layouts[param.name]
-                info = resolved.arrays.get(name)
-                if info is not None and param.is_written and info.kind.immutable:
-                    objects[name] = info.kind.copy(info.object)
-                    pointers[name] = info.kind.describe(objects[name], name).pointer
-                elif info is not None:
-                    objects[name], pointers[name] = info.object, info.pointer
-                elif param.is_scratch and not resolved.kind.has_guard:
+                info, kind = resolved.arrays.get(name), resolved.kind
+                if info is None and param.is_scratch and not kind.has_guard:
                     size = layout.span * param.dtype.itemsize
                     pointers[name] = driver.allocate(size, handle)
                     scratch.append(pointers[name])
-                else:
+                    continue
+                if info is None:
                     wanted = launch.allocated(param, layout)
-                    made = resolved.kind.allocator(*wanted, resolved.location)()
-                    objects[name] = made
-                    pointers[name] = resolved.kind.describe(made, name).pointer
+                    info = kind.describe(kind.allocator(*wanted, resolved.location)(), name)
+                elif param.is_written and info.kind.immutable:
+                    info = info.kind.describe(info.kind.copy(info.object), name)
+                objects[name], pointers[name] = info.object, info.pointer
         arguments = [
             pointers[p.name] if isinstance(p, ArrayParam) else fast.packable(p, resolved)
             for p in loaded.program.params

@@ -279,9 +279,7 @@ class Writer:
         }
         for n, (loaded, _, _) in enumerate(launches):
             namespace[f"_pack_{n}"] = struct.Struct(launch.call_format(loaded)).pack_into
-        exec(compiled(text, self.plan.name), namespace)
-        made: Callable[..., Any] = namespace[self.plan.name]
-        return made
+        return defined(text, self.plan.name, namespace)
 
 
 def here_text(index: int, devices: int, constants: dict[str, Any]) -> str:
@@ -313,8 +311,15 @@ def start_texts(
     return result
 
 
+def defined(text: str, name: str, namespace: dict[str, Any]) -> Callable[..., Any]:
+    """The function that ``text`` defines under this name, with what it names."""
+    exec(_compiled(text, name), namespace)
+    made: Callable[..., Any] = namespace[name]
+    return made
+
+
 @functools.lru_cache(maxsize=256)
-def compiled(text: str, name: str) -> Any:
+def _compiled(text: str, name: str) -> Any:
     """The code of ``text``, which tracebacks and ``inspect`` can show."""
     file_name = f"<loopkit {name} {abs(hash(text)):x}>"
     linecache.cache[file_name] = (len(text), None, text.splitlines(keepends=True), file_name)

@@ -39,8 +39,6 @@ class CpuExecutor:
         """
         resolved = self.plan.resolve(args, kwargs)
         is_new = any(info.kind.immutable for info in resolved.arrays.values())
-        if not is_new:
-            resolved.numpy_arrays()
         result = None if is_new else resolved.result()
         alone = threading.Lock()
 

@@ -97,13 +97,13 @@ class Resolved:
         return self._numpy
 
     def result(self) -> Any:
-        """What the call returns, after `numpy_arrays` were computed with."""
-        outputs = []
+        """What the call returns, with the outputs among `numpy_arrays`."""
+        arrays, outputs = self.numpy_arrays(), []
         for name in self.plan.outputs:
             info = self.arrays.get(name)
             if info is None or info.kind.immutable:
                 kind = self.kind if info is None else info.kind
-                outputs.append(kind.from_numpy(self._numpy[name]))
+                outputs.append(kind.from_numpy(arrays[name]))
             else:
                 outputs.append(info.object)
         return self.plan.pack_outputs(outputs)

@@ -243,7 +243,7 @@ class Binary:
 def binary(key: str, build: Callable[[Path], None]) -> Binary:
     """What is kept under ``key``, which ``build`` writes to a file if it is not there."""
     entry = _cache.load("host", key)
-    if entry is None or _PART not in entry.parts:
+    if entry is None:
         with _cache.working() as folder:
             output = folder / _PART
             build(output)

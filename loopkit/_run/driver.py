@@ -103,8 +103,6 @@ def current_arch() -> str | None:
 def current_device() -> int:
     """The device of this thread's context, or 0 if it has none that can be used."""
     try:
-        if int(call("cuCtxGetCurrent")) == 0:
-            return 0
         return int(call("cuCtxGetDevice"))
     except DriverError as error:
         if error.status in STICKY | NO_CONTEXT:

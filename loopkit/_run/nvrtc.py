@@ -42,7 +42,7 @@ class CompiledProgram:
 
 
 #: Older ones compile some loop nests wrongly: docs/checking.md says which, under what is trusted.
-SOUND_SINCE = (13, 2)
+SOUND_SINCE = "13.2"
 UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"
 
 
@@ -74,12 +74,11 @@ def _ask(name: str, *args: Any) -> Any:
 
 def known_fault(version: str) -> str:
     """What this version of NVRTC (``13.4``) is known to do wrong; empty if that is nothing."""
-    if _numbers(version) >= SOUND_SINCE:
+    if _numbers(version) >= _numbers(SOUND_SINCE):
         return ""
-    sound = ".".join(str(part) for part in SOUND_SINCE)
     return (
         f"NVRTC {version} compiles some loop nests to wrong addresses, without a word; "
-        f"{sound} and newer do not"
+        f"{SOUND_SINCE} and newer do not"
     )
 
 
@@ -111,11 +110,9 @@ def _compiled(
     """The binary, the PTX and what the compiler said, from the cache or made now."""
     key = _cache.key_of(name, source, arch, version, *options)
     entry = _cache.load("cuda", key)
-    if entry is None or entry.parts.keys() != {"cubin", "ptx", "log"}:
-        parts = _compile(name, source, arch, options)
+    parts = _compile(name, source, arch, options) if entry is None else entry.parts
+    if entry is None:
         _cache.store("cuda", key, parts)
-    else:
-        parts = entry.parts
     return parts["cubin"], parts["ptx"].decode(), parts["log"].decode()
 
 

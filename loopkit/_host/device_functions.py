@@ -26,10 +26,9 @@ _UNIT = """\
 typedef %(result)s (*lk_type)(%(types)s);
 static lk_type const lk_function = &%(name)s;
 extern "C" __attribute__((visibility("default")))
-void lk_apply(long long first, long long last, void **arguments, void *results)
+void lk_apply(long long i, void **arguments, void *results)
 {
-    for (long long i = first; i < last; ++i)
-        ((%(result)s *)results)[i] = lk_function(%(arguments)s);
+    ((%(result)s *)results)[i] = lk_function(%(arguments)s);
 }
 """
 # Each value is written before the next is asked for: a function may end its process.
@@ -45,7 +44,7 @@ places = (ctypes.c_void_p * len(parts))(*map(ctypes.addressof, parts))
 results = ctypes.create_string_buffer(count * size)
 apply = ctypes.CDLL(library).lk_apply
 for i in range(count):
-    apply(ctypes.c_longlong(i), ctypes.c_longlong(i + 1), places, results)
+    apply(ctypes.c_longlong(i), places, results)
     os.write(1, results[i * size:(i + 1) * size])
 """
 
@@ -102,9 +101,7 @@ def on_scalars(function: DeviceFunction) -> Callable[..., Any]:
         arrays = [np.array([x], kind) for x, kind in zip(given, kinds, strict=True)]
         found = np.empty(1, result)
         places = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-        apply(
-            ctypes.c_longlong(0), ctypes.c_longlong(1), places, ctypes.c_void_p(found.ctypes.data)
-        )
+        apply(ctypes.c_longlong(0), places, ctypes.c_void_p(found.ctypes.data))
         names = result.names
         return tuple(found[name][0] for name in names) if names else found[0]
 

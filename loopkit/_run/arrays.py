@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -138,6 +139,18 @@ def numpy_empty(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
             f"there is no memory for an array of {' x '.join(map(str, layout.shape))} elements "
             f"of {dtype.name}"
         ) from error
+
+
+def as_if_here(
+    shape: Sequence[Any], element: str, pointer: int, strides: Any, *, readonly: bool = True
+) -> np.ndarray[Any, Any]:
+    """Memory as an array that NumPy may compute addresses of, but never looks at.
+
+    ``element`` is the type as array interfaces write it, and ``strides`` are in bytes.
+    """
+    interface = {"version": 3, "shape": tuple(shape), "typestr": element}
+    interface |= {"data": (pointer, readonly), "strides": strides}
+    return np.asarray(SimpleNamespace(__array_interface__=interface))
 
 
 def element_strides(

@@ -230,24 +230,19 @@ class CudaArrayInterfaceKind(ArrayKind):
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         try:
             interface = dict(x.__cuda_array_interface__)
-            shape = tuple(operator.index(extent) for extent in interface["shape"])
-            pointer, readonly = interface["data"]
-            pointer = operator.index(pointer or 0)
-            dtype = np.dtype(interface["typestr"])
-            strides = interface.get("strides")
-            if strides is not None:
-                strides = tuple(operator.index(stride) for stride in strides)
+            shape, (pointer, readonly) = interface["shape"], interface["data"]
+            pointer, strides = operator.index(pointer or 0), interface.get("strides")
+            view = arrays.as_if_here(
+                shape, interface["typestr"], pointer, strides, readonly=bool(readonly)
+            )
         except Exception as error:  # whatever somebody else's object does
             raise arrays.unreadable(name, x, "__cuda_array_interface__", error) from error
         if interface.get("mask") is not None:
             raise arrays.is_masked(name)
-        if strides is None:
-            strides = arrays.contiguous_strides(shape)
-        else:
-            strides = arrays.element_strides(name, strides, shape, max(dtype.itemsize, 1))
+        info = NUMPY.describe(view, name)
         index = driver.pointer_device(pointer) if pointer else driver.current_device()
         where, stream = Location("cuda", index), interface.get("stream")
-        return ArrayInfo(self, x, pointer, shape, strides, dtype, where, bool(readonly), stream)
+        return replace(info, kind=self, object=x, pointer=pointer, location=where, stream=stream)
 
 
 class NumbaKind(CudaArrayInterfaceKind):

@@ -15,26 +15,13 @@ import numpy as np
 
 from loopkit import _budget
 from loopkit._errors import InvalidArgumentError, LaunchError
-from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
+from loopkit._run.arrays import ArrayInfo, Layout, as_if_here, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
 
 #: A stride, and the first and the last value of what it is multiplied by.
 Term = tuple[int, int, int]
-
-
-class _Pretence:
-    """Memory that NumPy may compute addresses of, but never looks at."""
-
-    def __init__(self, info: ArrayInfo) -> None:
-        self.__array_interface__: dict[str, Any] = {
-            "version": 3,
-            "shape": tuple(info.shape),
-            "typestr": f"|V{info.dtype.itemsize}",
-            "data": (info.pointer, False),
-            "strides": info.byte_strides,
-        }
 
 
 def reaching(terms: Sequence[Term], low: int, high: int) -> list[int] | None:
@@ -64,7 +51,10 @@ def overlaps(a: ArrayInfo, b: ArrayInfo) -> bool:
         return False
     work: Any = _budget.OVERLAP_NUMPY
     try:
-        return bool(np.shares_memory(np.asarray(_Pretence(a)), np.asarray(_Pretence(b)), work))
+        one, other = (
+            as_if_here(i.shape, f"|V{i.dtype.itemsize}", i.pointer, i.byte_strides) for i in (a, b)
+        )
+        return bool(np.shares_memory(one, other, work))
     except np.exceptions.TooHardError:
         terms = [*_terms(a, 1), *_terms(b, -1)]
         distance, a_size, b_size = b.pointer - a.pointer, a.dtype.itemsize, b.dtype.itemsize

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,7 +70,7 @@ class Cpu:
         monkeypatch.setattr(driver, "call", self.call)
         monkeypatch.setattr(driver, "api", lambda: api)
         monkeypatch.setattr(driver, "describe_status", lambda status: f"CUDA error {status}")
-        monkeypatch.setattr(launch, "launch", self.launch)
+        monkeypatch.setattr(launch, "launcher", self.launcher)
         monkeypatch.setattr(copies.Modules, "on", on)
         return device
 
@@ -102,6 +103,10 @@ class Cpu:
 
     cuMemcpyDtoHAsync = cuMemcpyHtoDAsync
 
+    def launcher(self, *call: Any) -> Callable[[], None]:
+        """A launch with everything laid out beforehand."""
+        return partial(self.launch, *call)
+
     def launch(
         self,
         there: LoadedProgram,
@@ -111,7 +116,8 @@ class Cpu:
         layouts: Mapping[str, Layout],
     ) -> None:
         """What a launch does, on the CPU."""
-        launch.clear(there, arguments, layouts, stream)
+        for pointer, size in launch.cleared(there, arguments, layouts):
+            self.call("cuMemsetD8Async", pointer, 0, size, stream)
         self.calls.append("launch")
         launch.check(self.status if self.fails == "launch" else 0, there)
         program = there.program

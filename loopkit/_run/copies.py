@@ -54,7 +54,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
             with on_stream as handle, _on_device(arguments, handle) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
                 for part, grid, own in calls_of(loaded, resolved.values, placed):
-                    launch.launch(part, grid, handle, own, resolved.layouts)
+                    launch.launcher(part, grid, handle, own, resolved.layouts)()
                 device.wait(handle, name)
                 doing = f"copying the results of {name} from {device!r}"
                 for one, at in zip(arguments, placed, strict=True):

@@ -82,7 +82,7 @@ class CudaExecutor:
         with device.working():
             ready = self._prepare(resolved, device, stream)
             for loaded, grid, own in ready.calls:
-                launch.launch(loaded, grid, ready.stream, own, resolved.layouts)
+                launch.launcher(loaded, grid, ready.stream, own, resolved.layouts)()
             if not resolved.stream_ordered:
                 device.wait(ready.stream, self.plan.name)
             for pointer in ready.scratch:

@@ -92,6 +92,7 @@ def launcher(
     """A launch with everything laid out beforehand: it takes a microsecond or two.
 
     What must hold zeros when it begins is cleared before; ``layouts`` are those of the arrays.
+    The device must be current.
     """
     if 0 in grid:
         return lambda: None
@@ -100,24 +101,14 @@ def launcher(
     found = cleared(loaded, arguments, layouts)
 
     def run() -> None:
-        if found:
-            clear(loaded, arguments, layouts, stream)
+        for pointer, size in found:
+            doing = f"clearing {size} bytes for {loaded.program.name}"
+            driver.call("cuMemsetD8Async", pointer, 0, size, stream, doing=doing)
         status = start(slot[1], function, slot[2], None)
         if status:
             check(status, loaded)
 
     return run
-
-
-def launch(
-    loaded: LoadedProgram,
-    grid: tuple[int, int, int],
-    stream: int,
-    arguments: Sequence[Any],
-    layouts: Mapping[str, Layout],
-) -> None:
-    """Launch once; the device must be current."""
-    launcher(loaded, grid, stream, arguments, layouts)()
 
 
 def allocated(param: ArrayParam, layout: Layout) -> tuple[Layout, np.dtype[Any]]:
@@ -137,15 +128,6 @@ def cleared(
         for param, argument in zip(loaded.program.params, arguments, strict=True)
         if isinstance(param, ArrayParam) and param.role == "cleared"
     ]
-
-
-def clear(
-    loaded: LoadedProgram, arguments: Sequence[Any], layouts: Mapping[str, Layout], stream: int
-) -> None:
-    """Clear what a launch must find cleared; the device must be current."""
-    for pointer, size in cleared(loaded, arguments, layouts):
-        doing = f"clearing {size} bytes for {loaded.program.name}"
-        driver.call("cuMemsetD8Async", pointer, 0, size, stream, doing=doing)
 
 
 def clear_function() -> Any:

@@ -119,7 +119,8 @@ def _sass(cubin: bytes, names: Sequence[str], file: str) -> Iterator[SassLine]:
 
 
 def _instructions(listed: Iterator[str], counted: Iterator[str], file: str) -> Iterator[SassLine]:
-    live = dict(_live(counted))
+    found = filter(None, map(_LIVE.match, counted))
+    live = {int(one[1], 16): int(one[2] or 0) for one in found}
     line: int | None = None
     ptx_line: int | None = None
     for text in listed:
@@ -143,13 +144,6 @@ def _moved(
         if path is not None and PurePath(path).name == file:
             return int(number), ptx_line
     return line, ptx_line
-
-
-def _live(lines: Iterator[str]) -> Iterator[tuple[int, int]]:
-    for text in lines:
-        found = _LIVE.match(text)
-        if found is not None:
-            yield int(found[1], 16), int(found[2] or 0)
 
 
 def _function(text: str, name: str) -> Iterator[str]:

@@ -338,14 +338,13 @@ class ArgumentPlan:
             return HOST, NUMPY
         [(first_name, first), *others] = arrays.items()
         for name, info in others:
-            if info.location == first.location:
-                continue
-            pair = ((name, info), (first_name, first))
-            (one, a), (other, b) = sorted(pair, key=lambda item: item[1].location != HOST)
-            on_host = f"in host memory (an array of {a.kind.name})"
-            where = on_host if a.location == HOST else f"on {a.location}"
-            raise InvalidArgumentError(
-                f"{one} is {where}, but {other} is on {b.location}",
-                instead="copy one of them to where the other is",
-            )
+            if info.location != first.location:
+                pair = ((name, info), (first_name, first))
+                (one, a), (other, b) = sorted(pair, key=lambda item: item[1].location != HOST)
+                on_host = f"in host memory (an array of {a.kind.name})"
+                raise InvalidArgumentError(
+                    f"{one} is {on_host if a.location == HOST else f'on {a.location}'}, "
+                    f"but {other} is on {b.location}",
+                    instead="copy one of them to where the other is",
+                )
         return first.location, first.kind

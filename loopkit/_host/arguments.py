@@ -30,16 +30,12 @@ class Bound:
 
     def pointers(self) -> ctypes.Array[ctypes.c_void_p]:
         """For each parameter where its value lies, as ``lk_entry`` takes them."""
-        table = ctypes.c_void_p * len(self.params)
-        addresses = table(*(value.ctypes.data for value in self.values))
-        start, step = ctypes.addressof(addresses), ctypes.sizeof(ctypes.c_void_p)
-        result = table(
-            *(
-                start + number * step if isinstance(param, ArrayParam) else addresses[number]
-                for number, param in enumerate(self.params)
-            )
-        )
-        result._loopkit_keeps = addresses  # type: ignore[attr-defined]
+        places = [
+            np.array(value.ctypes.data, np.uintp) if isinstance(param, ArrayParam) else value
+            for param, value in zip(self.params, self.values, strict=True)
+        ]
+        result = (ctypes.c_void_p * len(places))(*(place.ctypes.data for place in places))
+        result._loopkit_keeps = places  # type: ignore[attr-defined]
         return result
 
     def finish(self) -> None:

@@ -55,7 +55,8 @@ class TorchKind(ArrayKind):
         if device.type not in ("cpu", "cuda"):
             raise InvalidArgumentError(f"{name} is on the device '{device}', not on a CUDA device")
         try:
-            dtype = _numpy_dtype(x.dtype)
+            # Those types that NumPy has not, ml_dtypes has told it.
+            dtype = np.dtype(str(x.dtype).removeprefix("torch."))
         except TypeError:
             raise InvalidArgumentError(f"{name}: there is no NumPy type for {x.dtype}") from None
         location = Location("cuda", device.index) if device.type == "cuda" else HOST
@@ -104,12 +105,6 @@ class TorchKind(ArrayKind):
         elif info.strides != arrays.contiguous_strides(info.shape):
             conditions.append(f"not {var}.is_neg()")  # the imaginary part of a conjugate
         return conditions
-
-
-@functools.cache
-def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """A type of PyTorch's; those that NumPy has not, ml_dtypes has told it."""
-    return np.dtype(str(dtype).removeprefix("torch."))
 
 
 class CupyKind(ArrayKind):

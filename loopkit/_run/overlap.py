@@ -15,7 +15,7 @@ import numpy as np
 
 from loopkit import _budget
 from loopkit._errors import InvalidArgumentError, LaunchError
-from loopkit._run.arrays import ArrayInfo, Layout, as_if_here, contiguous_strides
+from loopkit._run.arrays import ArrayInfo, Layout, as_if_here
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
@@ -74,11 +74,7 @@ def same_place(shape: Sequence[int], strides: Sequence[int]) -> tuple[list[int],
 
     Raises :class:`SpentError` where isl cannot say within its budget.
     """
-    if (
-        tuple(strides) == contiguous_strides(tuple(shape))
-        or 0 in shape
-        or _is_nested(shape, strides)
-    ):
+    if 0 in shape or _is_nested(shape, strides):
         return None
     axes = [axis for axis, extent in enumerate(shape) if extent > 1]
     for number, axis in enumerate(axes):

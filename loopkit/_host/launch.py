@@ -118,8 +118,9 @@ class HostModule:
         bound = bind(program, args)
         if min(grid) == 0:
             return
+        seed &= 0xFFFFFFFFFFFFFFFF
         if self._binary is not None:
-            sanitizer.run(program, self._binary, bound, grid, ORDERS[order], seed)
+            sanitizer.run(program, self._binary, bound, (ORDERS[order], seed, *grid))
             return
         if workers is None:
             threads = math.prod(program.block) * math.prod(grid)
@@ -138,7 +139,7 @@ class HostModule:
             block=program.block,
             order=ORDERS[order],
             workers=workers,
-            seed=seed & 0xFFFFFFFFFFFFFFFF,
+            seed=seed,
             error=ctypes.pointer(error),
         )
         if _runtime.lk_launch(ctypes.byref(job)) != 0:

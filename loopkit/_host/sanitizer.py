@@ -64,19 +64,15 @@ class _Placed:
             array[...] = np.ndarray(array.shape, array.dtype, data.data, start, array.strides)
 
 
-def run(
-    program: Program,
-    kernel: Binary,
-    bound: Bound,
-    grid: tuple[int, int, int],
-    order: int,
-    seed: int,
-) -> None:
-    """Launch ``kernel`` under the sanitizers and copy its results back."""
+def run(program: Program, kernel: Binary, bound: Bound, launched: tuple[int, ...]) -> None:
+    """Launch ``kernel`` under the sanitizers and copy its results back.
+
+    ``launched`` are the order of threads, the seed of the random one, and the grid.
+    """
     driver = need_compiler().driver().file()
     with _cache.working() as folder:
         job = folder / "job"
-        placed, error_offset = _write_job(job, program, bound, grid, order, seed)
+        placed, error_offset = _write_job(job, program, bound, launched)
         try:
             done = subprocess.run(
                 [str(driver), str(kernel.file()), str(job)],
@@ -101,12 +97,7 @@ def run(
 
 
 def _write_job(
-    path: Path,
-    program: Program,
-    bound: Bound,
-    grid: tuple[int, int, int],
-    order: int,
-    seed: int,
+    path: Path, program: Program, bound: Bound, launched: tuple[int, ...]
 ) -> tuple[list[_Placed], int]:
     placed = []
     end = _aligned(8 * (11 + 5 * len(program.params)))
@@ -114,7 +105,7 @@ def _write_job(
         low, high = byte_bounds(value) if value.size else (value.ctypes.data,) * 2
         placed.append(_Placed(value, low, high - low, end))
         end = _aligned(end + high - low)
-    head = (_MAGIC, order, seed & 0xFFFFFFFFFFFFFFFF, *grid, *program.block, end, len(placed))
+    head = (_MAGIC, *launched, *program.block, end, len(placed))
     with open(path, "wb") as file:
         file.write(struct.pack(f"<{len(head)}Q", *head))
         for param, place in zip(program.params, placed, strict=True):

@@ -176,8 +176,7 @@ class CudaExecutor:
         device = driver.device(resolved.location.index)
         with device.working():
             ready = self._prepare(resolved, device, fixed)
-        constants: dict[str, Any] = {"_fixed_stream": fixed}
-        current = "_fixed_stream"
-        if fixed is None:
-            current = next(iter(resolved.arrays.values())).stream_source(constants)
+        constants: dict[str, Any] = {}
+        first = next(iter(resolved.arrays.values()))
+        current = first.stream_source(constants) if fixed is None else str(fixed)
         return bound_launch(ready, current, constants, driver.device_count())

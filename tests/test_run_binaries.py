@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _run_process import in_a_process
 from _run_programs import AXPY_SOURCE, BIG_SHARED, MATMUL, axpy, loaded
 from seams import (
     CUDA,
@@ -87,6 +88,21 @@ def test_a_compiler_that_is_known_to_be_wrong_is_named_once(
         nvrtc.compile_program(axpy(), "sm_80")
         nvrtc.compile_program(MATMUL, "sm_80")
     assert [warning.filename for warning in said] == [__file__]
+
+
+@pytest.mark.nvrtc
+def test_threads_may_compile_at_once() -> None:
+    """Also the first time, when the libraries that compile are imported."""
+    code = """
+        from concurrent.futures import ThreadPoolExecutor
+        from _run_programs import axpy
+        from seams import nvrtc
+        with ThreadPoolExecutor(4) as pool:
+            archs = ("sm_80", "sm_86", "sm_89", "sm_90")
+            print(len([*pool.map(lambda arch: nvrtc.compile_program(axpy(), arch), archs)]))
+    """
+    done = in_a_process(code)
+    assert done.stdout == "4\n", done.stderr
 
 
 @pytest.mark.nvrtc

@@ -18,7 +18,7 @@ from typing import Any
 
 from loopkit._cached import cached_property
 from loopkit._errors import LaunchError, MissingDependencyError
-from loopkit._run.nvrtc import supported_archs
+from loopkit._run.nvrtc import cuda_core, supported_archs
 from loopkit._target import CUDA
 
 # After these every context of this process, old or new, answers with the same error; the
@@ -163,9 +163,7 @@ class Device:
             self.lost = error.why  # another library's kernel did it
         # After the call above: where the driver does not answer, `cuda.core` hangs when it is asked
         # again.
-        from cuda.core import Device as Described
-
-        described = Described(index)
+        described = cuda_core().Device(index)
         self.name = described.name
         self.capability = described.compute_capability
         limits = described.properties

@@ -20,6 +20,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._promotion import BFLOAT16, dtype_name
 from loopkit._run import arrays, driver
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location
+from loopkit._run.nvrtc import cuda_core
 
 
 class TorchKind(ArrayKind):
@@ -282,10 +283,8 @@ class DLPackKind(ArrayKind):
             if device_type in _HOST_DEVICES:
                 view = np.from_dlpack(x)
             elif device_type in _CUDA_DEVICES:
-                from cuda.core.utils import StridedMemoryView
-
                 # The legacy default stream (1): the producer's work is ordered before ours there.
-                view = StridedMemoryView.from_dlpack(x, 1)
+                view = cuda_core().utils.StridedMemoryView.from_dlpack(x, 1)
             dtype: Any = getattr(view, "dtype", None)
         except Exception as error:  # whatever somebody else's object does
             raise arrays.unreadable(name, x, "__dlpack__", error) from error

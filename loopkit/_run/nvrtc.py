@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from io import StringIO
@@ -43,6 +44,7 @@ class CompiledProgram:
 
 #: Older ones compile some loop nests wrongly: docs/checking.md says which, under what is trusted.
 SOUND_SINCE = "13.2"
+_importing = threading.Lock()
 UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"
 
 
@@ -70,6 +72,13 @@ def _ask(name: str, *args: Any) -> Any:
     if int(status):
         raise CompileError(f"NVRTC fails with {status}")
     return values[0] if len(values) == 1 else values
+
+
+def cuda_core() -> Any:
+    """``cuda.core``, which threads must not import for the first time all at once."""
+    with _importing:
+        from cuda import core
+    return core
 
 
 def known_fault(version: str) -> str:
@@ -117,16 +126,14 @@ def _compiled(
 
 
 def _compile(name: str, source: str, arch: str, options: tuple[str, ...]) -> dict[str, bytes]:
-    from cuda.core import Program as Compilation
-    from cuda.core import ProgramOptions
-
+    core = cuda_core()
     asked: dict[str, Any] = {option[2:].replace("-", "_"): True for option in options}
     if "#include" in source:
         asked["include_path"] = include_directory()
     # A binary out of NVRTC's own cache comes without the assembler's report.
     asked |= {"name": f"{name}.cu", "arch": arch, "std": "c++17"}
     asked |= {"ptxas_options": "-v", "no_cache": True}
-    compilation, log = Compilation(source, "c++", ProgramOptions(**asked)), StringIO()
+    compilation, log = core.Program(source, "c++", core.ProgramOptions(**asked)), StringIO()
     try:
         cubin = compilation.compile("cubin", logs=log).code
     except Exception as error:  # its class has no public name

@@ -74,6 +74,7 @@ def _ask(name: str, *args: Any) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+@functools.cache  # and no lock is taken any more, in case a process forks
 def cuda_core() -> Any:
     """``cuda.core``, which threads must not import for the first time all at once."""
     with _importing:

@@ -442,6 +442,17 @@ def test_text_can_be_read(gpu: Gpu) -> None:
     assert "a.shape == _a_shape" in text and "n is m is l is None" in text
 
 
+def test_arrays_of_numba_may_have_strides_of_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their array interface says of rows that are one row that they follow each other."""
+    interface = {"shape": (3, 4), "strides": None, "data": (4096, False), "typestr": "<f4"}
+    interface |= {"version": 3, "stream": None}
+    array = SimpleNamespace(strides=(0, 4), __cuda_array_interface__=interface)
+    monkeypatch.setattr(driver, "pointer_device", lambda pointer: 1)
+    found = kinds.NumbaKind().describe(array)
+    assert (found.strides, found.pointer, found.stream) == ((0, 1), 4096, None)
+    assert found.location == Location("cuda", 1) and found.object is array
+
+
 def test_no_arrays_but_sizes_only(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     monkeypatch.setattr(copies, "run", lambda resolved, *_: seen.append(resolved.values))

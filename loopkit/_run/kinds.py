@@ -250,6 +250,11 @@ class NumbaKind(CudaArrayInterfaceKind):
     traits: ClassVar[Mapping[str, str]] = {**ArrayKind.traits, "stream": "{}.stream"}
     places: ClassVar[Mapping[str, str]] = {"device": f"_pointer_device({address})"}
 
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
+        info = super().describe(x, name)  # whose strides are as if no axis had one of 0
+        item = max(info.dtype.itemsize, 1)
+        return replace(info, strides=arrays.element_strides(name, x.strides, info.shape, item))
+
     def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
         from numba import cuda
 

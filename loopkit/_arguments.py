@@ -22,6 +22,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace, GivenStride, Nested, Strided
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import index_tuple, with_numbers
+from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import is_integer as is_integer
 from loopkit._promotion import as_dtype
@@ -40,6 +41,13 @@ LONGEST_PROGRAM = 1 << 20
 def unfit(what: str, takes: str, value: object, instead: str = "") -> InvalidArgumentError:
     """The error of an argument that is not what it should be."""
     return InvalidArgumentError(f"{what} is {takes}, not {shown(value)}", instead=instead)
+
+
+def checked_kernel(value: Any, taker: str = "this", instead: str = "") -> Kernel:
+    """A kernel; raises :class:`~loopkit.InvalidArgumentError` for what is none."""
+    if not isinstance(value, Kernel):
+        raise InvalidArgumentError(f"{taker} takes a kernel, not {shown(value)}", instead=instead)
+    return value
 
 
 def is_text(value: object, longest: int = LONGEST) -> bool:

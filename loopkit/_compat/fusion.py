@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from loopkit._arguments import names, names_in
+from loopkit._arguments import checked_kernel, names, names_in
 from loopkit._budget import in_turn
 from loopkit._called import fitting
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UndecidedError
@@ -36,8 +36,7 @@ def get_kennedy_unweighted_fusion_candidates(
     :returns: the inames that are to have each new name; every candidate is in one of them.
     :raises InvalidArgumentError: where one candidate stands inside another one.
     """
-    if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")
+    checked_kernel(kernel)
     if force_infusible is not None and not callable(force_infusible):
         raise InvalidArgumentError(
             f"force_infusible is a function of two inames, not {shown(force_infusible)}"
@@ -83,15 +82,11 @@ def _fused(kernel: Kernel, fused: Kernel, target: str, iname: str) -> Kernel | N
         new = transform_named("rename_iname")(fused, iname, target, existing_ok=True)
     except (IllegalTransformError, UndecidedError):
         return None
-    if not any(_place(path, target) for path in new.paths.values()):
-        return new  # a hardware coordinate
+    # Of a hardware coordinate there are none.
     places = {_place(path, target) for path in new.paths.values()} - {None}
-    return new if len(places) == 1 else None
+    return new if len(places) <= 1 else None
 
 
 def _place(path: Path, iname: str) -> Path | None:
     """The loops down to that over ``iname``."""
-    for depth, (name, _) in enumerate(path):
-        if name == iname:
-            return path[: depth + 1]
-    return None
+    return next((path[: n + 1] for n, (name, _) in enumerate(path) if name == iname), None)

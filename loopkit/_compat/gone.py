@@ -73,23 +73,29 @@ UNCHANGED: Mapping[str, str] = {
 }
 """Functions that return the kernel that they were given, each with why."""
 
+SAME: Mapping[str, str] = {
+    "arg_dict": "arg_by_name",
+    "id_to_insn": "statement_by_id",
+    "instructions": "statements",
+    "substitutions": "rule_by_name",
+    "temporary_variables": "temporary_by_name",
+}
+"""Attributes of Loopy's kernels, each with what loopkit's kernels call it."""
+
 ATTRIBUTES: Mapping[str, str] = {
+    **{name: f"knl.{own}" for name, own in SAME.items()},
     "all_params": "knl.sizes",
-    "arg_dict": "knl.arg_by_name",
     "copy": "knl.with_(...)",
     "default_entrypoint": "the kernel itself",
     "get_constant_iname_length": "knl.range_of(iname)",
     "get_inames_domain": "knl.domain_of(inames)",
     "get_var_name_generator": "knl.fresh_name(base)",
-    "id_to_insn": "knl.statement(id), or knl.statement_by_id",
     "iname_tags_of_type": "knl.iname_tags",
     "insn_inames": "knl.statement(id).inames",
-    "instructions": "knl.statements",
     "reader_map": "knl.readers",
-    "temporary_variables": "knl.temporary_by_name",
     "writer_map": "knl.writers",
 }
-"""What Loopy's kernels have, each with what loopkit's have."""
+"""What Loopy's kernels have, each with what to write of loopkit's."""
 
 
 def not_there(owner: str, name: str, known: Iterable[str]) -> AttributeError:

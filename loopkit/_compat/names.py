@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from types import SimpleNamespace
 
+from loopkit._arguments import checked_kernel
 from loopkit._arrays import AddressSpace
 from loopkit._called import fitting
-from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel, Statement
 from loopkit._registry import transform_named
-from loopkit._spelling import shown
 
 
 @fitting
@@ -46,6 +46,17 @@ class GeneratedCode:
         """The CUDA C source."""
         return self._kernel.cuda()
 
+    all_code = device_code
+
+    @property
+    def device_programs(self) -> list[SimpleNamespace]:
+        """The source as one program, with its name."""
+        return [SimpleNamespace(name=self._kernel.name, ast=self.device_code())]
+
+    def host_code(self) -> str:
+        """Nothing: launches are made by the executors."""
+        return ""
+
 
 @fitting
 def generate_code_v2(kernel: Kernel) -> GeneratedCode:
@@ -54,30 +65,11 @@ def generate_code_v2(kernel: Kernel) -> GeneratedCode:
     Returns what has a method ``device_code()``; raises :class:`~loopkit.InvalidArgumentError` for
     what is no kernel.
     """
-    if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(
-            f"generate_code_v2 takes a kernel, not {shown(kernel)}",
-            instead="make_kernel, or merge([text, functions]), makes one",
-        )
-    return GeneratedCode(kernel)
+    made = "make_kernel, or merge([text, functions]), makes one"
+    return GeneratedCode(checked_kernel(kernel, "generate_code_v2", made))
 
 
-def _assignee_names(statement: Statement) -> tuple[str, ...]:
-    """The name of what is written, as a tuple."""
-    return (statement.written,)
-
-
-def _dependency_names(statement: Statement) -> frozenset[str]:
-    """All names that occur."""
-    return statement.names
-
-
-def _read_names(statement: Statement) -> frozenset[str]:
-    """The names of all that is read."""
-    return frozenset(name for name, _ in statement.reads)
-
-
-# Loopy's names for what a statement holds.
+# Loopy's names for what a statement holds: attributes, and methods.
 for _name, _look in {
     "assignee": lambda statement: statement.lhs,
     "assignees": lambda statement: (statement.lhs,),
@@ -87,6 +79,9 @@ for _name, _look in {
     "within_inames": lambda statement: statement.inames,
 }.items():
     setattr(Statement, _name, property(_look))
-Statement.assignee_var_names = _assignee_names  # type: ignore[attr-defined]
-Statement.read_dependency_names = _read_names  # type: ignore[attr-defined]
-Statement.dependency_names = _dependency_names  # type: ignore[attr-defined]
+for _name, _look in {
+    "assignee_var_names": lambda statement: (statement.written,),
+    "dependency_names": lambda statement: statement.names,
+    "read_dependency_names": lambda statement: frozenset(name for name, _ in statement.reads),
+}.items():
+    setattr(Statement, _name, _look)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._arguments import at_least, name_or_number, needed_name
+from loopkit._arguments import at_least, checked_kernel, name_or_number, needed_name
 from loopkit._arrays import axis_number, strides_of
 from loopkit._budget import in_turn
 from loopkit._called import fitting
@@ -36,7 +36,7 @@ def find_padding_multiple(
         for :func:`split_array_dim`.
     :raises InvalidArgumentError: where the stride is no constant, or 0.
     """
-    _check_kernel(kernel)
+    checked_kernel(kernel)
     array = kernel.array(needed_name("variable", variable))
     axis = axis_number(array, name_or_number("axis", axis))
     unit = at_least(1)("align_bytes", align_bytes)
@@ -76,7 +76,7 @@ def add_padding_to_avoid_bank_conflicts(kernel: Kernel, device: Any = None, **si
     :returns: the kernel; the same where nothing conflicts.
     :raises InvalidArgumentError: where sizes are missing.
     """
-    _check_kernel(kernel)
+    checked_kernel(kernel)
     missing = [name for name in kernel.sizes if name not in sizes]
     if missing:
         raise InvalidArgumentError(
@@ -88,8 +88,3 @@ def add_padding_to_avoid_bank_conflicts(kernel: Kernel, device: Any = None, **si
         if padded:
             kernel = transform_named("pad_temporary")(kernel, found.array, *padded[0].numbers)
     return kernel
-
-
-def _check_kernel(kernel: object) -> None:
-    if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")

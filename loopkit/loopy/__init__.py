@@ -16,16 +16,7 @@ from typing import Any
 import loopkit
 from loopkit._compat.gone import NAMES, UNCHANGED, not_there
 from loopkit._errors import LoopkitError, LoopkitWarning
-from loopkit.loopy import (
-    _modules,
-    diagnostic as diagnostic,
-    match as match,
-    options as options,
-    symbolic as symbolic,
-    target as target,
-    types as types,
-    version as version,
-)
+from loopkit.loopy import _modules
 from loopkit.loopy._functions import (
     CacheMode as CacheMode,
     auto_test_vs_ref as auto_test_vs_ref,
@@ -52,6 +43,7 @@ from loopkit.loopy._functions import (
     split_arg_axis as split_arg_axis,
     split_array_axis as split_array_axis,
     t_unit_to_python as t_unit_to_python,
+    unchanged,
 )
 from loopkit.loopy._instructions import (
     Assignment as Assignment,
@@ -60,32 +52,25 @@ from loopkit.loopy._instructions import (
     NoOpInstruction as NoOpInstruction,
     Optional as Optional,
 )
-from loopkit.loopy._same import unchanged
-from loopkit.loopy._unit import TranslationUnit as TranslationUnit, wrapped
-from loopkit.loopy.options import Options as Options
-from loopkit.loopy.symbolic import (
-    Reduction as Reduction,
-    TypeCast as TypeCast,
-)
-from loopkit.loopy.target import (
+from loopkit.loopy._names import (
+    MOST_RECENT_LANGUAGE_VERSION as MOST_RECENT_LANGUAGE_VERSION,
+    VERSION as VERSION,
     CTarget as CTarget,
     CudaTarget as CudaTarget,
     ExecutableCTarget as ExecutableCTarget,
     ISPCTarget as ISPCTarget,
     OpenCLTarget as OpenCLTarget,
+    Options as Options,
     PyOpenCLTarget as PyOpenCLTarget,
+    Reduction as Reduction,
     TargetBase as TargetBase,
-)
-from loopkit.loopy.types import (
-    NumpyType as NumpyType,
+    TypeCast as TypeCast,
     to_loopy_type as to_loopy_type,
 )
-from loopkit.loopy.version import (
-    MOST_RECENT_LANGUAGE_VERSION as MOST_RECENT_LANGUAGE_VERSION,
-    VERSION as VERSION,
-)
+from loopkit.loopy._unit import TranslationUnit as TranslationUnit, wrapped
 
 LoopKernel = TranslationUnit
+NumpyType = to_loopy_type
 InstructionBase = MultiAssignmentBase = Assignment
 LoopyError = LoopkitError
 LoopyWarning = LoopkitWarning

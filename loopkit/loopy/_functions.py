@@ -9,14 +9,12 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import wraps
 from math import prod
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import loopkit
-from loopkit._arguments import is_integer, names_in
+from loopkit._arguments import checked_kernel, is_integer, names_in
 from loopkit._arrays import ArrayArg
-from loopkit._compat import names
-from loopkit._compat.gone import GONE
+from loopkit._compat.gone import GONE, UNCHANGED
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -32,7 +30,7 @@ from loopkit._spelling import shown
 from loopkit._syntax.domain_parser import parse_assumptions
 from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit.loopy._instructions import lines_of, without_duplicates
-from loopkit.loopy._unit import OPTIONS, UNUSED, TranslationUnit, unwrapped, with_options
+from loopkit.loopy._unit import OPTIONS, UNUSED, TranslationUnit, unwrapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,11 +39,51 @@ FUNCTIONS = ("preambles", "preamble_generators", "symbol_manglers", "function_ma
 
 
 def _unit_of(value: Any) -> TranslationUnit:
-    if isinstance(value, Kernel):
-        return TranslationUnit(value)
-    if not isinstance(value, TranslationUnit):
-        raise InvalidArgumentError(f"this takes a kernel, not {shown(value)}")
-    return value
+    if isinstance(value, TranslationUnit):
+        return value
+    return TranslationUnit(checked_kernel(value))
+
+
+def unchanged(name: str) -> Callable[..., TranslationUnit]:
+    """A function that takes a unit, and whatever else, and returns the unit."""
+
+    def same(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> TranslationUnit:
+        return _unit_of(kernel)
+
+    same.__name__ = same.__qualname__ = name
+    same.__doc__ = f"The kernel as it is: {UNCHANGED[name]}."
+    return same
+
+
+def of_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a kernel as one of units; what it returns that is no kernel stays as it is."""
+
+    @wraps(function)
+    def of_units(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> Any:
+        unit = _unit_of(kernel)
+        result = function(unit.kernel, *args, **kwargs)
+        return unit.with_kernel(result) if isinstance(result, Kernel) else result
+
+    return of_units
+
+
+def for_each_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of one kernel as one of units."""
+
+    @of_kernel
+    @wraps(function)
+    def of_one(kernel: Kernel, *args: Any, **kwargs: Any) -> Any:
+        return unwrapped(function(TranslationUnit(kernel), *args, **kwargs))
+
+    return of_one
+
+
+def _without_unused(given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name, less those that change nothing."""
+    is_open = given.get("default_order") == loopkit.auto
+    return {
+        n: v for n, v in given.items() if n not in UNUSED and not (n == "default_order" and is_open)
+    }
 
 
 def make_kernel(
@@ -57,14 +95,10 @@ def make_kernel(
     of :func:`set_options`, or loopkit's.  Bounds are proven where code is made: scripts say what
     holds of sizes later, by ``assume``.
     """
-    for name in UNUSED:
-        kwargs.pop(name, None)
-    options = kwargs.pop("options", None)
-    loopys = _options(options)
-    if loopys is None:
-        kwargs["options"] = options
-    kwargs.setdefault("owe_bounds", True)
-    kwargs.setdefault("name", "loopy_kernel")
+    kwargs = {"owe_bounds": True, "name": "loopy_kernel", **_without_unused(kwargs)}
+    options = _options(kwargs.get("options"))
+    if options is not None:
+        kwargs.pop("options", None)
     instructions, duplicates = without_duplicates(lines_of(instructions))
     for name in FUNCTIONS:
         if kwargs.pop(name, None):
@@ -72,8 +106,6 @@ def make_kernel(
     priorities = sorted(kwargs.pop("loop_priority", None) or ())
     if isinstance(kwargs.get("substitutions"), Mapping):
         kwargs["substitutions"] = list(kwargs["substitutions"].values())
-    if kwargs.get("default_order") == loopkit.auto:
-        del kwargs["default_order"]
     if kwargs.get("assumptions") is not None:
         kwargs["assumptions"] = _about_sizes(kwargs["assumptions"], instructions)
     kernel = loopkit.make_kernel(domains, instructions, kernel_data, **kwargs)
@@ -86,7 +118,7 @@ def make_kernel(
         unit = unit.prioritize_loops(inames)
     for id_, iname, new in duplicates:
         unit = unit.duplicate_inames(iname, within=f"id:{id_}", new_inames=new)
-    return with_options(unit, loopys or {})
+    return unit.with_options(options or {})
 
 
 def _about_sizes(assumptions: Any, instructions: Any) -> Any:
@@ -101,10 +133,8 @@ def _about_sizes(assumptions: Any, instructions: Any) -> Any:
 
 def make_einsum(spec: str, arg_names: Any, **kwargs: Any) -> TranslationUnit:
     """See :func:`loopkit.make_einsum`; what :func:`make_kernel` leaves out is left out."""
-    rest = {n: v for n, v in kwargs.items() if n not in UNUSED}
-    if rest.get("default_order") == loopkit.auto:
-        del rest["default_order"]
-    return TranslationUnit(in_loopys_order(loopkit.make_einsum(spec, arg_names, **rest), None))
+    made = loopkit.make_einsum(spec, arg_names, **_without_unused(kwargs))
+    return TranslationUnit(in_loopys_order(made, None))
 
 
 def merge(kernels: Iterable[TranslationUnit]) -> TranslationUnit:
@@ -133,8 +163,7 @@ def in_loopys_order(kernel: Any, kernel_data: Any) -> Any:
         return kernel
     given = [kernel_data] if isinstance(kernel_data, str) else kernel_data or ()
     names = [one if isinstance(one, str) else getattr(one, "name", "") for one in given]
-    declared = [name.strip() for text in names for name in text.split(",")]
-    known = [name for name in declared if name in kernel.arg_by_name]
+    known = [name for name in names_in(",".join(names)) if name in kernel.arg_by_name]
     others = sorted(kernel.arg_by_name.keys() - known)
     return replace(kernel, args=tuple(kernel.arg_by_name[name] for name in (*known, *others)))
 
@@ -160,32 +189,28 @@ def set_options(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> Translati
     given = _options(args[0]) if len(args) == 1 and not kwargs else dict(kwargs)
     if given is None or len(args) > 1 or (args and kwargs):
         raise InvalidArgumentError("set_options takes options by name, or one text")
-    return with_options(_unit_of(kernel), given)
+    return _unit_of(kernel).with_options(given)
 
 
-class GeneratedCode(names.GeneratedCode):
-    """What :func:`generate_code_v2` returns."""
-
-    all_code = names.GeneratedCode.device_code
-
-    @property
-    def device_programs(self) -> list[SimpleNamespace]:
-        """The source as one program, with its name."""
-        return [SimpleNamespace(name=self._kernel.name, ast=self.device_code())]
-
-    def host_code(self) -> str:
-        """Nothing: launches are made by the executors."""
-        return ""
+generate_code_v2 = of_kernel(loopkit.generate_code_v2)
 
 
-def generate_code_v2(kernel: TranslationUnit) -> GeneratedCode:
-    """The generated code; raises :class:`~loopkit.InvalidArgumentError` for what is no kernel."""
-    return GeneratedCode(_unit_of(kernel).kernel)
-
-
-def generate_code(kernel: TranslationUnit, device: Any = None) -> tuple[str, None]:
+@of_kernel
+def generate_code(kernel: Kernel, device: Any = None) -> tuple[str, None]:
     """The CUDA C source, and None for what implements arguments."""
-    return _unit_of(kernel).kernel.cuda(), None
+    return kernel.cuda(), None
+
+
+@of_kernel
+def generate_body(kernel: Kernel) -> str:
+    """The CUDA C source."""
+    return kernel.cuda()
+
+
+@of_kernel
+def t_unit_to_python(kernel: Kernel) -> str:
+    """The steps that were taken, as a script."""
+    return kernel.script()
 
 
 def auto_test_vs_ref(ref_knl: TranslationUnit, *args: Any, **kwargs: Any) -> Any:
@@ -232,21 +257,19 @@ def _is_too_long(kernel: Kernel, parameters: Mapping[str, Any]) -> bool:
     return sum(times) > _MOST_INTERPRETED
 
 
-def infer_unknown_types(
-    kernel: TranslationUnit, expect_completion: bool = False
-) -> TranslationUnit:
+@of_kernel
+def infer_unknown_types(kernel: Kernel, expect_completion: bool = False) -> Kernel:
     """The kernel with all types that follow; others are an error with ``expect_completion``."""
-    unit = _unit_of(kernel)
-    data = (*unit.kernel.args, *unit.kernel.temporaries)
+    data = (*kernel.args, *kernel.temporaries)
     known = {d.name: d.dtype for d in data if d.dtype is not None}
     if len(known) in (0, len(data)):
-        return unit
+        return kernel
     try:
-        return unit.with_kernel(loopkit.add_and_infer_dtypes(unit.kernel, known))
+        return loopkit.add_and_infer_dtypes(kernel, known)
     except TypeInferenceError:
         if expect_completion:
             raise
-        return unit
+        return kernel
 
 
 def memoize_on_disk(function: F, key_builder_t: Any = None) -> F:
@@ -254,56 +277,53 @@ def memoize_on_disk(function: F, key_builder_t: Any = None) -> F:
     return function
 
 
-def find_instructions(kernel: TranslationUnit, insn_match: str | Match) -> list[Statement]:
+@of_kernel
+def find_instructions(kernel: Kernel, insn_match: str | Match) -> list[Statement]:
     """The statements that match."""
-    inner = _unit_of(kernel).kernel
-    ids = matching(inner, insn_match)
-    return [s for s in inner.statements if s.id in ids]
+    ids = matching(kernel, insn_match)
+    return [s for s in kernel.statements if s.id in ids]
 
 
-def find_rules_matching(kernel: TranslationUnit, pattern: str) -> list[str]:
+@of_kernel
+def find_rules_matching(kernel: Kernel, pattern: str) -> list[str]:
     """The names of the substitution rules that a pattern with wildcards fits."""
-    rules = _unit_of(kernel).kernel.rule_by_name
-    return [name for name in rules if fnmatchcase(name, pattern)]
+    return [name for name in kernel.rule_by_name if fnmatchcase(name, pattern)]
 
 
 def find_one_rule_matching(kernel: TranslationUnit, pattern: str) -> str:
     """The name of the one rule that a pattern fits; an error where there is none, or several."""
     found = find_rules_matching(kernel, pattern)
     if len(found) != 1:
-        shown_rules = ", ".join(found) or "none"
-        raise InvalidArgumentError(f"'{pattern}' fits {len(found)} rules: {shown_rules}")
-    return found[0]
+        names = ", ".join(found) or "none"
+        raise InvalidArgumentError(f"'{pattern}' fits {len(found)} rules: {names}")
+    return str(found[0])
 
 
-def find_unused_axis_tag(kernel: TranslationUnit, kind: str, insn_match: str | None = None) -> Tag:
+@of_kernel
+def find_unused_axis_tag(kernel: Kernel, kind: str, insn_match: str | None = None) -> Tag:
     """The first axis, ``kind`` being ``"l"`` or ``"g"``, that no statement that matches is on."""
-    inner = _unit_of(kernel).kernel
     classes = {"l": LocalAxis, "g": GroupAxis}
     if kind not in classes:
         raise InvalidArgumentError(f"kind is 'l' or 'g', not {shown(kind)}")
-    ids = matching(inner, insn_match)
-    inames = frozenset().union(*(inner.statement_by_id[i].inames for i in ids))
-    used = {inner.iname_tags.get(i) for i in inames}
-    for axis in range(3):
-        if classes[kind](axis) not in used:
-            return classes[kind](axis)
+    ids = matching(kernel, insn_match)
+    inames = frozenset().union(*(kernel.statement_by_id[i].inames for i in ids))
+    used = {kernel.iname_tags.get(i) for i in inames}
+    for tag in map(classes[kind], range(3)):
+        if tag not in used:
+            return tag
     raise IllegalTransformError(f"all axes {kind}.0 to {kind}.2 are used")
 
 
-def split_arg_axis(*args: Any, **kwargs: Any) -> TranslationUnit:
-    """An older name of :func:`split_array_axis`."""
-    return split_array_axis(*args, **kwargs)
-
-
+@of_kernel
 def split_array_axis(
-    kernel: TranslationUnit, array_names: str, axis_nr: int, count: int, order: str = "C"
-) -> TranslationUnit:
+    kernel: Kernel, array_names: str, axis_nr: int, count: int, order: str = "C"
+) -> Kernel:
     """:func:`split_array_dim` of one axis of several arrays."""
-    unit = _unit_of(kernel)
-    names = array_names.split(",") if isinstance(array_names, str) else list(array_names)
-    axes = [(name.strip(), axis_nr, order) for name in names]
-    return unit.with_kernel(loopkit.split_array_dim(unit.kernel, axes, count))
+    axes = [(name, axis_nr, order) for name in names_in(array_names)]
+    return loopkit.split_array_dim(kernel, axes, count)
+
+
+split_arg_axis = split_array_axis
 
 
 def make_copy_kernel(new_dim_tags: Any, old_dim_tags: Any = None) -> TranslationUnit:
@@ -326,54 +346,34 @@ def make_copy_kernel(new_dim_tags: Any, old_dim_tags: Any = None) -> Translation
     return TranslationUnit(knl)
 
 
-def for_each_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of one kernel as one of units."""
-
-    @wraps(function)
-    def of_units(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> TranslationUnit:
-        unit = _unit_of(kernel)
-        return unit.with_kernel(function(unit, *args, **kwargs))
-
-    return of_units
-
-
-def has_schedulable_iname_nesting(kernel: TranslationUnit) -> bool:
+@of_kernel
+def has_schedulable_iname_nesting(kernel: Kernel) -> bool:
     """True: a kernel has its loop nest from the start."""
-    return isinstance(_unit_of(kernel), TranslationUnit)
+    return True
 
 
-def get_iname_duplication_options(kernel: TranslationUnit) -> Iterator[Any]:
+@of_kernel
+def get_iname_duplication_options(kernel: Kernel) -> Iterator[Any]:
     """None: a kernel has its loop nest from the start."""
-    _unit_of(kernel)
     return iter(())
-
-
-def t_unit_to_python(kernel: TranslationUnit) -> str:
-    """The steps that were taken, as a script."""
-    return _unit_of(kernel).kernel.script()
 
 
 def clear_in_mem_caches() -> None:
     """Nothing: what a kernel remembers goes with it."""
 
 
-def generate_body(kernel: TranslationUnit) -> str:
-    """The CUDA C source."""
-    return _unit_of(kernel).kernel.cuda()
-
-
-def get_dot_dependency_graph(kernel: TranslationUnit, *args: Any, **kwargs: Any) -> str:
+@of_kernel
+def get_dot_dependency_graph(kernel: Kernel, *args: Any, **kwargs: Any) -> str:
     """The statements in the language of Graphviz, an arrow from each to what reads its result.
 
     How it is to be drawn is left out.
     """
-    inner = _unit_of(kernel).kernel
-    lines = [f'  "{s.id}" [label="{s.id}"];' for s in inner.statements]
+    lines = [f'  "{s.id}" [label="{s.id}"];' for s in kernel.statements]
     lines += [
         f'  "{writer.id}" -> "{reader.id}";'
-        for name in inner.temporary_by_name
-        for writer in inner.writers.get(name, ())
-        for reader in inner.readers.get(name, ())
+        for name in kernel.temporary_by_name
+        for writer in kernel.writers.get(name, ())
+        for reader in kernel.readers.get(name, ())
     ]
     return "\n".join(["digraph {", *dict.fromkeys(lines), "}"])
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
+from loopkit._arguments import names_in
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._promotion import as_dtype, dtype_name
@@ -194,10 +195,8 @@ def _options(rest: dict[str, Any]) -> str:
 
 def _joined(names: Any, start: str = "") -> str:
     """Names as an option has them; sets in the order of the alphabet."""
-    if not names:
-        return ""
     if isinstance(names, str):
-        return start + ":".join(part.strip() for part in names.replace(":", ",").split(","))
-    given = cast("Iterable[Any]", names)
-    texts = [str(one) for one in given]
-    return start + ":".join(sorted(texts) if isinstance(names, (set, frozenset)) else texts)
+        names = names_in(names.replace(":", ","))
+    texts = [str(one) for one in names or ()]
+    ordered = sorted(texts) if isinstance(names, (set, frozenset)) else texts
+    return start + ":".join(ordered) if texts else ""

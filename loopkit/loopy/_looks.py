@@ -8,7 +8,7 @@ from typing import Any
 
 from loopkit._errors import InvalidArgumentError
 from loopkit._inspect import program
-from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._kernel import Kernel, Statement
 from loopkit._tags import Tag
 
 
@@ -16,11 +16,6 @@ class Looks:
     """The questions of Loopy's kernels that one of loopkit's answers under other names."""
 
     kernel: Kernel
-
-    @property
-    def substitutions(self) -> Mapping[str, SubstitutionRule]:
-        """Rules by name."""
-        return self.kernel.rule_by_name
 
     @property
     def callables_table(self) -> Mapping[str, Any]:
@@ -39,6 +34,10 @@ class Looks:
         return tuple(e[: max((n + 1 for n, x in enumerate(e) if x != 1), default=0)] for e in sizes)
 
     get_grid_size_upper_bounds_as_exprs = get_grid_size_upper_bounds
+
+    def all_inames(self) -> frozenset[str]:
+        """The names of all inames."""
+        return frozenset(self.kernel.all_inames)
 
     def all_params(self) -> frozenset[str]:
         """The names of sizes."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import wraps
 from typing import Any
 
 from loopkit._arguments import is_integer, names_in
-from loopkit._arrays import AddressSpace, Argument, TemporaryVariable, parse_address_space
+from loopkit._arrays import AddressSpace, parse_address_space
+from loopkit._compat.gone import SAME
 from loopkit._errors import (
     InvalidArgumentError,
     LoopkitWarning,
@@ -22,29 +23,29 @@ from loopkit._errors import (
 from loopkit._executors import types_of
 from loopkit._expression import evaluate, variable_names
 from loopkit._frozen import dataclass
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Kernel
 from loopkit._match import Match, matching, parse_match
 from loopkit._places import outlives_launch
+from loopkit._relations import reachable
 from loopkit.loopy._looks import Looks
 from loopkit.transforms import add_dtypes
 from loopkit.transforms._common import is_parallel
 
 OPTIONS: Mapping[str, str] = {
+    **dict.fromkeys(
+        """
+        allow_fp_reordering allow_non_reduction_inames allow_terminal_colors annotate_inames
+        build_options check_dep_resolution cl_build_options cl_exec_manage_array_events
+        disable_global_barriers edit_cl edit_code enforce_array_accesses_within
+        enforce_variable_access_ordered highlight_cl highlight_code highlight_wrapper
+        ignore_boostable_into insert_gbarriers no_numpy skip_arg_checks trace_assignment_values
+        trace_assignments write_wrapper
+        """.split(),  # noqa: SIM905
+        "nothing here depends on it",
+    ),
     "return_dict": "results come back in a dictionary",
     "write_code": "each call prints the source",
     "write_cl": "an older name of write_code",
-    **dict.fromkeys(
-        (
-            *("allow_fp_reordering", "allow_terminal_colors", "annotate_inames", "build_options"),
-            *("check_dep_resolution", "cl_build_options", "cl_exec_manage_array_events"),
-            *("disable_global_barriers", "edit_code", "edit_cl", "enforce_array_accesses_within"),
-            *("enforce_variable_access_ordered", "highlight_code", "highlight_cl"),
-            *("highlight_wrapper", "ignore_boostable_into", "insert_gbarriers", "no_numpy"),
-            *("skip_arg_checks", "trace_assignment_values", "trace_assignments"),
-            *("write_wrapper", "allow_non_reduction_inames"),
-        ),
-        "nothing here depends on it",
-    ),
 }
 """Options that scripts may set, each with what it does."""
 
@@ -53,44 +54,34 @@ CALL_OPTIONS = frozenset(
 )
 """Named arguments of a call that are no arguments of the kernel."""
 
-
-OLDER: Mapping[str, Mapping[str, str]] = {
-    "add_prefetch": {"temporary_scope": "temporary_address_space"},
-    "buffer_array": {"temporary_address_space": "temporary_scope"},
-    "precompute": {"temporary_scope": "temporary_address_space"},
-}
-"""Arguments that functions have under another name, too."""
-
-
-UNUSED = (
-    *("flags", "index_dtype", "lang_version", "seq_dependencies", "silenced_warnings", "tags"),
-    "target",
-)
+UNUSED = "flags index_dtype lang_version seq_dependencies silenced_warnings tags target".split()  # noqa: SIM905
 """Arguments of :func:`make_kernel` that change nothing."""
-LEFT_OUT: Mapping[str, tuple[str, ...]] = {
-    "alias_temporaries": ("synchronize_for_exclusive_use",),
+
+LEFT_OUT: Mapping[str, list[str]] = {
+    "alias_temporaries": ["synchronize_for_exclusive_use"],
     "make_function": UNUSED,
-    "realize_reduction": ("automagic_scans_ok", "unknown_types_ok"),
-    "rename_argument": ("existing_ok",),
-    "split_array_dim": ("auto_split_inames", "split_kwargs"),
+    "realize_reduction": ["automagic_scans_ok", "unknown_types_ok"],
+    "rename_argument": ["existing_ok"],
+    "split_array_dim": ["auto_split_inames", "split_kwargs"],
 }
 """Arguments that change nothing: loops are split by steps of their own, scans asked for."""
-FETCHED: Mapping[str, tuple[str, Mapping[str, str], str, str]] = {
+
+SPELLINGS = ("temporary_scope", "temporary_address_space")
+"""Names of one argument: functions have one of them, and scripts say either."""
+
+FETCHING: Mapping[str, tuple[str, str, str, Mapping[str, str]]] = {
     "add_prefetch": (
-        "var_name",
+        *("var_name", "fetch_outer_inames", "dim_arg_names"),
         {"temporary_name": "{}_fetch", "prefetch_insn_id": "{}_fetch_rule"},
-        "fetch_outer_inames",
-        "dim_arg_names",
     ),
     "precompute": (
-        "subst_use",
+        *("subst_use", "precompute_outer_inames", "precompute_inames"),
         {"temporary_name": "{}"},
-        "precompute_outer_inames",
-        "precompute_inames",
     ),
 }
-"""What makes copies, by its argument that says of what, names that Loopy makes up, and scripts
-count on, and the arguments that name loops around it and of its own."""
+"""What makes copies: its arguments that say of what, which loops are around it, and what its own
+are called; and arguments for the names that Loopy makes up, and scripts count on."""
+
 MAY_SAY_NOTHING = ("add_and_infer_dtypes", "add_dtypes", "fix_parameters")
 """Functions that may be given nothing beside the kernel, and leave it as it is then."""
 
@@ -132,13 +123,10 @@ class TranslationUnit(Looks):
         positional = args if args and hasattr(args[0], "shape") else args[1:]
         result = self.kernel(*positional, **{n: self._used(n, given) for n in given})
         outputs = [a.name for a in self.kernel.args if a.name in self.kernel.writers]
-        values = (result,) if len(outputs) == 1 else tuple(result or ())
-        if self.open and len(values) == len(outputs):
-            own = {n: given[n] for n in self.open & given.keys()}
-            values = tuple(own.get(n, v) for n, v in zip(outputs, values, strict=True))
-        if chosen.get("return_dict"):
-            return Event(), dict(zip(outputs, values, strict=True))
-        return Event(), values
+        values = (result,) if len(outputs) == 1 else result or ()
+        named = dict(zip(outputs, values, strict=True))
+        named |= {n: given[n] for n in named if n in self.open and n in given}
+        return Event(), named if chosen.get("return_dict") else tuple(named.values())
 
     def _used(self, name: str, given: Mapping[str, Any]) -> Any:
         """An argument of a call; of an array whose shape is open, what the sizes of the call say.
@@ -161,7 +149,7 @@ class TranslationUnit(Looks):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "kernel":
             raise AttributeError(name)
-        found = getattr(self.kernel, name)
+        found = getattr(self.kernel, SAME.get(name, name))
         return wrapped(found, self) if callable(found) and hasattr(found, "__self__") else found
 
     def __getitem__(self, name: str) -> TranslationUnit:
@@ -191,6 +179,11 @@ class TranslationUnit(Looks):
         """The unit with another kernel in it."""
         return replace(self, kernel=unwrapped(kernel))
 
+    def with_options(self, given: Mapping[str, Any]) -> TranslationUnit:
+        """The unit with more options; raises :class:`UnknownNameError` for unknown ones."""
+        check_known("option", given, OPTIONS)
+        return replace(self, options=tuple({**dict(self.options), **given}.items()))
+
     def copy(self, **changes: Any) -> TranslationUnit:
         """The same; a target may be given, and changes nothing."""
         if changes.keys() - {"target"}:
@@ -199,32 +192,6 @@ class TranslationUnit(Looks):
                 instead="transforms make other kernels of it",
             )
         return self
-
-    # What Loopy calls what a kernel holds.
-
-    @property
-    def instructions(self) -> tuple[Statement, ...]:
-        """The statements, in order."""
-        return self.kernel.statements
-
-    @property
-    def id_to_insn(self) -> Mapping[str, Statement]:
-        """Statements by id."""
-        return self.kernel.statement_by_id
-
-    @property
-    def arg_dict(self) -> Mapping[str, Argument]:
-        """Arguments by name."""
-        return self.kernel.arg_by_name
-
-    @property
-    def temporary_variables(self) -> Mapping[str, TemporaryVariable]:
-        """Temporaries by name."""
-        return self.kernel.temporary_by_name
-
-    def all_inames(self) -> frozenset[str]:
-        """The names of all inames."""
-        return frozenset(self.kernel.all_inames)
 
 
 def unwrapped(value: Any) -> Any:
@@ -244,33 +211,34 @@ def wrapped(
     ``unit`` is the one whose method it is.
     """
     name = function.__name__
-    newer, unused = OLDER.get(name, {}), LEFT_OUT.get(name, ())
-    parameters = inspect.signature(function).parameters.values()
-    places = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    parameters = inspect.signature(function).parameters
+    places = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    unused = LEFT_OUT.get(name, ())
+    older = {n: own for own in SPELLINGS if own in parameters for n in SPELLINGS}
 
     @wraps(function)
     def of_units(*args: Any, **kwargs: Any) -> Any:
-        named = {newer.get(n, n): v for n, v in kwargs.items()}
+        named = {older.get(n, n): v for n, v in kwargs.items() if n not in unused}
         if len(args) <= len(places) and named.keys().isdisjoint(places[: len(args)]):
             args, named = (), {**dict(zip(places, args, strict=False)), **named}
-        named = {n: v for n, v in named.items() if n not in unused}
-        units = [unit] if unit is not None else []
-        units += [v for v in _values((*args, *named.values())) if isinstance(v, TranslationUnit)]
-        says = [v for v in (*args, *named.values()) if not isinstance(v, TranslationUnit)]
-        if units and name in MAY_SAY_NOTHING and all(v is None or v == {} for v in says):
+        given = (*args, *named.values())
+        several = (one if isinstance(one, (list, tuple)) else [one] for one in (unit, *given))
+        units = [v for values in several for v in values if isinstance(v, TranslationUnit)]
+        if not units:
+            result = function(*args, **named)
+            return TranslationUnit(result) if isinstance(result, Kernel) else result
+        says = [v for v in given if not isinstance(v, TranslationUnit)]
+        if name in MAY_SAY_NOTHING and all(v is None or v == {} for v in says):
             return units[0]
         named = {argument: unwrapped(value) for argument, value in named.items()}
         try:
-            if units:
-                named |= in_loopys_terms(name, units[0], named)
-            if units and name == "realize_reduction":
+            named |= in_loopys_terms(name, units[0], named)
+            if name == "realize_reduction":
                 units[0] = _realized(units[0], named.get("insn_id_filter"))
             result = function(*map(unwrapped, args), **named)
         except NothingToDoError:
             return units[0]
-        if not isinstance(result, Kernel):
-            return result
-        return replace(units[0], kernel=result) if units else TranslationUnit(result)
+        return units[0].with_kernel(result) if isinstance(result, Kernel) else result
 
     return of_units
 
@@ -285,20 +253,24 @@ def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) 
         ids = [ids]
     if isinstance(ids, (list, tuple, set, frozenset)):
         changed["insn_id_filter"] = " or ".join(f"id:{id_}" for id_ in sorted(ids))
-    if name == "set_temporary_address_space":
-        _check_saved(kernel, given)
     if hasattr(given.get("device"), "platform"):
         changed["device"] = None  # one of OpenCL's
-    if name == "split_array_dim":
+    if name == "set_temporary_address_space":
+        _check_saved(kernel, given)
+    elif name == "split_array_dim":
         changed["arrays_and_axes"] = _of_temporaries(kernel, given.get("arrays_and_axes"))
-    if name == "add_padding":
+    elif name == "add_padding":
         _of_temporaries(kernel, (given.get("variable"), given.get("axis")))
-    if name not in FETCHED:
-        return changed
-    use, forms, outer, axes = FETCHED[name]
-    called = (
-        str(given.get(use)).partition("[")[0].partition("(")[0].partition("$")[0].strip(" ['\"")
-    )
+    elif name in FETCHING:
+        changed |= _named_as_in_loopy(name, kernel, given)
+    return changed
+
+
+def _named_as_in_loopy(name: str, kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of what makes copies: names that scripts count on, and no tags but theirs."""
+    use, outer, axes, forms = FETCHING[name]
+    changed: dict[str, Any] = {}
+    called = re.split(r"[\[($]", str(given.get(use)))[0].strip(" '\"")
     taken = {*kernel.statement_by_id, *(v for v in given.values() if isinstance(v, str))}
     for argument, form in forms.items() if called.isidentifier() else ():
         if given.get(argument) is None:
@@ -307,9 +279,10 @@ def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) 
     if other in kernel.temporary_by_name:
         changed["temporary_name"] = kernel.fresh_name(other, taken)
         own = f"'{other}' has its values: {changed['temporary_name']} is another temporary"
-        warnings.warn(own, LoopkitWarning, stacklevel=4)
-    if name == "precompute" or _sweeps_nothing(given):
-        changed["default_tag"] = given.get("default_tag")
+        warnings.warn(own, LoopkitWarning, stacklevel=5)
+    ranges = given.get("footprint_subscripts") or "[" in str(given.get("var_name"))
+    if name == "precompute" or not (given.get("sweep_inames") or ranges):
+        changed["default_tag"] = given.get("default_tag")  # a single element is its thread's own
     swept = {n for n in names_in(given.get("sweep_inames")) if is_parallel(kernel, n)}
     if given.get(outer) is not None and swept:
         changed[outer] = [n for n in names_in(given[outer]) if n not in swept]
@@ -343,12 +316,6 @@ def _of_temporaries(kernel: Kernel, given: Any) -> Any:
     return rows
 
 
-def _sweeps_nothing(given: Mapping[str, Any]) -> bool:
-    """Whether a prefetch is of one element, which is its thread's own."""
-    ranges = given.get("footprint_subscripts") or "[" in str(given.get("var_name"))
-    return not (given.get("sweep_inames") or ranges or "default_tag" in given)
-
-
 def _realized(unit: TranslationUnit, match: Any) -> TranslationUnit:
     """The unit, whose script says from now on what statements these reductions are."""
     ids = matching(unit.kernel, match)
@@ -362,29 +329,9 @@ def with_reductions(unit: TranslationUnit, match: str | Match) -> str | Match:
     What matches nothing stays as it is, and so do reductions that are realized.
     """
     kernel, parsed = unit.kernel, parse_match(match)
-    found = [s for s in kernel.statements if parsed(kernel, s)]
-    ids = {s.id for s in found}
-    parts: dict[str, None] = {}
-    for statement in found:
-        for name, _ in statement.reads:
-            temporary = kernel.temporary_by_name.get(name)
-            if temporary is not None and temporary.accumulates and name not in unit.realized:
-                made = [w for w in kernel.writers[name] if w.id not in ids]
-                parts |= dict.fromkeys(w.id for w in made)
-                ids |= {w.id for w in made}
-                found += made
+    sums = {t.name for t in kernel.temporaries if t.accumulates} - unit.realized
+    of_sums = {s.id: sums.intersection(n for n, _ in s.reads) for s in kernel.statements}
+    ids = {s.id for s in kernel.statements if parsed(kernel, s)}
+    made = reachable(ids, lambda id_: {w.id for n in of_sums[id_] for w in kernel.writers[n]})
+    parts = [s.id for s in kernel.statements if s.id in made - ids]
     return " or ".join([f"({parsed})", *(f"id:{id_}" for id_ in parts)]) if parts else match
-
-
-def _values(values: tuple[Any, ...]) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield from value
-        else:
-            yield value
-
-
-def with_options(unit: TranslationUnit, given: Mapping[str, Any]) -> TranslationUnit:
-    """A unit with more options; raises :class:`UnknownNameError` for one that there is not."""
-    check_known("option", given, OPTIONS)
-    return replace(unit, options=tuple({**dict(unit.options), **given}.items()))

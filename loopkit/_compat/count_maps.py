@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -104,49 +104,44 @@ def _dtype(given: Any) -> Any:
         return given
 
 
-Counted = Mapping[Any, int | None]
 Sizes = tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Counter:
-    """What a map counts: all of its numbers, at sizes."""
-
-    kernel: Kernel
-    count: Callable[[Kernel, Sizes], Counted]
-
-    def at(self, sizes: Mapping[str, int]) -> Counted:
-        """All counts at sizes; others than the kernel's are left aside."""
-        if not isinstance(sizes, Mapping):
-            raise InvalidArgumentError(f"sizes are numbers by name, not {shown(sizes)}")
-        mine = {name: sizes[name] for name in self.kernel.sizes if name in sizes}
-        return self.count(
-            self.kernel, tuple(sorted(check_sizes(self.kernel, mine, "a count").items()))
-        )
+Times = Callable[[Sizes], int | None]
+"""How often something is done at sizes; None where that is not one number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """A number that depends on sizes: a sum of what keys stand for, each times a factor."""
+    """A number that depends on sizes: a sum of what is counted of kernels, each times a factor.
 
-    parts: tuple[tuple[Counter, Any, int], ...] = ()
+    ``parts`` hold the kernel, the key, what counts it at sizes, and the factor.
+    """
+
+    parts: tuple[tuple[Kernel, Any, Times, int], ...] = ()
 
     def eval_with_dict(self, param_dict: Mapping[str, int]) -> int:
-        """The number at sizes.
+        """The number at sizes; others than the kernels' are left aside.
 
         Raises :class:`~loopkit.InvalidArgumentError` for sizes that are missing, or that no call
         may have, and where data decide.
         """
-        counted = {counter: counter.at(param_dict) for counter, _, _ in self.parts}
+        if not isinstance(param_dict, Mapping):
+            raise InvalidArgumentError(f"sizes are numbers by name, not {shown(param_dict)}")
         total = 0
-        for counter, key, factor in self.parts:
-            value = counted[counter][key]
-            if value is None:
-                raise InvalidArgumentError(
-                    f"how often there is {key} is not one number: data decide, or threads differ"
-                )
-            total += factor * value
+        for kernel, parts in self._by_kernel().items():
+            mine = {name: param_dict[name] for name in kernel.sizes if name in param_dict}
+            sizes = tuple(sorted(check_sizes(kernel, mine, "a count").items()))
+            for _, key, times, factor in parts:
+                value = times(sizes)
+                if value is None:
+                    raise InvalidArgumentError(
+                        f"how often there is {key} is not one number: data decide, or threads "
+                        "differ"
+                    )
+                total += factor * value
         return total
+
+    def _by_kernel(self) -> Mapping[Kernel, tuple[tuple[Kernel, Any, Times, int], ...]]:
+        return grouped((part[0], part) for part in self.parts)
 
     def __call__(self, **sizes: int) -> int:
         return self.eval_with_dict(sizes)
@@ -157,13 +152,13 @@ class Count:
     def __mul__(self, factor: int) -> Count:
         if not is_integer(factor):
             return NotImplemented
-        return Count(tuple((counter, key, n * int(factor)) for counter, key, n in self.parts))
+        return Count(tuple((*part, n * int(factor)) for *part, n in self.parts))
 
     __rmul__ = __mul__
 
     def __str__(self) -> str:
-        of_each = grouped((counter, part) for part in self.parts for counter in part[:1])
-        return " + ".join(Count(parts)._polynomial() for parts in of_each.values()) or "0"
+        of_each = (Count(parts)._polynomial() for parts in self._by_kernel().values())
+        return " + ".join(of_each) or "0"
 
     def _polynomial(self) -> str:
         """The number of one kernel, in words; or why it has none for all sizes."""
@@ -172,7 +167,7 @@ class Count:
             yield part(lambda change: change("count", self.eval_with_dict(sizes)))
 
         try:
-            return str(polynomials(self.parts[0][0].kernel, {}, parts)[1][0])
+            return str(polynomials(self.parts[0][0], {}, parts)[1][0])
         except InvalidArgumentError as error:
             return f"({error.why})"
 
@@ -187,16 +182,22 @@ class ToCountMap(Mapping[Any, Any]):
         self.count_map = dict(count_map)
         self._is_open = is_open
 
+    def _made(self, counts: Iterable[tuple[Any, Any]]) -> ToCountMap:
+        """Other counts of the same kind, those of one key together."""
+        found: dict[Any, Any] = {}
+        for key, value in counts:
+            found[key] = found[key] + value if key in found else value
+        return ToCountMap(found, self._is_open)
+
     @property
     def _nothing(self) -> Any:
         return Count() if self._is_open else 0
 
     def __getitem__(self, key: Any) -> Any:
         try:
-            found = self.count_map.get(key)
+            return self.count_map.get(key, self._nothing)
         except TypeError:
             raise InvalidArgumentError(f"{shown(key)} is no key of counts") from None
-        return self._nothing if found is None else found
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.count_map)
@@ -214,10 +215,7 @@ class ToCountMap(Mapping[Any, Any]):
             raise InvalidArgumentError(
                 "counts are added to counts, and numbers to numbers", instead="eval(sizes) first"
             )
-        both = dict(self.count_map)
-        for key, value in other.items():
-            both[key] = both[key] + value if key in both else value
-        return ToCountMap(both, self._is_open)
+        return self._made((*self.items(), *other.items()))
 
     def __radd__(self, other: int) -> ToCountMap:
         """So that ``sum`` of several maps is one."""
@@ -226,24 +224,16 @@ class ToCountMap(Mapping[Any, Any]):
     def __mul__(self, factor: int) -> ToCountMap:
         if not is_integer(factor):
             return NotImplemented
-        return ToCountMap({k: v * int(factor) for k, v in self.items()}, self._is_open)
+        return self._made((k, v * int(factor)) for k, v in self.items())
 
     def copy(self) -> ToCountMap:
         """The same counts."""
-        return ToCountMap(self.count_map, self._is_open)
+        return self._made(self.items())
 
     def with_set_attributes(self, **kwargs: Any) -> ToCountMap:
         """The same counts of keys that have other values in some fields."""
         self._check_fields(kwargs)
-        return self._by(lambda key: {f.name: getattr(key, f.name) for f in fields(key)} | kwargs)
-
-    def _by(self, values: Callable[[Any], Mapping[str, Any]]) -> ToCountMap:
-        """Counts by keys of other values, of one key together."""
-        found: dict[Any, Any] = {}
-        for key, value in self.items():
-            new = type(key)(**values(key))
-            found[new] = found[new] + value if new in found else value
-        return ToCountMap(found, self._is_open)
+        return self._made((replace(key, **kwargs), value) for key, value in self.items())
 
     def __repr__(self) -> str:
         return f"ToCountMap({len(self)} keys)"
@@ -262,14 +252,12 @@ class ToCountMap(Mapping[Any, Any]):
 
     def _values(self, name: str, given: str | Iterable[Any]) -> frozenset[Any]:
         """Values of a field, as keys hold them."""
-        kind = next(map(type, self), None)
         given = [given] if isinstance(given, str) else given
         try:
             if not isinstance(given, Mapping):
-                return (
-                    frozenset()
-                    if kind is None
-                    else frozenset(getattr(kind(**{name: value}), name) for value in given)
+                kinds = {*map(type, self)}
+                return frozenset(
+                    getattr(kind(**{name: value}), name) for kind in kinds for value in given
                 )
         except TypeError:
             pass
@@ -280,12 +268,15 @@ class ToCountMap(Mapping[Any, Any]):
 
     def filter_by_func(self, func: Callable[[Any], bool]) -> ToCountMap:
         """The counts of keys for which a function is true."""
-        return ToCountMap({k: v for k, v in self.items() if func(k)}, self._is_open)
+        return self._made((k, v) for k, v in self.items() if func(k))
 
     def group_by(self, *args: str) -> ToCountMap:
         """Counts summed over keys that agree in some fields; the others are None."""
         self._check_fields(args)
-        return self._by(lambda key: {name: getattr(key, name) for name in args})
+        return self._made(
+            (type(key)(**{name: getattr(key, name) for name in args}), value)
+            for key, value in self.items()
+        )
 
     def _check_fields(self, names: Iterable[str]) -> None:
         """An error where keys have no field of such a name; without keys, all names are good."""
@@ -301,7 +292,7 @@ class ToCountMap(Mapping[Any, Any]):
     def to_bytes(self) -> ToCountMap:
         """Bytes instead of accesses."""
         self._check_fields(["dtype"])
-        return ToCountMap({k: v * k.dtype.itemsize for k, v in self.items()}, self._is_open)
+        return self._made((k, v * k.dtype.itemsize) for k, v in self.items())
 
     def sum(self) -> Any:
         """All counts together."""
@@ -318,9 +309,7 @@ class ToCountMap(Mapping[Any, Any]):
         return found
 
 
-def count_map(
-    kernel: Kernel, counter: Callable[[Kernel, Sizes], Counted], keys: Iterable[Any]
-) -> ToCountMap:
-    """The counts of some keys, which a function gives for sizes."""
-    made = Counter(kernel, counter)
-    return ToCountMap({key: Count(((made, key, 1),)) for key in keys}, is_open=True)
+def count_map(kernel: Kernel, counted: Iterable[tuple[Any, Times]]) -> ToCountMap:
+    """The counts of keys, from what each of them counts; what has one key is counted together."""
+    nothing = ToCountMap({}, is_open=True)
+    return nothing._made((key, Count(((kernel, key, times, 1),))) for key, times in counted)

@@ -8,34 +8,37 @@ Of several launches each has keys of its own, with its name.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._arguments import is_integer, unfit
+from loopkit._arguments import checked_kernel, is_integer, unfit
 from loopkit._arrays import strides_of, swizzles_of
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
 from loopkit._called import fitting
 from loopkit._compat.count_maps import (
-    Counted,
     CountGranularity,
     MemAccess,
     Op,
     Sizes,
     Sync,
+    Times,
     ToCountMap,
     count_map,
 )
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, space_of
 from loopkit._costs.barrier_counts import barriers_of, kinds_of_barriers
+from loopkit._costs.calls import Calls
 from loopkit._costs.counting import UNCOUNTED
-from loopkit._costs.counts import added, instances_at, kinds_of_operations, operations_at
+from loopkit._costs.counts import instances_at, operations_in
 from loopkit._costs.launched import Launched, launched
+from loopkit._costs.operation_counts import Operation
 from loopkit._costs.values import SPACES
-from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
+from loopkit._guarded import Guards
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError, linear, linear_sum
 from loopkit._match import Match, matching
@@ -43,7 +46,6 @@ from loopkit._nodes import Expression
 from loopkit._poly.integer_points import count
 from loopkit._poly.model import Model
 from loopkit._slabs import settled
-from loopkit._spelling import shown
 
 Ids = frozenset[str] | None
 
@@ -56,39 +58,37 @@ _PLAIN = {"add", "mul", "div", "floordiv", "mod", "pow", "shift", "bw", "maxmin"
 }
 
 
-def _op_key(kernel: Kernel, kind: str, dtype: str) -> Op:
-    name = _NAMES.get(kind, kind)
-    name = name if name in _PLAIN else f"func:{name}"
-    return Op(dtype, name, CountGranularity.WORKITEM, kernel.name)
-
-
 _SINGLE = "it can be left out: single threads are counted"
 
 
 def _checked(kernel: Kernel, subgroup_size: int | str | None, within: str | Match | None) -> Ids:
     """What is asked of is a kernel; the ids of the statements that match, None for all."""
-    if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(f"this takes a kernel, not {shown(kernel)}")
+    checked_kernel(kernel)
     is_count = is_integer(subgroup_size) and int(subgroup_size) > 0  # type: ignore[arg-type]
     if not (subgroup_size is None or subgroup_size == "guess" or is_count):
         raise unfit("subgroup_size", "a number above 0, 'guess' or None", subgroup_size, _SINGLE)
     return None if within is None else matching(settled(kernel), within)
 
 
-def _among(model: Model, ids: Ids) -> list[str]:
-    """The statements of a launch that are counted."""
-    return [s.id for s in model.kernel.statements if ids is None or s.id in ids]
+def _key(one: Launched, kind: str, dtype: str) -> Op:
+    name = _NAMES.get(kind, kind)
+    name = name if name in _PLAIN else f"func:{name}"
+    return Op(dtype, name, CountGranularity.WORKITEM, one.kernel.name)
 
 
 @memoised
-def _operations(kernel: Kernel, sizes: Sizes, ids: Ids) -> Counted:
-    found: list[tuple[Any, int | None]] = []
-    for one in launched(kernel):
-        model, at = one.model, dict(sizes)
-        known = {n: instances_at(model, n, at, (), one.calls)[0] for n in _among(model, ids)}
-        every = operations_at(model, known, at, one.calls)
-        found += ((_op_key(one.kernel, *kind), times) for kind, times in every)
-    return added(found)
+def _instances(model: Model, calls: Calls, statement: str, guards: Guards, at: Sizes) -> int | None:
+    return instances_at(model, statement, dict(at), guards, calls)[0]
+
+
+def _kind_of(found: tuple[str, Operation]) -> tuple[str, str]:
+    return found[1].kind, found[1].dtype
+
+
+def _done(one: Launched, statement: str, operation: Operation, at: Sizes) -> int | None:
+    """How often threads do an operation."""
+    times = _instances(one.model, one.calls, statement, operation.guards, at)
+    return None if times is None else operation.times * times
 
 
 @fitting
@@ -106,35 +106,25 @@ def get_op_map(
     raises.
     """
     ids = _checked(kernel, subgroup_size, within)
-    keys = (
-        _op_key(one.kernel, *kind)
-        for one in launched(kernel)
-        for kind in kinds_of_operations(one.model, _among(one.model, ids))
+    return count_map(
+        kernel,
+        (
+            (_key(one, o.kind, o.dtype), partial(_done, one, statement, o))
+            for one in launched(kernel)
+            for statement, o in sorted(operations_in(one.model), key=_kind_of)
+            if ids is None or statement in ids
+        ),
     )
-    return count_map(kernel, lambda k, at: _operations(k, at, ids), dict.fromkeys(keys))
 
 
 @memoised
-def _memory(kernel: Kernel, sizes: Sizes, ids: Ids) -> Counted:
-    def times(one: Launched, access: Access) -> int | None:
-        try:
-            where = in_calls(address_map(one.model, access, dict(sizes)), one.calls)
-            return count(where.domain, where.names, dict(sizes))
-        except UNCOUNTED:
-            return None
-
-    every = _accesses(kernel, ids)
-    return added((_access_key(one.model, access), times(one, access)) for one, access in every)
-
-
-def _accesses(kernel: Kernel, ids: Ids) -> list[tuple[Launched, Access]]:
-    return [
-        (one, access)
-        for one in launched(kernel)
-        for access in accesses_of(one.model.kernel)
-        if space_of(one.model.kernel, access.array) in SPACES
-        and (ids is None or access.statement in ids)
-    ]
+def _accessed(model: Model, calls: Calls, access: Access, at: Sizes) -> int | None:
+    """How often threads access an array."""
+    try:
+        where = in_calls(address_map(model, access, dict(at)), calls)
+        return count(where.domain, where.names, dict(at))
+    except UNCOUNTED:
+        return None
 
 
 def _access_key(model: Model, access: Access) -> MemAccess:
@@ -196,25 +186,28 @@ def get_mem_access_map(
     what warps make of that.  Raises what lowering raises.
     """
     ids = _checked(kernel, subgroup_size, within)
-    keys = (_access_key(one.model, access) for one, access in _accesses(kernel, ids))
-    return count_map(kernel, lambda k, at: _memory(k, at, ids), dict.fromkeys(keys))
+    return count_map(
+        kernel,
+        (
+            (_access_key(one.model, access), partial(_accessed, one.model, one.calls, access))
+            for one in launched(kernel)
+            for access in accesses_of(one.model.kernel)
+            if space_of(one.model.kernel, access.array) in SPACES
+            and (ids is None or access.statement in ids)
+        ),
+    )
 
 
-@memoised
-def _synchronisation(kernel: Kernel, sizes: Sizes) -> Counted:
-    found: list[tuple[Any, int | None]] = []
-    for one in launched(kernel):
-        made, at = one.kernel.program(), dict(sizes)
-        times = one.calls.counted(made.grid, at)[0] if one.calls.loops else 1
-        found.append((Sync("kernel_launch", one.kernel.name), times))
-        for barrier in barriers_of(one.kernel, at, made.grid, one.calls):
-            key, each = _sync_key(one.kernel, of_warp=barrier.of_warp), barrier.per_thread
-            found.append((key, None if each is None else each * times))
-    return added(found)
+def _started(one: Launched, at: Sizes) -> int:
+    """How often a call runs a launch."""
+    return one.calls.counted(one.kernel.program().grid, dict(at))[0] if one.calls.loops else 1
 
 
-def _sync_key(kernel: Kernel, *, of_warp: bool) -> Sync:
-    return Sync("barrier_warp" if of_warp else "barrier_local", kernel.name)
+def _passed(one: Launched, number: int, at: Sizes) -> int | None:
+    """How often a thread passes a barrier, if all threads pass it as often."""
+    each = barriers_of(one.kernel, dict(at), one.kernel.program().grid, one.calls)
+    passed = each[number].per_thread
+    return None if passed is None else passed * _started(one, at)
 
 
 @fitting
@@ -227,9 +220,10 @@ def get_synchronization_map(kernel: Kernel, subgroup_size: int | str | None = No
     lowering raises.
     """
     _checked(kernel, subgroup_size, None)
-    keys: list[Sync] = []
+    found: list[tuple[Sync, Times]] = []
     for one in launched(kernel):
-        waits = kinds_of_barriers(one.kernel)
-        keys += [_sync_key(one.kernel, of_warp=of_warp) for of_warp in waits]
-        keys.append(Sync("kernel_launch", one.kernel.name))
-    return count_map(kernel, _synchronisation, dict.fromkeys(keys))
+        for number, of_warp in enumerate(kinds_of_barriers(one.kernel)):
+            kind = "barrier_warp" if of_warp else "barrier_local"
+            found.append((Sync(kind, one.kernel.name), partial(_passed, one, number)))
+        found.append((Sync("kernel_launch", one.kernel.name), partial(_started, one)))
+    return count_map(kernel, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -248,7 +248,7 @@ def missing_of(by_data: ByData) -> Iterator[str]:
     """The arguments that are not at hand, and decide how often statements and operations run."""
     model = by_data.model
     every = [(s.id, ()) for s in model.kernel.statements]
-    for name, guards in (*every, *((s, o.guards) for s, o in _operations(model))):
+    for name, guards in (*every, *((s, o.guards) for s, o in operations_in(model))):
         wanted = by_data.wanted(name, (*model.statement[name].predicates, *guards))
         yield from (wanted or frozenset()) - by_data.data.names
 
@@ -292,12 +292,10 @@ def operations_at(
 ) -> Operations:
     """How often a launch does what operations; None where that is not known.
 
-    Those of the statements of which ``instances`` says how often they run.
+    ``instances`` says how often each statement runs.
     """
     found: list[tuple[tuple[str, str], int | None]] = []
-    for statement, operation in _operations(model):
-        if statement not in instances:
-            continue
+    for statement, operation in operations_in(model):
         times = instances[statement]
         if operation.guards:
             times = instances_at(model, statement, sizes, operation.guards, calls, by_data)[0]
@@ -324,12 +322,8 @@ def sum_of(counts: Iterable[int | None]) -> int | None:
     return None if None in found else sum(n for n in found if n is not None)
 
 
-def kinds_of_operations(model: Model, ids: Collection[str]) -> list[tuple[str, str]]:
-    """The kinds and types of operations that there are in some statements of a kernel."""
-    return sorted({(o.kind, o.dtype) for id_, o in _operations(model) if id_ in ids})
-
-
-def _operations(model: Model) -> Iterator[tuple[str, Operation]]:
+def operations_in(model: Model) -> Iterator[tuple[str, Operation]]:
+    """The operations of each statement, with its id."""
     types = known_types(model.kernel)
     for statement in model.kernel.statements:
         by_data = model.conditions_on_data(statement)

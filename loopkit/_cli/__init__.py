@@ -6,18 +6,47 @@ No command ever asks a question or waits for a key.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 import click
 
-from loopkit._errors import LoopkitError
+from loopkit import __version__
+from loopkit._errors import InvalidArgumentError, LoopkitError, counted
 from loopkit._execute import EXECUTORS
+from loopkit._kernel import Kernel
 
-VIEWS = ("nest", "cuda", "ptx", "sass", "resources", "costs", "history")
+VIEWS = {
+    "nest": "The loop nest (default).",
+    "cuda": "The CUDA C.",
+    "ptx": "NVRTC's PTX.",
+    "sass": "The machine code, disassembled.",
+    "resources": "Registers, memory, spills.",
+    "costs": "What a launch with these sizes costs, exactly.",
+    "history": "Its steps; with sizes, what each did to the costs.",
+}
+"""What ``show`` can print."""
+BELONGS = {
+    "sizes say": ("give sizes to --history or --costs", ("history", "costs")),
+    "--device says": ("it belongs to --costs", ("costs",)),
+    "--arch says": (
+        "it belongs to --ptx, --sass, --resources and --costs: all else is the same for all",
+        ("ptx", "sass", "resources", "costs"),
+    ),
+}
+"""Which views options are of, and what to do with other ones."""
+
 SIZE = click.IntRange(min=1)
+TARGET = click.argument("target", metavar="FILE.py:NAME")
+SIZES = click.argument("words", nargs=-1, metavar="[n=4096]...")
+EXECUTOR = click.option(
+    "--executor",
+    type=click.Choice(EXECUTORS),
+    help="Where it runs; by default a GPU, or the CPU where there is none.",
+)
 
 #: Exit codes: something was wrong with what was asked, and the user stopped it.
 WRONG = 2
@@ -65,15 +94,8 @@ def _interrupted() -> int:
     return INTERRUPTED
 
 
-def _version() -> str:
-    try:
-        return importlib.metadata.version("loopkit")
-    except importlib.metadata.PackageNotFoundError:
-        return "from a checkout that is not installed"
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(_version(), prog_name="loopkit")
+@click.version_option(__version__, prog_name="loopkit")
 def loopkit() -> None:
     """Say what is computed, then how: transformed loop nests as readable CUDA C."""
 
@@ -82,12 +104,8 @@ def loopkit() -> None:
 @click.option("--n", type=SIZE, help="Rows of a and c.")
 @click.option("--m", type=SIZE, help="Columns of b and c.")
 @click.option("--l", type=SIZE, help="Columns of a, rows of b.")
-@click.option(
-    "--executor",
-    type=click.Choice(EXECUTORS),
-    help="Where it runs; by default a GPU, or the CPU where there is none.",
-)
-def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> int:
+@EXECUTOR
+def demo(**options: Any) -> int:
     """Follow a matrix product from its text to its result.
 
     Prints the loop nest before and after each transform and the CUDA C, runs it,
@@ -95,19 +113,20 @@ def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> i
     """
     from loopkit._cli._demo import demo
 
-    return demo(n=n, m=m, l=l, executor=executor)
+    return demo(**options)
+
+
+def _with_views(function: Callable[..., int]) -> Callable[..., int]:
+    """A command with an option for each view."""
+    for view, help_text in reversed(VIEWS.items()):
+        function = click.option(f"--{view}", is_flag=True, help=help_text)(function)
+    return function
 
 
 @loopkit.command()
-@click.argument("target", metavar="FILE.py:NAME")
-@click.argument("sizes", nargs=-1, metavar="[n=4096]...")
-@click.option("--nest", is_flag=True, help="The loop nest (default).")
-@click.option("--cuda", is_flag=True, help="The CUDA C.")
-@click.option("--ptx", is_flag=True, help="NVRTC's PTX.")
-@click.option("--sass", is_flag=True, help="The machine code, disassembled.")
-@click.option("--resources", is_flag=True, help="Registers, memory, spills.")
-@click.option("--costs", is_flag=True, help="What a launch with these sizes costs, exactly.")
-@click.option("--history", is_flag=True, help="Its steps; with sizes, what each did to the costs.")
+@TARGET
+@SIZES
+@_with_views
 @click.option(
     "--diff",
     nargs=2,
@@ -122,7 +141,7 @@ def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> i
 )
 def show(
     target: str,
-    sizes: tuple[str, ...],
+    words: tuple[str, ...],
     arch: str | None,
     device: str | None,
     diff: tuple[str, str] | None,
@@ -134,49 +153,107 @@ def show(
     be left out where the file has just one kernel. Of several kernels in a dictionary
     NAME:KEY is one.
     """
-    from loopkit._cli._show import show
+    from loopkit._changes import Diff
+    from loopkit._cli._kernels import load, numbers_of, stage
+    from loopkit._cli._output import Output
 
-    asked = [view for view in VIEWS if views[view]] or ["nest"]
-    return show(target, asked, arch, sizes, device, diff)
+    options: dict[str, dict[str, Any]] = {v: {} for v in VIEWS if views[v]} or {"nest": {}}
+    given = (numbers_of(words, whole=True), {"device": device}, {"arch": arch})
+    for (says, (instead, own)), values in zip(BELONGS.items(), given, strict=True):
+        if [*values.values()] in ([], [None]):
+            continue
+        if options.keys().isdisjoint(own):
+            why = f"{says} nothing about --{next(iter(options))}"
+            raise InvalidArgumentError(why, instead=instead)
+        for view in options.keys() & set(own):
+            options[view] |= values
+    kernel = load(target)
+    output = Output()
+
+    def texts(of: Kernel) -> list[str]:
+        return [str(_rendered(of, view, asked)) for view, asked in options.items()]
+
+    compiles = not options.keys().isdisjoint(BELONGS["--arch says"][1])
+    doing = "counting" if words or "costs" in options else "compiling" if compiles else None
+    with output.working(doing) if doing else nullcontext():
+        if not diff:
+            found = texts(kernel)
+        else:
+            both = (texts(stage(kernel, target, which)) for which in diff)
+            compared = zip(options, *both, strict=True)
+            found = [str(Diff(view, old, new, diff)) for view, old, new in compared]
+    # Only now, so that after an error nothing is on stdout.
+    for number, (view, text) in enumerate(zip(options, found, strict=True)):
+        if number:
+            output.text()
+        output.code(text, "diff" if diff else view)
+    return 0
+
+
+def _rendered(kernel: Kernel, view: str, options: Mapping[str, Any]) -> Any:
+    """What a view prints."""
+    if view == "history":
+        return kernel.history.at(**options) if options else kernel.history
+    if view != "costs":
+        return kernel if view == "nest" else getattr(kernel, view)(**options)
+    found = kernel.costs(**options)
+    return found if found.asked is not None else found.on(found.device)
 
 
 @loopkit.command()
-@click.argument("targets", nargs=-1, required=True, metavar="FILE.py:NAME... [n=4096]...")
+@click.argument("words", nargs=-1, required=True, metavar="FILE.py:NAME... [n=4096]...")
 @click.option("--no-flush", is_flag=True, help="Leave in L2 what the launch before left there.")
 @click.option("--seconds", type=float, default=0.5, help="How long to measure each kernel.")
 @click.option("--seed", type=int, default=0, help="Of the random numbers in arrays.")
-@click.option(
-    "--executor",
-    type=click.Choice(EXECUTORS),
-    help="Where it runs; by default a GPU, or the CPU where there is none.",
-)
+@EXECUTOR
 def measure(
-    targets: tuple[str, ...], no_flush: bool, seconds: float, seed: int, executor: str | None
+    words: tuple[str, ...], no_flush: bool, seconds: float, seed: int, executor: str | None
 ) -> int:
     """Time the kernel NAME in FILE.py on random data of the given sizes.
 
     On a GPU other data fill the L2 cache before each launch. Several kernels take turns,
     after their results were compared with those of the first.
     """
-    from loopkit._cli._measure import measure
+    from loopkit._cli._kernels import load, names_of, numbers_of
+    from loopkit._cli._output import Output
+    from loopkit._measure.compare import compared
+    from loopkit._measure.measure import measured, options_of
 
-    return measure(targets, not no_flush, seconds, executor, seed)
+    targets = [words[0], *(word for word in words[1:] if "=" not in word)]
+    given = numbers_of(word for word in words[1:] if "=" in word)
+    output = Output()
+    options = options_of(seconds, not no_flush, executor, seed, output.working)
+    kernels = {name: load(t) for name, t in zip(names_of(targets), targets, strict=True)}
+    if len(kernels) > 1:
+        output.text(str(compared(kernels, given, options)))
+        return 0
+    found = measured(*kernels.values(), given, options)
+    with output.working("counting"):
+        text = f"{found}\n\n{found.roofline}" if found.roofline is not None else str(found)
+    output.text(text)
+    return 0
 
 
 @loopkit.command()
-@click.argument("target", metavar="FILE.py:NAME")
-@click.argument("sizes", nargs=-1, metavar="[n=4096]...")
-@click.option("-o", "--output", metavar="OUT.html", help="By default the kernel's name.")
+@TARGET
+@SIZES
+@click.option("-o", "--output", "to", metavar="OUT.html", help="By default the kernel's name.")
 @click.option("--arch", metavar="sm_90a", help="Of the machine code; by default this machine's.")
-def view(target: str, sizes: tuple[str, ...], output: str | None, arch: str | None) -> int:
+def view(target: str, words: tuple[str, ...], to: str | None, arch: str | None) -> int:
     """Write a page that shows the kernel NAME in FILE.py, step by step, down to machine code.
 
     The page is one file, which needs no server and no network. With sizes it says what each
     line costs.
     """
-    from loopkit._cli._view import view
+    from loopkit._cli._kernels import load, numbers_of
+    from loopkit._cli._output import Output
 
-    return view(target, sizes, output, arch)
+    sizes, kernel, output = numbers_of(words, whole=True), load(target), Output()
+    steps = counted(len(kernel.history), "step")
+    with output.working(f"replaying {steps}, compiling, counting"):
+        written = kernel.view(to or f"{kernel.name}.html", arch=arch, sizes=sizes)
+    output.text(str(written))
+    return 0
 
 
 @loopkit.command()

@@ -1,4 +1,4 @@
-"""``loopkit show``: views of one kernel of a file."""
+"""What commands are given: kernels of files, and numbers by name, as ``n=4096``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import re
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from loopkit._changes import Diff
-from loopkit._cli._output import Output
-from loopkit._cli._sizes import sizes_of
 from loopkit._errors import (
     InvalidArgumentError,
     LoopkitError,
@@ -24,9 +21,7 @@ from loopkit._errors import (
     check_known,
 )
 from loopkit._kernel import Kernel
-
-BINARY = frozenset(["ptx", "sass", "resources", "costs"])
-"""Views of what is made for one architecture."""
+from loopkit._spelling import shown
 
 # A colon inside of a path (a drive letter, an odd folder) is none of ours.
 _NUMBER = re.compile(r"-?[0-9]{1,9}", re.ASCII)
@@ -35,68 +30,27 @@ _TARGET = re.compile(r"(.+?\.py|.*[/\\][^:]*|[^:]*)(?::([^:/\\]+))?(?::([^/\\]+)
 T = TypeVar("T")
 
 
-def show(
-    target: str,
-    views: Sequence[str],
-    arch: str | None,
-    words: Sequence[str] = (),
-    device: str | None = None,
-    diff: tuple[str, str] | None = None,
-) -> int:
-    """Print ``views`` of the kernel that ``target`` (``FILE.py:NAME``) names.
+def numbers_of(words: Iterable[str], *, whole: bool = False) -> dict[str, Any]:
+    """Numbers by name, all of them sizes with ``whole``.
 
-    With ``diff``, what differs between those of two others: see :func:`stage`.
+    Raises :class:`InvalidArgumentError` for other words.
     """
-    options: dict[str, dict[str, Any]] = {view: {} for view in views}
-    if words or device is not None:
-        if "costs" not in options and ("history" not in options or device is not None):
-            raise InvalidArgumentError(
-                f"{'sizes say' if words else '--device says'} nothing about --{views[0]}",
-                instead="that belongs to --costs" + (", and sizes to --history" if words else ""),
-            )
-        for view in {"costs", "history"} & options.keys():
-            options[view] |= sizes_of(words)
-        if device is not None:
-            options["costs"]["device"] = device
-    kernel = load(target)
-    if arch is not None:
-        if not BINARY.intersection(views):
-            raise InvalidArgumentError(
-                f"--arch says nothing about --{views[0]}: it is the same for all architectures",
-                instead="it belongs to --ptx, --sass, --resources and --costs",
-            )
-        for view in BINARY.intersection(views):
-            options[view]["arch"] = arch
-    output = Output()
-
-    def texts(of: Kernel) -> list[str]:
-        return [str(render(of, view, given)) for view, given in options.items()]
-
-    counts, compiles = words or "costs" in views, BINARY.intersection(views)
-    doing = "counting" if counts else "compiling" if compiles else None
-    with output.working(doing) if doing else contextlib.nullcontext():
-        if diff is None:
-            rendered = texts(kernel)
-        else:
-            both = (texts(stage(kernel, target, which)) for which in diff)
-            compared = zip(views, *both, strict=True)
-            rendered = [str(Diff(view, old, new, diff)) for view, old, new in compared]
-    # Only now, so that after an error nothing is on stdout.
-    for number, (view, text) in enumerate(zip(views, rendered, strict=True)):
-        if number:
-            output.text()
-        output.code(text, view if diff is None else "diff")
-    return 0
-
-
-def render(kernel: Kernel, view: str, options: Mapping[str, Any]) -> Any:
-    """What a view prints."""
-    if view == "history":
-        return kernel.history.at(**options) if options else kernel.history
-    if view != "costs":
-        return kernel if view == "nest" else getattr(kernel, view)(**options)
-    found = kernel.costs(**options)
-    return str(found if found.asked is not None else found.on(found.device))
+    found: dict[str, int | float] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        is_whole = whole or re.fullmatch(r"[+-]?[\d_]+", value)
+        try:
+            if not (name.isidentifier() and value.isascii()):
+                raise ValueError
+            number = (int if is_whole else float)(value.replace("_", ""))
+        except ValueError:
+            what = "size" if whole else "number with a name"
+            why = f"{shown(word)} is no {what}"
+            raise InvalidArgumentError(why, instead="for example, n=4096") from None
+        if name in found:
+            raise InvalidArgumentError(f"the size '{name}' is given twice")
+        found[name] = number
+    return found
 
 
 def stage(kernel: Kernel, target: str, which: str) -> Kernel:
@@ -140,15 +94,28 @@ def load(target: str) -> Kernel:
             f"{target}: '{key}' is a key, but there is one kernel alone",
             instead=f"loopkit show {target.removesuffix(':' + key)}",
         )
-    keys = [k for k, value in found.items() if isinstance(k, str) and isinstance(value, Kernel)]
+    kernels = {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, Kernel)}
     if key is None:
+        first = next(iter(kernels), None)
         raise InvalidArgumentError(
-            f"{target} is several kernels: {', '.join(keys) or 'none'}",
-            instead=f"loopkit show {target}:{keys[0]} shows one" if keys else "",
+            f"{target} is several kernels: {', '.join(kernels) or 'none'}",
+            instead=f"loopkit show {target}:{first} shows one" if first else "",
         )
-    check_known("kernel", [key], keys)
-    chosen: Kernel = found[key]
-    return chosen
+    check_known("kernel", [key], kernels)
+    return kernels[key]
+
+
+def names_of(targets: Sequence[str]) -> list[str]:
+    """What kernels are called beside others: the shortest end of a target that none shares."""
+    return [_shortest(target, targets) for target in targets]
+
+
+def _shortest(target: str, others: Sequence[str]) -> str:
+    parts = target.split(":")
+    for count in range(1, len(parts)):
+        if sum(other.split(":")[-count:] == parts[-count:] for other in others) == 1:
+            return ":".join(parts[-count:])
+    return Path(target).name if others.count(target) == 1 else target
 
 
 def _run(path: Path) -> dict[str, Any]:
@@ -178,15 +145,12 @@ def _running(what: str, function: Callable[[], T]) -> T:
         said = "".join(traceback.format_exception_only(error)).rstrip()
         if isinstance(error, SyntaxError):
             raise LoopkitError(f"{what} is not valid Python\n{said}") from error
-        here = str(Path(__file__).resolve().parents[1])
-        frames = [
-            frame
-            for frame in traceback.extract_tb(error.__traceback__)
-            if not frame.filename.startswith((here, "<frozen"))
-            and os.path.basename(frame.filename) != "runpy.py"
-        ]
-        last = frames[-1] if frames else None
-        place = what if last is None else f"{last.filename}, line {last.lineno}: {last.line}"
+        ours = (str(Path(__file__).resolve().parents[1]), "<frozen")
+        place = what
+        for frame in traceback.extract_tb(error.__traceback__):
+            name = frame.filename
+            if not name.startswith(ours) and os.path.basename(name) != "runpy.py":
+                place = f"{name}, line {frame.lineno}: {frame.line}"
         raise LoopkitError(
             f"{what} fails: {said}\n    {place}",
             instead="LOOPKIT_DEBUG=1 in the environment shows the whole traceback",
@@ -196,26 +160,24 @@ def _running(what: str, function: Callable[[], T]) -> T:
 def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | Mapping[Any, Any]:
     """A kernel, or a dictionary that holds some."""
     kernels = [n for n, value in namespace.items() if isinstance(value, Kernel)]
-    makers = [n for n, value in namespace.items() if _could_make_a_kernel(value)]
-    if name is None and len(kernels) == 1:
-        [name] = kernels
+    known = kernels + [n for n, value in namespace.items() if _could_make_a_kernel(value)]
     if name is None:
-        known = ", ".join(f"{path}:{n}" for n in [*kernels, *makers])
-        raise InvalidArgumentError(
-            f"{path} has {len(kernels) or 'no'} kernels at its top level; say which one",
-            asked=f"loopkit show {path}",
-            instead=f"there is {known}" if known else "",
-        )
+        if len(kernels) != 1:
+            raise InvalidArgumentError(
+                f"{path} has {len(kernels) or 'no'} kernels at its top level; say which one",
+                asked=f"loopkit show {path}",
+                instead=f"there is {', '.join(f'{path}:{n}' for n in known)}" if known else "",
+            )
+        [name] = kernels
     if name not in namespace:
-        error = UnknownNameError("kernel or function", name, [*kernels, *makers])
-        if not error.known:
+        error = UnknownNameError("kernel or function", name, known)
+        if not known:
             error.instead = f"{path} makes none at its top level"
         raise error
     value = namespace[name]
     wrong = f"{name} in {path} is neither a kernel nor a function that returns one, but {_a(value)}"
     if callable(value) and not isinstance(value, Kernel):
-        needed = _needs(value)
-        if needed:
+        if needed := _needs(value):
             raise InvalidArgumentError(
                 f"{name} in {path} takes arguments: {', '.join(needed)}",
                 instead="write a function without arguments that calls it",

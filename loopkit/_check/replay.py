@@ -23,13 +23,20 @@ from loopkit._check.instance_maps import Lineage
 from loopkit._check.schedule_proof import violations_of
 from loopkit._check.violation import Aim, Case, Violation, smallest_case
 from loopkit._errors import LoopkitError
-from loopkit._expression import evaluate, variable_names
+from loopkit._expression import evaluate
 from loopkit._kernel import Kernel
 from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 from loopkit._replay.compare import Both
-from loopkit._replay.examples import ExampleData, Sizes, TellingData, numbers_in, sizes_to_try
+from loopkit._replay.examples import (
+    ExampleData,
+    Sizes,
+    TellingData,
+    index_data,
+    numbers_in,
+    sizes_to_try,
+)
 from loopkit._replay.interpreter import TREE, Stored, TracedValue, UnsupportedError
 
 Answer = Literal["differs", "same", "too large", "not run"]
@@ -159,7 +166,7 @@ class _Both(Both):
     """Both kernels, on data that tell values apart."""
 
     def data(self, trial: int) -> ExampleData:
-        indices = frozenset(name for one in (self.one, self.two) for name in _indices(one.kernel))
+        indices = frozenset(name for one in (self.one, self.two) for name in index_data(one.kernel))
         marks = sorted(numbers_in(self.one.kernel))
         return TellingData(trial, self.given(trial), indices, marks, self.one.widest)
 
@@ -196,21 +203,3 @@ class _Both(Both):
             if mine is None or not mine.is_close(its, self.one.dtypes[mine.array]):
                 return True
         return False
-
-
-def _indices(kernel: Kernel) -> frozenset[str]:
-    """The names of data that may decide which cell is meant, or which iterations there are."""
-    found = {n for d in kernel.domains for n in d.parameters}
-    for statement in kernel.statements:
-        for _, indices in statement.accesses:
-            found |= {name for index in indices for name in variable_names(index)}
-    while True:
-        more = {
-            name
-            for statement in kernel.statements
-            if statement.written in found
-            for name in variable_names(statement.rhs)
-        }
-        if more <= found:
-            return frozenset(found)
-        found |= more

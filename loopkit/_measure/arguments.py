@@ -11,12 +11,11 @@ from loopkit._arrays import ArrayArg
 from loopkit._assertions.values import Assertion, Within, in_order
 from loopkit._errors import InvalidArgumentError
 from loopkit._executors import types_of
-from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._random_data import generator, random_arrays, shape_of
-from loopkit._rules import expand_rules
+from loopkit._replay.examples import index_data
 from loopkit._run.arrays import HOST
 from loopkit._run.plan import ArgumentPlan
 from loopkit.transforms import add_dtypes
@@ -68,7 +67,7 @@ def prepared(
     sizes = {name: int(values[name]) for name in kernel.sizes if name in values}
     assertions = in_order((*{*kernel.assertions, *assertions},))
     about = {a.array for a in assertions if isinstance(a, Within)}
-    if leading := [a.name for a in read if a.name in _leading(kernel) - about]:
+    if leading := [a.name for a in read if a.name in index_data(kernel) - about]:
         raise InvalidArgumentError(
             f"the values of '{leading[0]}' decide which cells are touched: no random ones will do",
             instead=f"pass {leading[0]}=..., or say "
@@ -81,28 +80,6 @@ def prepared(
         if outputs and a.name in plan.outputs and a not in read
     }
     return Prepared(kernel, {**values, **given, **made, **empty}, sizes, tuple(made))
-
-
-def _leading(kernel: Kernel) -> set[str]:
-    """The arguments whose values decide which cells are touched: as subscripts, or as bounds."""
-    kernel = expand_rules(kernel)
-    found = {
-        name
-        for statement in kernel.statements
-        for expression in statement.expressions
-        for _, indices in accesses(expression)
-        for index in indices
-        for name in variable_names(index)
-    }
-    found |= {name for domain in kernel.domains for name in domain.parameters}
-    waiting = found & kernel.temporary_by_name.keys()
-    while waiting:
-        name = waiting.pop()
-        for writer in kernel.writers.get(name, ()):
-            new = variable_names(writer.rhs) - found
-            found |= new
-            waiting |= new & kernel.temporary_by_name.keys()
-    return {a.name for a in kernel.passed if isinstance(a, ArrayArg)} & found
 
 
 def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:

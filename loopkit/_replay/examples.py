@@ -14,10 +14,12 @@ import islpy as isl
 import numpy as np
 
 from loopkit import _sets
-from loopkit._expression import to_text
+from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel
 from loopkit._points import smallest_point
 from loopkit._promotion import INTEGERS
+from loopkit._relations import reachable
+from loopkit._rules import expand_rules
 
 Sizes = Mapping[str, int]
 Place = tuple[int, ...]
@@ -135,6 +137,20 @@ def numbers_in(kernel: Kernel) -> frozenset[int]:
     texts = [to_text(e) for s in kernel.statements for e in (s.lhs, s.rhs, *s.predicates)]
     texts += [d.text for d in kernel.domains]
     return frozenset(int(n) for t in texts for n in re.findall(r"(?<![\w.])\d{1,4}(?![\w.])", t))
+
+
+def index_data(kernel: Kernel) -> frozenset[str]:
+    """The data whose values may decide which cells are touched, or which iterations there are.
+
+    They stand in subscripts or in bounds, or what does is computed of them.
+    """
+    kernel = expand_rules(kernel)
+    subscripts = (e for s in kernel.statements for _, indices in s.accesses for e in indices)
+    names = {n for domain in kernel.domains for n in domain.parameters}
+    return reachable(
+        names.union(*map(variable_names, subscripts)),
+        lambda name: {n for s in kernel.writers.get(name, ()) for n in variable_names(s.rhs)},
+    )
 
 
 def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> bool:

@@ -227,7 +227,8 @@ def measure(
     if len(kernels) > 1:
         output.text(str(compared(kernels, given, options)))
         return 0
-    found = measured(*kernels.values(), given, options)
+    [kernel] = kernels.values()
+    found = measured(kernel, given, options)
     with output.working("counting"):
         text = f"{found}\n\n{found.roofline}" if found.roofline is not None else str(found)
     output.text(text)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import field
 from typing import Any
 
@@ -242,7 +242,7 @@ def measurement(
         kernel=ready.kernel.name,
         sizes=tuple(sorted(ready.sizes.items())),
         executor=run.executor,
-        device=getattr(run, "described", None),
+        device=run.described,
         times=tuple(times),
         flush_l2=options.flush_l2 and run.executor == "cuda",
         in_place=run.in_place,
@@ -281,21 +281,18 @@ def warm(run: Runner) -> float:
         launches = launches_for(each)
 
 
-@contextmanager
-def runner(ready: Prepared, options: Options) -> Iterator[Runner]:
+def runner(ready: Prepared, options: Options) -> AbstractContextManager[Runner]:
     """A kernel that can be launched on an executor."""
     if options.executor == "cuda":
         from loopkit._measure.on_gpu import on_gpu
         from loopkit._run import driver
 
         driver.api()  # says what is missing where there is no GPU
-        with on_gpu(ready.kernel, ready.arguments, flush_l2=options.flush_l2) as gpu:
-            yield gpu
+        return on_gpu(ready.kernel, ready.arguments, flush_l2=options.flush_l2)
     else:
         from loopkit._measure.on_host import on_host
 
-        with on_host(ready.kernel, ready.arguments, options.executor) as host:
-            yield host
+        return on_host(ready.kernel, ready.arguments, options.executor)
 
 
 def together(arguments: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:

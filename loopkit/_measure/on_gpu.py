@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.events import Clock, flusher
+from loopkit._measure.shares import Runner
 from loopkit._program import ArrayParam
 from loopkit._run import copies, driver
 from loopkit._run.arrays import HOST
@@ -44,97 +46,6 @@ class Home:
     kept: int | None = None
 
 
-class OnGpu:
-    """A kernel, ready to be launched again and again with the same arguments.
-
-    Arrays of the caller's are read where they are, if they are on a GPU, and never written.
-    """
-
-    executor = "cuda"
-
-    def __init__(
-        self,
-        device: driver.Device,
-        stream: int,
-        starts: Sequence[tuple[str, Callable[[], None]]],
-        homes: list[Home],
-        flush: Callable[[], None] | None,
-    ) -> None:
-        self.device = device
-        #: What is known of it; None for a GPU of a kind of which no rates are known.
-        self.described = _described()
-        self.stream = stream
-        self._starts = starts
-        self._homes = homes
-        self._flush = flush
-        self.in_place = tuple(home.name for home in homes if home.kept is not None)
-
-    def _start(self) -> None:
-        """Launch all of a call, in order."""
-        for _, start in self._starts:
-            start()
-
-    def each(self) -> Callable[[], list[tuple[str, float]]]:
-        """Launch once; what is returned gives the launches, by name, with the seconds of each."""
-        clock = Clock(self.stream, len(self._starts))
-        self.restore()
-        if self._flush is not None:
-            self._flush()
-        for _, start in self._starts:
-            clock.mark()
-            start()
-            clock.mark()
-        names = [name for name, _ in self._starts]
-        return lambda: list(zip(names, clock.seconds(), strict=True))
-
-    def restore(self) -> None:
-        """Give arrays that a launch reads and writes what they held at first."""
-        for home in self._homes:
-            if home.kept is not None:
-                driver.call("cuMemcpyDtoDAsync", home.low, home.kept, home.size, self.stream)
-
-    def slot(self, launches: int) -> Callable[[], list[float]]:
-        """Launch; what is returned gives the seconds of each, or of all on average, afterwards.
-
-        Each is timed on its own where L2 is flushed before it.
-        """
-        clock = Clock(self.stream, 1 if self._flush is None else launches)
-        if self._flush is None:
-            self.restore()
-            clock.mark()
-            for _ in range(launches):
-                self._start()
-            clock.mark()
-            return lambda: [seconds / launches for seconds in clock.seconds()]
-        for _ in range(launches):
-            self.restore()
-            self._flush()
-            clock.mark()
-            self._start()
-            clock.mark()
-        return clock.seconds
-
-    def wait(self) -> None:
-        """Wait for all launches."""
-        self.device.wait(self.stream, "a launch that is measured")
-
-    def outputs(self) -> dict[str, np.ndarray[Any, Any]]:
-        """What one launch writes."""
-        self.restore()
-        self._start()
-        return {home.name: self._fetched(home) for home in self._homes if home.is_written}
-
-    def _fetched(self, home: Home) -> np.ndarray[Any, Any]:
-        data = np.empty(max(home.size, 1), np.uint8)
-        if home.size:
-            to = data.ctypes.data
-            driver.call("cuMemcpyDtoHAsync", to, home.low, home.size, self.stream)
-        self.wait()
-        if 0 in home.shape:
-            return np.empty(home.shape, home.dtype)
-        return np.ndarray(home.shape, home.dtype, data, home.first - home.low, home.strides)
-
-
 def _described() -> Device | None:
     """The current device, if its rates are known."""
     try:
@@ -144,10 +55,11 @@ def _described() -> Device | None:
 
 
 @contextmanager
-def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> Iterator[OnGpu]:
+def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> Iterator[Runner]:
     """A kernel ready to be launched: compiled, its arguments on the device.
 
-    Work of others on that device is over when this starts.
+    Arrays of the caller's are read where they are, if they are on a GPU, and never written.  Work
+    of others on that device is over when this starts.
     """
     modules = Modules(partial(program_of, kernel))
     plan = ArgumentPlan(modules.program(frozenset()))
@@ -174,13 +86,46 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
             (part.program.name, launcher(part, grid, stream, own, resolved.layouts))
             for part, grid, own in calls
         ]
-        flush = None
+        kept = [home for home in homes if home.kept is not None]
+
+        def start() -> None:
+            for _, launch in starts:
+                launch()
+
+        def restore() -> None:
+            for home in kept:
+                driver.call("cuMemcpyDtoDAsync", home.low, home.kept, home.size, stream)
+
+        def wait() -> None:
+            device.wait(stream, "a launch that is measured")
+
+        def fetched(home: Home) -> np.ndarray[Any, Any]:
+            data = np.empty(max(home.size, 1), np.uint8)
+            if home.size:
+                driver.call("cuMemcpyDtoHAsync", data.ctypes.data, home.low, home.size, stream)
+            wait()
+            if 0 in home.shape:
+                return np.empty(home.shape, home.dtype)
+            return np.ndarray(home.shape, home.dtype, data, home.first - home.low, home.strides)
+
+        def outputs() -> dict[str, np.ndarray[Any, Any]]:
+            restore()
+            start()
+            return {home.name: fetched(home) for home in homes if home.is_written}
+
+        made = Runner(
+            *("cuda", start, lambda: starts, partial(Clock, stream), restore, outputs),
+            in_place=tuple(home.name for home in kept),
+            wait=wait,
+            in_a_row=not flush_l2,
+            parts=len(starts),
+            described=_described(),
+        )
         if flush_l2:
             l2 = attribute("L2_CACHE_SIZE", index)
-            flush = stack.enter_context(flusher(device, stream, l2))
-        made = OnGpu(device, stream, starts, homes, flush)
+            made = replace(made, flush=stack.enter_context(flusher(device, stream, l2)))
         yield made
-        made.wait()
+        wait()
 
 
 @contextmanager

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from loopkit._costs.devices import Device
 from loopkit._costs.quantities import seconds_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -33,30 +34,74 @@ class LaunchTime:
     share: float
 
 
-class Runner(Protocol):
-    """A kernel that can be launched again and again: on a GPU, or on the CPU."""
+Start = Callable[[], Any]
+"""What launches something."""
+
+
+class Clock(Protocol):
+    """Marks in time, in pairs."""
+
+    def mark(self) -> None:
+        """The next mark."""
+
+    def seconds(self) -> list[float]:
+        """The time between the marks of each pair, once all have been reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """A kernel that can be launched again and again: on a GPU, or on the CPU.
+
+    ``start`` launches a call, and ``turns`` gives its launches, in order, with their names;
+    ``parts`` of them are told apart.  ``clock`` makes a clock for so many pairs of marks.
+    ``restore`` gives arrays that a launch reads and writes, ``in_place``, what they held at first;
+    ``flush`` fills caches with other data.  Launches of a slot are timed together if they are
+    ``in_a_row``.  ``wait`` waits for all launches, and ``outputs`` gives what one launch writes.
+    """
 
     executor: str
+    start: Start
+    turns: Callable[[], Iterable[tuple[str, Start]]]
+    clock: Callable[[int], Clock]
+    restore: Start
+    outputs: Callable[[], dict[str, np.ndarray[Any, Any]]]
     in_place: tuple[str, ...]
+    wait: Start = lambda: None
+    flush: Start = lambda: None
+    in_a_row: bool = False
+    parts: int = 0
+    described: Device | None = None
 
     def slot(self, launches: int) -> Callable[[], list[float]]:
-        """Launch so often; after :meth:`wait`, what is returned gives the seconds of each."""
-        ...
+        """Launch so often; after :meth:`wait`, what is returned gives the seconds of each.
+
+        It is their average where they are timed in a row.
+        """
+        rows = [launches] if self.in_a_row else [1] * launches
+        clock = self.clock(len(rows))
+        for row in rows:
+            self.restore()
+            self.flush()
+            clock.mark()
+            for _ in range(row):
+                self.start()
+            clock.mark()
+        return lambda: [seconds / rows[0] for seconds in clock.seconds()]
 
     def each(self) -> Callable[[], list[tuple[str, float]]]:
         """Launch a call once; after :meth:`wait`, what is returned gives its launches' seconds.
 
         Each by the name of its launch, in order; none where they cannot be told apart.
         """
-        ...
-
-    def wait(self) -> None:
-        """Wait for all launches."""
-        ...
-
-    def outputs(self) -> dict[str, np.ndarray[Any, Any]]:
-        """What one launch writes."""
-        ...
+        clock, names = self.clock(self.parts), []
+        self.restore()
+        self.flush()
+        for name, start in self.turns():
+            names.append(name)
+            clock.mark()
+            start()
+            clock.mark()
+        return lambda: [*zip(names, clock.seconds(), strict=True)]
 
 
 def launch_times(run: Runner, kernel: Kernel, seconds: float) -> tuple[LaunchTime, ...]:

@@ -70,12 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show(file=sys.stderr)
         return WRONG
-    except click.Abort:
-        return _interrupted()
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         if debug:
             raise
-        return _interrupted()
+        print("loopkit: stopped", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has seen enough (``loopkit show ... | head``).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,11 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"loopkit: {error}", file=sys.stderr)
         return WRONG
     return code if isinstance(code, int) else 0
-
-
-def _interrupted() -> int:
-    print("loopkit: stopped", file=sys.stderr)
-    return INTERRUPTED
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

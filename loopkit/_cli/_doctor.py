@@ -146,10 +146,15 @@ def _loopkit() -> str:
     return f"{version} in {Path(__file__).resolve().parents[1]}"
 
 
+def _imported(module: str, why: str = "not installed", instead: str = "") -> Any:
+    """A module; raises :class:`MissingDependencyError` where it is not installed."""
+    if importlib.util.find_spec(module) is None:
+        raise MissingDependencyError(why, instead=instead)
+    return importlib.import_module(module)
+
+
 def _package(package: str) -> str:
-    if importlib.util.find_spec(package) is None:
-        raise MissingDependencyError("not installed", instead=f"pip install {package}")
-    importlib.import_module(package)
+    _imported(package, instead=f"pip install {package}")
     return importlib.metadata.version(package)
 
 
@@ -203,10 +208,8 @@ def _compiler() -> str:
 
 
 def _cuda_python() -> str:
-    if importlib.util.find_spec("cuda") is None:
-        raise MissingDependencyError("not installed", instead="pip install cuda-python")
-    importlib.import_module("cuda.bindings.driver")
-    importlib.import_module("cuda.core")
+    for module in ("cuda", "cuda.bindings.driver", "cuda.core"):
+        _imported(module, instead="pip install cuda-python")
     names = ("cuda-python", "cuda-bindings", "cuda-core", "cuda-pathfinder")
     return ", ".join(f"{name} {_version(name)}" for name in names if _version(name))
 
@@ -288,22 +291,18 @@ def _cache() -> str:
             instead="give the folder back to yourself alone, or name another one in "
             "LOOPKIT_CACHE_DIR; without it everything is compiled anew in every process",
         ) from error
-    files, size = 0, 0.0
+    sizes = []
     for path in folder.rglob("*"):
         # Another process may be writing or clearing the cache.
         with contextlib.suppress(FileNotFoundError):
-            if path.is_file():
-                size += path.stat().st_size / 1e6
-                files += 1
-    return f"{folder} can be written; {files} files, {size:.1f} MB"
+            sizes += [path.stat().st_size] if path.is_file() else []
+    return f"{folder} can be written; {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB"
 
 
 def _interop(library: str) -> str:
-    if importlib.util.find_spec(library) is None:
-        raise MissingDependencyError("not installed, and needed only for arrays of its own")
     # Else JAX takes most of the GPU's memory for itself.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    module = importlib.import_module(library)
+    module = _imported(library, "not installed, and needed only for arrays of its own")
     version = _version(library) or getattr(module, "__version__", "")
     if not driver.has_gpu():
         if library != "torch":
@@ -316,7 +315,7 @@ def _interop(library: str) -> str:
     make = {
         "torch": lambda array: module.as_tensor(array, device="cuda"),
         "cupy": lambda array: module.asarray(array),
-        "numba": lambda array: importlib.import_module("numba.cuda").to_device(array),
+        "numba": lambda array: _imported("numba.cuda").to_device(array),
         "jax": lambda array: module.numpy.asarray(array),
     }[library]
     return f"{version}, {_run('cuda', make)}"

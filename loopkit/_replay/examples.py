@@ -8,6 +8,7 @@ import operator
 import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 import islpy as isl
@@ -15,6 +16,7 @@ import numpy as np
 
 from loopkit import _sets
 from loopkit._expression import to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._points import smallest_point
 from loopkit._promotion import INTEGERS
@@ -30,12 +32,15 @@ _LARGEST = 256
 _ENDS = {dtype: int(np.iinfo(dtype).max) + 1 for dtype in INTEGERS}
 
 
+@dataclass(frozen=True, eq=False)
 class ExampleData:
-    """What arguments hold: small integers, the same for every kernel that is run on them."""
+    """What arguments hold: small integers, the same for every kernel that is run on them.
 
-    def __init__(self, trial: int, given: Mapping[str, np.ndarray[Any, Any]] | None = None) -> None:
-        self.trial = trial
-        self.given = given or {}
+    ``given`` are those of a trial that hold something else.
+    """
+
+    trial: int
+    given: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def cell(self, name: str, place: Place, dtype: np.dtype[Any], limit: int) -> Any:
         """The value of one cell; integers stay below ``limit``, as they may be indices.
@@ -53,6 +58,7 @@ class ExampleData:
         return complex(number, digest // 16 % 5) if dtype.kind == "c" else number
 
 
+@dataclass(frozen=True, eq=False)
 class TellingData(ExampleData):
     """Contents that tell cells apart, and that conditions on data take in both ways.
 
@@ -61,18 +67,9 @@ class TellingData(ExampleData):
     the kernels, at which conditions may turn.
     """
 
-    def __init__(
-        self,
-        trial: int,
-        given: Mapping[str, np.ndarray[Any, Any]],
-        indices: Collection[str],
-        marks: Sequence[int],
-        widest: int,
-    ) -> None:
-        super().__init__(trial, given)
-        self.indices = indices
-        self.marks = marks
-        self.widest = widest
+    indices: Collection[str] = ()
+    marks: Sequence[int] = ()
+    widest: int = 1
 
     def cell(self, name: str, place: Place, dtype: np.dtype[Any], limit: int) -> Any:
         if name in self.given or dtype.kind == "b" or name in self.indices:

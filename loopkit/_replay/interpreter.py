@@ -203,17 +203,13 @@ class Interpreter(KernelAtSizes):
         store = Store(self.memories, self.copies, self.sizes, {}, dtypes)
         try:
             self.walker = Walker(loops_as_tagged(kernel), store, _budget.EXAMPLE_INSTANCES)
-        except TooManyPointsError:
-            raise UnsupportedError("too many instances") from None
-        except LaunchError as error:
-            raise UnsupportedError(error.why) from None
+        except (TooManyPointsError, LaunchError) as error:
+            raise UnsupportedError(getattr(error, "why", "too many instances")) from None
         compiled = self.walker.compiled.values()
-        loops = _loops(model)
-        launches = _launches(model)
-        names = [one.statement.id for one in compiled]
+        loops, launches = _loops(model), _launches(model)
         self.steps = [
-            _Step(self, one, loops[name], launches[name])
-            for one, name in zip(compiled, names, strict=True)
+            _Step(self, one, loops[one.statement.id], launches[one.statement.id])
+            for one in compiled
         ]
         # What a later launch does not find as an earlier one has left it.
         own = (t.name for t in kernel.temporaries if not model.is_global(t.name))

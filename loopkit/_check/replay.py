@@ -124,17 +124,14 @@ class Replay:
     @memoised
     def _at(self, sizes: tuple[tuple[str, int], ...], most: int) -> Answer:
         root, new = self.root.kernel, self.new.kernel
-        computed = {*root.computed_sizes, *new.computed_sizes}
-        names = [n for n in dict.fromkeys((*root.sizes, *new.sizes)) if n not in computed]
         context = root.assumptions.set & new.assumptions.set & self.lineage.sizes
         try:
             with apart_from_kept(_budget.REFUSAL):
-                found = sizes_to_try(context, names, [dict(sizes)], only=True)
+                found = sizes_to_try((root, new), context, [dict(sizes)], only=True)
                 if not found:
                     return "not run"
-                whole = new.with_computed(root.with_computed(found[0]))
                 try:
-                    both = _Both(self.root, self.new, whole, most)
+                    both = _Both(self.root, self.new, found[0], most)
                 except UnsupportedError as error:
                     return "too large" if "many" in str(error) else "not run"
                 if both.differ(self.lineage):

@@ -92,24 +92,24 @@ class TellingData(ExampleData):
 
 
 def sizes_to_try(
+    kernels: Sequence[Kernel],
     context: isl.Set,
-    names: Sequence[str],
-    witnesses: Iterable[Sizes],
+    witnesses: Iterable[Sizes] = (),
     numbers: Iterable[int] = (),
     *,
     only: bool = False,
-) -> list[dict[str, int]]:
+) -> list[Sizes]:
     """Small sizes that the assumptions allow, and those of witnesses, by their sum.
 
     ``numbers`` stand in the kernels: sizes just beyond them may be where they begin to matter.
-    With ``only``, those of witnesses alone.
+    With ``only``, those of witnesses alone.  Sizes that the kernels compute are among the results.
     """
-    if not names:
-        return [{}]
-    found: dict[tuple[int, ...], None] = {}
-    smallest = smallest_point(_sets.project_onto(context, names), names) or {}
+    computed = {name for kernel in kernels for name in kernel.computed_sizes}
+    names = [*dict.fromkeys(n for k in kernels for n in k.sizes if n not in computed)]
+    found: dict[tuple[int, ...], None] = {} if names else {(): None}
+    smallest = smallest_point(_sets.project_onto(context, names), names) or {} if names else {}
     least = tuple(smallest.get(n, 1) for n in names)
-    if not only:
+    if names and not only:
         for highest in range(1, len(_SMALL) + 1):
             grid = itertools.product(_SMALL[:highest], repeat=len(names))
             for values in itertools.islice(grid, 64):
@@ -125,8 +125,14 @@ def sizes_to_try(
         values = tuple(witness.get(n, smallest.get(n, 1)) for n in names)
         if _allowed(context, names, values):
             found[values] = None
-    ordered = sorted(found, key=lambda v: (sum(v), v))
-    return [dict(zip(names, values, strict=True)) for values in ordered]
+    whole: list[Sizes] = []
+    for values in sorted(found, key=lambda v: (sum(v), v)):
+        sizes: Sizes = dict(zip(names, values, strict=True))
+        for kernel in kernels:
+            sizes = kernel.with_computed(sizes)
+        if all(_allowed_at(kernel.assumptions.set, sizes) for kernel in kernels):
+            whole.append(sizes)
+    return whole
 
 
 def numbers_in(kernel: Kernel) -> frozenset[int]:
@@ -151,4 +157,8 @@ def index_data(kernel: Kernel) -> frozenset[str]:
 
 
 def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> bool:
-    return not _sets.at_values(context, dict(zip(names, values, strict=True))).is_empty()
+    return _allowed_at(context, dict(zip(names, values, strict=True)))
+
+
+def _allowed_at(context: isl.Set, sizes: Sizes) -> bool:
+    return not _sets.at_values(context, sizes).is_empty()

@@ -163,10 +163,8 @@ class KernelAtSizes:
     def given(self, data: ExampleData) -> dict[str, Any]:
         """All arguments, as ``data`` fill them."""
         found: dict[str, Any] = dict(self.sizes)
-        for argument in self.kernel.args:
+        for argument in self.kernel.passed:
             name, dtype = argument.name, self.dtypes[argument.name]
-            if isinstance(argument, ConstantTable):
-                continue
             if isinstance(argument, ArrayArg):
                 shape = self.shapes[name]
                 values = [data.cell(name, p, dtype, self.limit) for p in np.ndindex(shape)]
@@ -449,12 +447,9 @@ def _loops(model: Model) -> dict[str, list[int | str]]:
 
 def _launches(model: Model) -> dict[str, tuple[int, int]]:
     """For each statement how many loops stand around its launch, and the launch's place."""
-    found: dict[str, tuple[int, int]] = {}
-    for launch in launches_in(launches_of(model.kernel)):
-        ids = [*statements_in(launch.body)]
-        place = len(launch.loops), model.order.place(ids[0])[0]
-        found |= dict.fromkeys(ids, place)
-    return found
+    every = launches_in(launches_of(model.kernel))
+    ids = [(len(launch.loops), [*statements_in(launch.body)]) for launch in every]
+    return {id_: (depth, model.order.place(own[0])[0]) for depth, own in ids for id_ in own}
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from loopkit import _budget, _sets
+from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._errors import LoopkitError
 from loopkit._poly.model import Model
@@ -40,17 +40,16 @@ def look_for_difference(
     before: Model, after: Model, context: isl.Set, witnesses: Iterable[Sizes]
 ) -> Outcome:
     """Compare at small sizes, and in any case at those of ``witnesses``; the smallest first."""
-    names = _sizes_of(before, after)
-    numbers = numbers_in(before.kernel) | numbers_in(after.kernel)
-    making = _MAKING * (len(before.kernel.statements) + len(after.kernel.statements))
+    kernels = before.kernel, after.kernel
+    numbers = frozenset().union(*map(numbers_in, kernels))
+    making = _MAKING * sum(len(kernel.statements) for kernel in kernels)
     left = dict.fromkeys((False, True), _budget.EXAMPLE_CELLS)
     tried: list[Sizes] = []
     hindrance = ""
     try:
         with at_most(_budget.EQUIVALENCE_EXAMPLES):
-            few = sizes_to_try(context, names, witnesses, only=True)
-            needed = _computed(before, after, few)
-            for sizes in _computed(before, after, sizes_to_try(context, names, witnesses, numbers)):
+            needed = sizes_to_try(kernels, context, witnesses, only=True)
+            for sizes in sizes_to_try(kernels, context, witnesses, numbers):
                 special = sizes in needed
                 left[special] -= making
                 most = left[special] // (_TRIALS * (1 if special else _SHARES))
@@ -76,8 +75,7 @@ def look_for_difference(
 
 def quick_difference(before: Model, after: Model, context: isl.Set) -> Difference | None:
     """A difference that shows at the smallest sizes of all, found before anything is proven."""
-    few = sizes_to_try(context, _sizes_of(before, after), ())[:_GLANCES]
-    for sizes in _computed(before, after, few):
+    for sizes in sizes_to_try((before.kernel, after.kernel), context)[:_GLANCES]:
         try:
             found = _Both(before, after, sizes, _budget.GLANCE_CELLS).compare(trials=1)
         except (UnsupportedError, LoopkitError):
@@ -85,24 +83,6 @@ def quick_difference(before: Model, after: Model, context: isl.Set) -> Differenc
         if found is not None:
             return found.difference
     return None
-
-
-def _sizes_of(before: Model, after: Model) -> tuple[str, ...]:
-    """The sizes of either kernel, those aside that are computed."""
-    kernels = before.kernel, after.kernel
-    computed = {name for k in kernels for name in k.computed_sizes}
-    return tuple(n for n in dict.fromkeys(s for k in kernels for s in k.sizes) if n not in computed)
-
-
-def _computed(before: Model, after: Model, tried: Iterable[Sizes]) -> list[Sizes]:
-    """Sizes with those that are computed, as far as assumptions allow them."""
-    found: list[Sizes] = []
-    for sizes in tried:
-        whole = after.kernel.with_computed(before.kernel.with_computed(sizes))
-        kernels = before.kernel, after.kernel
-        if not any(_sets.at_values(k.assumptions.set, whole).is_empty() for k in kernels):
-            found.append(whole)
-    return found
 
 
 class _Both(Both):

@@ -78,10 +78,10 @@ def auto_test_vs_ref(
         name: value.copy() if isinstance(value, np.ndarray) else value
         for name, value in first.items()
     }
-    expected = _named(ref_knl, executor(ref_knl, ref_executor)(**first))
+    expected = named_results(ref_knl, executor(ref_knl, ref_executor)(**first))
     chosen = best_executor() if executor_name is None else executor_name
     start = time.perf_counter()
-    got = _named(test_knl, executor(test_knl, chosen)(**second))
+    got = named_results(test_knl, executor(test_knl, chosen)(**second))
     seconds = time.perf_counter() - start
     if expected.keys() != got.keys():
         raise LoopkitError(
@@ -136,7 +136,8 @@ def _arguments(
     return arguments | random_arrays(arrays, assertions, parameters, rng, how)
 
 
-def _named(kernel: Kernel, result: Any) -> dict[str, Any]:
+def named_results(kernel: Kernel, result: Any) -> dict[str, Any]:
+    """What a call returned, by name."""
     names = [a.name for a in kernel.args if a.name in kernel.writers]
     if len(names) == 1:
         return {names[0]: result}

@@ -15,7 +15,7 @@ _STATEMENTS = "tag_instructions, add_dependency, replace_instruction_ids and the
 _ATOMIC = "the option {atomic} makes an instruction an atomic update"
 _LAUNCHES = "kernel.launches() gives them, one for each part between global barriers"
 
-_SEVERAL: Mapping[str, str] = {
+_INSTEAD: Mapping[str, str] = {
     _FUNCTION: "CInstruction CallMangleInfo InKernelCallable PreambleInfo ScalarCallable "
     "register_function_manglers register_preamble_generators register_symbol_manglers",
     _STATEMENTS: "map_instructions remove_predicates_from_insn",
@@ -28,21 +28,19 @@ _SEVERAL: Mapping[str, str] = {
     "parse_transformed_fortran",
     "costs(n=...) of a kernel counts what a launch touches": "gather_access_footprint_bytes "
     "gather_access_footprints",
+    "a[[e]] in the text of an instruction": "LinearSubscript",
+    "x$tag[i] in the text of an instruction": "TaggedVariable",
+    "split_iname(..., inner_tag='unr') leaves wide accesses to the compiler": "VectorizeTag",
+    "t_unit_to_python(knl) gives the steps as a script": "dump_as_python",
+    "generate_code_v2(knl).device_code() begins with the declaration": "generate_header",
+    "calls take parts of arrays as they lie": "pack_and_unpack_args_for_call",
+    "make_function(..., name=...) gives a function its name": "rename_callable",
+    "save_and_reload_temporaries does it for all launches": "save_temporaries_in_loop",
+    "get_dot_dependency_graph(knl) gives the graph, print(knl) the nest": "show_dependency_graph",
+    "assignment_to_subst(knl, name)": "temporary_to_subst",
 }
-"""What to write in the place of each of several names."""
-
 GONE: Mapping[str, str] = {
-    **{name: instead for instead, names in _SEVERAL.items() for name in names.split()},
-    "LinearSubscript": "a[[e]] in the text of an instruction",
-    "TaggedVariable": "x$tag[i] in the text of an instruction",
-    "VectorizeTag": "split_iname(..., inner_tag='unr') leaves wide accesses to the compiler",
-    "dump_as_python": "t_unit_to_python(knl) gives the steps as a script",
-    "generate_header": "generate_code_v2(knl).device_code() begins with the declaration",
-    "pack_and_unpack_args_for_call": "calls take parts of arrays as they lie",
-    "rename_callable": "make_function(..., name=...) gives a function its name",
-    "save_temporaries_in_loop": "save_and_reload_temporaries does it for all launches",
-    "show_dependency_graph": "get_dot_dependency_graph(knl) gives the graph, print(knl) the nest",
-    "temporary_to_subst": "assignment_to_subst(knl, name)",
+    name: instead for instead, names in _INSTEAD.items() for name in names.split()
 }
 """Names, each with what to write."""
 

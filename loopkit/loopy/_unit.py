@@ -12,6 +12,7 @@ from typing import Any
 
 from loopkit._arguments import is_integer, names_in
 from loopkit._arrays import AddressSpace, parse_address_space
+from loopkit._compare import named_results
 from loopkit._compat.gone import SAME
 from loopkit._errors import (
     InvalidArgumentError,
@@ -122,9 +123,7 @@ class TranslationUnit(Looks):
             print((add_dtypes(self.kernel, types) if types else self.kernel).cuda())
         positional = args if args and hasattr(args[0], "shape") else args[1:]
         result = self.kernel(*positional, **{n: self._used(n, given) for n in given})
-        outputs = [a.name for a in self.kernel.args if a.name in self.kernel.writers]
-        values = (result,) if len(outputs) == 1 else result or ()
-        named = dict(zip(outputs, values, strict=True))
+        named = named_results(self.kernel, result)
         named |= {n: given[n] for n in named if n in self.open and n in given}
         return Event(), named if chosen.get("return_dict") else tuple(named.values())
 
@@ -151,6 +150,9 @@ class TranslationUnit(Looks):
             raise AttributeError(name)
         found = getattr(self.kernel, SAME.get(name, name))
         return wrapped(found, self) if callable(found) and hasattr(found, "__self__") else found
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *SAME, *dir(self.kernel)]
 
     def __getitem__(self, name: str) -> TranslationUnit:
         """The kernel of this name, which is the only one."""

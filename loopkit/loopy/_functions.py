@@ -22,8 +22,6 @@ from loopkit._errors import (
 )
 from loopkit._execute import best_executor
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.kernel_functions import MissingFunctionError
-from loopkit._make.unlinked import Unlinked
 from loopkit._match import Match, matching
 from loopkit._sets import at, names_of, project_out
 from loopkit._spelling import shown
@@ -142,6 +140,9 @@ def merge(kernels: Iterable[TranslationUnit]) -> TranslationUnit:
 
     Functions may come one by one: what is still missing is brought by another call.
     """
+    from loopkit._make.kernel_functions import MissingFunctionError
+    from loopkit._make.unlinked import Unlinked
+
     units = list(kernels)
     called = [unit for unit in units if isinstance(unit, TranslationUnit)]
     text: Any = called[0].kernel if len(called) == 1 else None

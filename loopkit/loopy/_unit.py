@@ -12,7 +12,6 @@ from typing import Any
 
 from loopkit._arguments import is_integer, names_in
 from loopkit._arrays import AddressSpace, parse_address_space
-from loopkit._compare import named_results
 from loopkit._compat.gone import SAME
 from loopkit._errors import (
     InvalidArgumentError,
@@ -21,7 +20,6 @@ from loopkit._errors import (
     UnknownNameError,
     check_known,
 )
-from loopkit._executors import types_of
 from loopkit._expression import evaluate, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -29,8 +27,6 @@ from loopkit._match import Match, matching, parse_match
 from loopkit._places import outlives_launch
 from loopkit._relations import reachable
 from loopkit.loopy._looks import Looks
-from loopkit.transforms import add_dtypes
-from loopkit.transforms._common import is_parallel
 
 OPTIONS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -115,6 +111,10 @@ class TranslationUnit(Looks):
         Returns an event, and the results: a tuple in the order of the arguments, or a dictionary
         by name with the option ``return_dict``.
         """
+        from loopkit._compare import named_results
+        from loopkit._executors import types_of
+        from loopkit.transforms import add_dtypes
+
         chosen = dict(self.options)
         names = self.kernel.arg_by_name
         given = {n: v for n, v in kwargs.items() if n in names or n not in CALL_OPTIONS}
@@ -270,6 +270,8 @@ def in_loopys_terms(name: str, unit: TranslationUnit, given: Mapping[str, Any]) 
 
 def _named_as_in_loopy(name: str, kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of what makes copies: names that scripts count on, and no tags but theirs."""
+    from loopkit.transforms._common import is_parallel
+
     use, outer, axes, forms = FETCHING[name]
     changed: dict[str, Any] = {}
     called = re.split(r"[\[($]", str(given.get(use)))[0].strip(" '\"")

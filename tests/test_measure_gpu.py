@@ -129,9 +129,9 @@ def test_a_real_gpu_measures_scans_that_look_back() -> None:
 class Interface:
     """An array "on the GPU"."""
 
-    def __init__(self, cpu: Cpu, array: np.ndarray[Any, Any]) -> None:
-        self.pointer = cpu.cuMemAllocAsync(array.nbytes, 0)
-        self.memory = np.frombuffer(cpu._memory[self.pointer], array.dtype).reshape(array.shape)
+    def __init__(self, cpu: Cpu, array: np.ndarray[Any, Any], step: int = 1) -> None:
+        self.pointer = cpu.cuMemAllocAsync(array.nbytes * step, 0)
+        self.memory = np.frombuffer(cpu._memory[self.pointer], array.dtype)[::step]
         self.memory[...] = array
 
     @property
@@ -158,6 +158,34 @@ def test_arrays_on_the_gpu_are_read_there_and_never_written(
         np.testing.assert_array_equal(run.outputs()["b"], 4 + 3)
     with pytest.raises(lk.InvalidArgumentError, match=r"a\[n\] of float32 is missing"):
         lk.measure(update(), b=b, executor="cuda")  # random numbers would be on the host
+
+
+@pytest.mark.host
+def test_arrays_on_the_gpu_keep_their_strides(cpu: Timed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "pointer_device", lambda pointer: 0)
+    a, b = (Interface(cpu, np.arange(70, dtype="f4") + n, step=n) for n in (2, 3))
+    with on_gpu.on_gpu(update(), {"a": a, "b": b, "n": 70}, flush_l2=True) as run:
+        run.slot(2)
+        np.testing.assert_array_equal(run.outputs()["b"], 2 * np.arange(70) + 5)
+    np.testing.assert_array_equal(b.memory, np.arange(70) + 3)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("flush", [True, False])
+def test_memory_that_a_launch_finds_cleared_is_cleared_before_each(cpu: Timed, flush: bool) -> None:
+    """The tickets of a scan across blocks are counted from 0 in each launch."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
+        "y[i] = sum(j, x[j])",
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 0",
+    ).realize_reduction(force_scan=True, by="lookback")
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    x = np.ones(100, "f4")
+    with on_gpu.on_gpu(knl, {"x": x, "n": 100}, flush_l2=flush) as run:
+        run.slot(3)
+        np.testing.assert_array_equal(run.outputs()["y"], x.cumsum())
+        np.testing.assert_array_equal(run.outputs()["y"], x.cumsum())
 
 
 @pytest.mark.host

@@ -12,38 +12,18 @@ import numpy as np
 
 from loopkit._costs.devices import Device, attribute, device_here
 from loopkit._errors import InvalidArgumentError
-from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.events import Clock, flusher
 from loopkit._measure.shares import Runner
-from loopkit._program import ArrayParam
+from loopkit._program import ArrayParam, ValueParam
 from loopkit._run import copies, driver
 from loopkit._run.arrays import HOST
-from loopkit._run.driver import memory
+from loopkit._run.fast import packable
 from loopkit._run.launch import launcher
 from loopkit._run.module import Modules
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit._run.sequence import calls_of
 from loopkit.codegen.lower import program_of
-
-
-@dataclass(frozen=True)
-class Home:
-    """Where an array's bytes lie on the device: from ``low`` on ``size`` of them.
-
-    ``first`` is the address of element 0, ``kept`` a second copy of those bytes as they were, for
-    arrays that a launch reads and writes.
-    """
-
-    name: str
-    low: int
-    size: int
-    first: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: np.dtype[Any]
-    is_written: bool
-    kept: int | None = None
 
 
 def _described() -> Device | None:
@@ -62,8 +42,7 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
     of others on that device is over when this starts.
     """
     modules = Modules(partial(program_of, kernel))
-    plan = ArgumentPlan(modules.program(frozenset()))
-    resolved = plan.resolve((), arguments)
+    resolved = ArgumentPlan(modules.program(frozenset())).resolve((), arguments)
     on_host = resolved.location == HOST
     index = driver.current_device() if on_host else resolved.location.index
     device = driver.device(index)
@@ -71,51 +50,64 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
         driver.call("cuCtxSynchronize")
         loaded = modules.on(frozenset() if on_host else resolved.strided, device)
         stream = stack.enter_context(device.stream())
-        placed: list[Any] = []
-        homes = []
-        for param in loaded.program.params:
-            if not isinstance(param, ArrayParam):
-                placed.append(copies.stage(param, resolved))
-                continue
-            home = stack.enter_context(_home(param, resolved, stream))
-            placed.append(home.first)
-            if param.role == "argument":
-                homes.append(home)
-        calls = calls_of(loaded, resolved.values, placed)
+        params = loaded.program.params
+        staged = [_staged(param, resolved) for param in params]
+        own = [p for p in params if isinstance(p, ArrayParam) and p.role == "argument"]
+        written = {p.name: params.index(p) for p in own if p.is_written}
+        read = {p.name: written[p.name] for p in own if p.is_written and p.is_read}
+        first = [copies.Buffer(staged[n].size) for n in read.values()]
+        placed = stack.enter_context(copies.on_device([*staged, *first], stream))
+
+        def begin(n: int) -> int:
+            """Where the bytes of a parameter's array begin."""
+            return int(placed[n] - staged[n].before)
+
+        def copy(to: int, source: int, size: int) -> None:
+            if size:
+                driver.call("cuMemcpyDtoDAsync", to, source, size, stream)
+
+        for name, n in written.items():
+            if not on_host and name in resolved.arrays:
+                copy(begin(n), resolved.arrays[name].byte_range()[0], staged[n].size)
+        kept = [*zip(read.values(), placed[len(params) :], strict=True)]
+        for n, to in kept:
+            copy(to, begin(n), staged[n].size)
         starts = [
-            (part.program.name, launcher(part, grid, stream, own, resolved.layouts))
-            for part, grid, own in calls
+            (part.program.name, launcher(part, grid, stream, given, resolved.layouts))
+            for part, grid, given in calls_of(loaded, resolved.values, placed[: len(params)])
         ]
-        kept = [home for home in homes if home.kept is not None]
 
         def start() -> None:
-            for _, launch in starts:
-                launch()
+            for _, run in starts:
+                run()
 
         def restore() -> None:
-            for home in kept:
-                driver.call("cuMemcpyDtoDAsync", home.low, home.kept, home.size, stream)
+            for n, source in kept:
+                copy(begin(n), source, staged[n].size)
 
         def wait() -> None:
             device.wait(stream, "a launch that is measured")
 
-        def fetched(home: Home) -> np.ndarray[Any, Any]:
-            data = np.empty(max(home.size, 1), np.uint8)
-            if home.size:
-                driver.call("cuMemcpyDtoHAsync", data.ctypes.data, home.low, home.size, stream)
+        def fetched(name: str, n: int) -> np.ndarray[Any, Any]:
+            size, layout, dtype = staged[n].size, resolved.layouts[name], params[n].dtype
+            data = np.empty(max(size, 1), np.uint8)
+            if size:
+                driver.call("cuMemcpyDtoHAsync", data.ctypes.data, begin(n), size, stream)
             wait()
-            if 0 in home.shape:
-                return np.empty(home.shape, home.dtype)
-            return np.ndarray(home.shape, home.dtype, data, home.first - home.low, home.strides)
+            if 0 in layout.shape:
+                return np.empty(layout.shape, dtype)
+            there = None if on_host else resolved.arrays.get(name)
+            strides = there.byte_strides if there else layout.byte_strides(dtype)
+            return np.ndarray(layout.shape, dtype, data, staged[n].before, strides)
 
         def outputs() -> dict[str, np.ndarray[Any, Any]]:
             restore()
             start()
-            return {home.name: fetched(home) for home in homes if home.is_written}
+            return {name: fetched(name, n) for name, n in written.items()}
 
         made = Runner(
             *("cuda", start, lambda: starts, partial(Clock, stream), restore, outputs),
-            in_place=tuple(home.name for home in kept),
+            in_place=tuple(read),
             wait=wait,
             in_a_row=not flush_l2,
             parts=len(starts),
@@ -128,37 +120,19 @@ def on_gpu(kernel: Kernel, arguments: Mapping[str, Any], *, flush_l2: bool) -> I
         wait()
 
 
-@contextmanager
-def _home(param: ArrayParam, resolved: Resolved, stream: int) -> Iterator[Home]:
-    """Memory for an array, filled with what goes in; the caller's own if it is only read there."""
+def _staged(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
+    """What a parameter gets: a number, a buffer, or the place of an array that is only read."""
+    if resolved.location == HOST:
+        return copies.stage(param, resolved)
+    if not isinstance(param, ArrayParam):
+        return packable(param, resolved)
     info, layout = resolved.arrays.get(param.name), resolved.layouts[param.name]
-    there = info if resolved.location != HOST else None
-    item = param.dtype.itemsize
-    begin, size, offset = 0, layout.span * item, layout.before * item
-    strides = layout.byte_strides(param.dtype)
-    if there is not None:
-        begin, end = there.byte_range()
-        size, offset, strides = end - begin, there.pointer - begin, there.byte_strides
-    argument = param.role == "argument"
-
-    def home(low: int, kept: int | None = None) -> Home:
-        shape, written = layout.shape, param.is_written
-        return Home(param.name, low, size, low + offset, shape, strides, param.dtype, written, kept)
-
-    if there is not None and not param.is_written:
-        yield home(begin)
-        return
-    both = param.is_read and param.is_written and argument
-    with memory(stream, [size] * (1 + both)) as (low, *kept):
-        if there is not None and size:
-            driver.call("cuMemcpyDtoDAsync", low, begin, size, stream)
-        elif argument and size and resolved.location == HOST:
-            staged = copies.stage(param, resolved)
-            if staged.goes_in:
-                driver.call("cuMemcpyHtoDAsync", low, staged.address, size, stream)
-                # What is copied stays there until it has arrived.
-                driver.call("cuStreamSynchronize", stream)
-        for to in kept:
-            if size:
-                driver.call("cuMemcpyDtoDAsync", to, low, size, stream)
-        yield home(low, *kept)
+    if info is None:
+        item = param.dtype.itemsize
+        return copies.Buffer(layout.span * item, before=layout.before * item)
+    begin, end = info.byte_range()
+    return (
+        copies.Buffer(end - begin, before=info.pointer - begin)
+        if param.is_written
+        else info.pointer
+    )

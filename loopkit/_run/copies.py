@@ -51,7 +51,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
             loaded = modules.on(frozenset(), device)
             name = loaded.program.name
             arguments = [stage(p, resolved) for p in loaded.program.params]
-            with on_stream as handle, _on_device(arguments, handle) as placed:
+            with on_stream as handle, on_device(arguments, handle) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
                 for part, grid, own in calls_of(loaded, resolved.values, placed):
                     launch.launcher(part, grid, handle, own, resolved.layouts)()
@@ -71,7 +71,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
 
 
 @contextlib.contextmanager
-def _on_device(arguments: Sequence[Any], stream: int) -> Iterator[list[Any]]:
+def on_device(arguments: Sequence[Any], stream: int) -> Iterator[list[Any]]:
     """The arguments, each `Buffer` as the place of its first element on the device."""
     buffers = [one for one in arguments if isinstance(one, Buffer)]
     with driver.memory(stream, (one.size for one in buffers)) as pointers:

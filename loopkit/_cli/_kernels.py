@@ -13,13 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from loopkit._errors import (
-    InvalidArgumentError,
-    LoopkitError,
-    NotThereError,
-    UnknownNameError,
-    check_known,
-)
+from loopkit._errors import InvalidArgumentError, LoopkitError, NotThereError, UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
 
@@ -86,23 +80,21 @@ def load(target: str) -> Kernel:
         raise InvalidArgumentError(
             f"there is no file {path}", instead=error.instead if error.known else ""
         )
-    found = _find(_run(path), name, path)
-    if isinstance(found, Kernel):
-        if key is None:
-            return found
+    kernels = _find(_run(path), name, path)
+    if key in kernels:
+        return kernels[key]
+    if None in kernels:
         raise InvalidArgumentError(
             f"{target}: '{key}' is a key, but there is one kernel alone",
-            instead=f"loopkit show {target.removesuffix(':' + key)}",
+            instead=f"loopkit show {target.removesuffix(f':{key}')}",
         )
-    kernels = {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, Kernel)}
-    if key is None:
-        first = next(iter(kernels), None)
-        raise InvalidArgumentError(
-            f"{target} is several kernels: {', '.join(kernels) or 'none'}",
-            instead=f"loopkit show {target}:{first} shows one" if first else "",
-        )
-    check_known("kernel", [key], kernels)
-    return kernels[key]
+    keys = [k for k in kernels if isinstance(k, str)]
+    if key is not None:
+        raise UnknownNameError("kernel", key, keys)
+    raise InvalidArgumentError(
+        f"{target} is several kernels: {', '.join(keys) or 'none'}",
+        instead=f"loopkit show {target}:{keys[0]} shows one" if keys else "",
+    )
 
 
 def names_of(targets: Sequence[str]) -> list[str]:
@@ -157,8 +149,8 @@ def _running(what: str, function: Callable[[], T]) -> T:
         ) from error
 
 
-def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | Mapping[Any, Any]:
-    """A kernel, or a dictionary that holds some."""
+def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Mapping[Any, Kernel]:
+    """The kernels of a dictionary by key; a kernel that stands alone has the key None."""
     kernels = [n for n, value in namespace.items() if isinstance(value, Kernel)]
     known = kernels + [n for n, value in namespace.items() if _could_make_a_kernel(value)]
     if name is None:
@@ -184,10 +176,10 @@ def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | M
             )
         value = _running(f"{path}:{name}", value)
         wrong = f"{name}() in {path} returns {_a(value)}, not a kernel"
-    held = value.values() if isinstance(value, Mapping) else (value,)
-    if not any(isinstance(one, Kernel) for one in held):
+    held = value if isinstance(value, Mapping) else {None: value}
+    found = {k: one for k, one in held.items() if isinstance(one, Kernel)}
+    if not found:
         raise InvalidArgumentError(wrong)
-    found: Kernel | Mapping[Any, Any] = value
     return found
 
 

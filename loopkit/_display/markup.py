@@ -11,9 +11,11 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
+from unicodedata import category
 from xml.etree.ElementTree import Element, tostring
 
 from loopkit._display.style import lighting, sheet_for
+from loopkit._errors import LoopkitError
 from loopkit._kernel import Kernel
 
 Part = Element | str | int | None | Iterable[Any]
@@ -69,29 +71,23 @@ def add(to: Element, *parts: Part) -> Element:
     return to
 
 
-def _shown(code: int) -> str:
-    if code < 32:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 127 else f"\\u{code:04x}"
+class _Shown(dict[int, str]):
+    """How each character is shown, by its code: one that cannot be seen is spelled out."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        if not (letter.isprintable() or letter in "\n\t" or category(letter) == "Zs"):
+            picture = 0x2400 + code if code < 32 else 0x2421 if code == 127 else 0
+            letter = chr(picture) if picture else f"\\u{code:04x}"
+        return self.setdefault(code, letter)
 
 
-_UNSEEN = {
-    code: _shown(code)
-    for code in (
-        *(c for c in range(32) if c not in (9, 10)),
-        *range(127, 160),
-        *(0x061C, 0x200E, 0x200F, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF),
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-        *range(0xD800, 0xE000),
-    )
-}
-"""Control characters, marks that turn the order of text around, and halves of characters."""
+_SHOWN = _Shown()
 
 
 def visible(text: str) -> str:
     """Text in which what cannot be seen is spelled out: ``␛`` for an escape."""
-    return text if text.isascii() and text.isprintable() else text.translate(_UNSEEN)
+    return text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
 
 
 def inline(role: str, *parts: Part, **attributes: object) -> Element:
@@ -178,6 +174,15 @@ def _sheet_of(made: Element) -> str:
 def without_sheet(html: str) -> str:
     """An output of :func:`output` for a page that has the whole style sheet already."""
     return re.sub(r"<style>\.lk\{color-scheme:.*?</style>", "", html)
+
+
+def drawn(make: Callable[[], Any]) -> Element:
+    """A picture, or why there is none."""
+    try:
+        made: Element = make().element()
+    except LoopkitError as error:
+        return element("pre", str(error), class_="lk-wrapped lk-comment")
+    return made
 
 
 def printed(text: str) -> Element:

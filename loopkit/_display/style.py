@@ -102,13 +102,8 @@ After Okabe and Ito, "Color Universal Design" (2008), whose colours differ for a
 
 def mixed(one: str, other: str, share: float) -> str:
     """``share`` of one colour and the rest of another, in sRGB."""
-    parts = zip(_channels(one), _channels(other), strict=True)
-    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
-
-
-def _channels(colour: str) -> tuple[int, int, int]:
-    number = int(colour[1:], 16)
-    return number >> 16, number >> 8 & 255, number & 255
+    parts = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
+    return "#" + bytes(round(share * a + (1 - share) * b) for a, b in parts).hex()
 
 
 def _properties(dark: bool) -> Mapping[str, str]:
@@ -146,7 +141,8 @@ def _coloured(names: Collection[str]) -> Iterator[str]:
         yield f"{','.join(f'{place} .lk' for place in places)}{{{each(dark)}}}"
 
 
-_RULES = (*(f"{rule}}}" for rule in _LAYOUT.replace("\n", "").split("}")[:-1]), *_role_rules())
+_RULE = re.compile(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})+\}|[^{}]*\{[^{}]*\}")
+_RULES = (*_RULE.findall(_LAYOUT.replace("\n", "")), *_role_rules())
 _PROPERTY = re.compile(r"--lk-[\w-]+")
 _CLASS = re.compile(r"\.(lk-[\w-]+)")
 _EXCLUDED = re.compile(r":not\([^)]*\)")
@@ -154,7 +150,7 @@ _EXCLUDED = re.compile(r":not\([^)]*\)")
 
 def _is_for(rule: str, words: frozenset[str]) -> bool:
     """Whether a rule may match where these classes and elements are."""
-    selectors = _EXCLUDED.sub("", rule.partition("{")[0]).split(",")
+    selectors = _EXCLUDED.sub("", rule.rpartition("{")[0]).split(",")
     return any(
         words.issuperset(_CLASS.findall(one)) and ("svg" in words or " svg" not in one)
         for one in selectors

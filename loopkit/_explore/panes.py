@@ -13,11 +13,10 @@ from loopkit._display.answers import proof_html
 from loopkit._display.costs import costs_html
 from loopkit._display.diff import diff_part
 from loopkit._display.history import history_html
-from loopkit._display.markup import Part, element, fold, inline, output, table
+from loopkit._display.markup import Part, drawn, element, fold, inline, output, table
 from loopkit._display.nest import nest
 from loopkit._display.source import source
 from loopkit._display.style import ROLES
-from loopkit._errors import LoopkitError
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
 from loopkit._explore.table import Tried, figures, verdict
@@ -37,7 +36,7 @@ BUSY = {
 _NO_KERNEL = "there is no kernel to look at"
 
 _BESIDE = "display:flex;flex-wrap:wrap;gap:.8em 1.5em"
-_COLUMN = "flex:1 1 34em;min-width:0;overflow:auto;max-height:46em"
+_COLUMN = "flex:1 1 34em;min-width:0;--lk-letters:0"
 _ALONE = "contain:inline-size"
 """As wide as there is room, however wide what is inside: that scrolls."""
 _FOLDED = "padding-left:1.1em"
@@ -171,14 +170,7 @@ def _costs(outcome: Outcome, before: Outcome | None, found: Costs) -> Element:
     heads = [", ".join(f"{m[0]} = {m[at]}" for m in moved) for at in (2, 1)]
     beside = ("", heads[0] or "this choice", heads[1], "")
     numbers = table(beside, rows, numbers=(1, 2, 3))
-    return _pile(_pane(numbers), _pane(_roofline(found)), costs_html(found))
-
-
-def _roofline(found: Costs) -> Part:
-    try:
-        return found.plot_roofline().element()
-    except LoopkitError as error:
-        return inline("comment", error.why)
+    return _pile(_pane(numbers), _pane(drawn(found.plot_roofline)), costs_html(found))
 
 
 def tried(found: Tried) -> Element:
@@ -206,8 +198,10 @@ def _found(outcome: Outcome, stage: str, how: str, show: Callable[[Any], Element
         return _pane(failure(found))
     if found is not None:
         return show(found)
-    if outcome.kernel is None or isinstance(outcome.source, Failure):
+    if outcome.kernel is None:
         return _remark(_NO_KERNEL)
+    if isinstance(outcome.source, Failure):
+        return _remark("no code can be made of this choice")
     return _remark(f"{BUSY[stage]} …" if stage in outcome.left else f"not asked for: {how}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from loopkit._costs.costs import Costs, costs_of
@@ -11,7 +12,7 @@ from loopkit._costs.devices import running
 from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
-from loopkit._display.markup import Part, fold
+from loopkit._display.markup import Part, drawn, fold
 from loopkit._errors import LoopkitError, counted
 from loopkit._files import place_for, write_whole
 from loopkit._history import Step
@@ -156,15 +157,8 @@ def _below(
         yield "resources of each launch", resources.in_a_table(kernel.program(), listing)
     if costs is not None:
         yield "costs", list(costs_parts(costs))
-        yield "roofline", _roofline(costs, arch)
+        yield "roofline", drawn(lambda: costs.on(running(arch)).plot_roofline())
         yield from _pictures(kernel, costs)
-
-
-def _roofline(costs: Costs, arch: str) -> Part:
-    try:
-        return costs.on(running(arch)).plot_roofline().element()
-    except LoopkitError as error:
-        return note(str(error))
 
 
 def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
@@ -176,12 +170,8 @@ def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
         verb = f"{access.verb}s"
         title = f"{access.statement} {verb} {access.text}"
         draw = kernel.plot_banks if access.space == "shared" else kernel.plot_access
-        sizes = dict(costs.sizes)
-        try:
-            picture = draw(access.array, access.statement, access=access.text, sizes=sizes)
-            drawn: Part = picture.element()
-        except LoopkitError as error:
-            drawn = note(str(error))
-        parts.append(fold(title, drawn, is_open=False))
+        which, sizes = (access.array, access.statement), dict(costs.sizes)
+        shown = drawn(partial(draw, *which, access=access.text, sizes=sizes))
+        parts.append(fold(title, shown, is_open=False))
     if parts:
         yield "which threads touch what", parts

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from seams import GROUND, ROLES
 
+import loopkit as lk
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
 pytestmark = pytest.mark.browser
@@ -154,4 +156,37 @@ def test_long_lines_of_a_source_wrap(browser: Any, tmp_path: Path) -> None:
     assert tab.locator(".lk-source").evaluate(excess) == 0
     tab.set_viewport_size({"width": 390, "height": 900})
     assert 0 < tab.locator(".lk-source").evaluate(excess) < 800
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [390, 1115])
+def test_a_history_and_its_diffs_hide_nothing(page: Any, width: int) -> None:
+    """What a step changed can be read at any width; lines of a diff wrap."""
+    page.set_viewport_size({"width": width, "height": 900})
+    right = "all => Math.max(...all.map(e => e.getBoundingClientRect().right))"
+    changed = page.locator("#history .lk-steps td:last-child > div")
+    assert changed.count() and changed.evaluate_all(right) <= width
+    excess = "all => Math.max(...all.map(e => e.scrollWidth - e.clientWidth))"
+    for part in ("#history .lk", "#step .lk", "#step .lk-diff"):
+        assert page.locator(part).evaluate_all(excess) <= 0, part
+
+
+def test_a_long_source_shows_that_there_is_more(browser: Any, tmp_path: Path) -> None:
+    """A shadow where more lines follow, none at the end; on paper all of them are there."""
+    text = "\n".join(f"a[i] = {n} * b[i]" for n in range(80))
+    knl = lk.make_kernel("{ [i]: 0 <= i < 64 }", text, dtypes={"a, b": "float32"})
+    path = tmp_path / "long.html"
+    path.write_text(f"<!doctype html><body>{knl.cuda()._repr_mimebundle_()['text/html']}")
+    tab = browser.new_page(viewport={"width": 1100, "height": 1000}, color_scheme="light")
+    tab.goto(path.as_uri())
+    box = tab.locator(".lk-source")
+    hidden = "e => e.scrollHeight - e.clientHeight"
+    assert box.evaluate(hidden) > 100
+    place = box.bounding_box()
+    strip = {"x": place["x"] + 100, "y": place["y"] + place["height"] - 4, "width": 20, "height": 3}
+    more = tab.screenshot(clip=strip)
+    box.evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    assert tab.screenshot(clip=strip) != more
+    tab.emulate_media(media="print")
+    assert box.evaluate(hidden) == 0
     tab.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,31 @@ def test_panes_have_room_at_any_width(browser: Any, written: Path, width: int, s
         words = first.locator(":scope > span").last.bounding_box()
         letter = words["width"] / len('extern "C" __global__ void __launch_bounds__(128)')
         assert boxes[1]["x"] + boxes[1]["width"] - words["x"] >= 40 * letter
+    opened.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_cut_off(browser: Any, written: Path, width: int) -> None:
+    """Lines wrap in all panes, as do steps on a telephone; heads of columns stand apart."""
+    opened = Opened(browser, written)
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": 900})
+    excess = "all => Math.max(...all.map(e => e.scrollWidth - e.clientWidth))"
+    for part in (".lk-pane", ".lk-line > :last-child", ".lk-step", "nav"):
+        shown = page.locator(f"section:not([hidden]) {part}" if part != "nav" else part)
+        assert shown.evaluate_all(excess) <= 0, part
+    heads = page.locator('section:not([hidden]) [data-pane="source"] .lk-top .lk-extra')
+    assert {"sectors", "wavefr."} <= set(heads.all_inner_texts())
+    ends: list[list[float]] = heads.evaluate_all(
+        """all => all.map(e => {
+        const range = document.createRange();
+        range.selectNodeContents(e);
+        const box = range.getBoundingClientRect();
+        return [box.left, box.right];
+        })"""
+    )
+    assert all(b[0] - a[1] >= 6 for a, b in pairwise(ends))
     opened.close()
 
 

@@ -33,7 +33,7 @@ def verdict(step: Step) -> Element:
 def call(step: Step) -> Element:
     """The step as a call: the transform, and its arguments."""
     name, bracket, rest = step.call()[1:].partition("(")
-    return element("code", element("b", name), bracket, rest)
+    return element("code", element("b", name), bracket, rest, class_="lk-wrapped")
 
 
 def milliseconds(step: Step) -> str:
@@ -55,6 +55,7 @@ def history_html(steps: History) -> Element:
         if step.kernels is not None and number >= len(steps) - OPENED:
             rows.append(_opened(step))
     found = table(("", "step", "verdict", "took", "what changed"), rows, numbers=(0, 3))
+    found.set("class", "lk-steps")
     names = ", ".join(f"{name}=…" for name in _sizes(steps))
     hint = f"history.at({names}) says what each step did to the costs"
     if len(steps) > OPENED:

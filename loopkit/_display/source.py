@@ -28,7 +28,7 @@ def source(kernel: Kernel) -> Element:
     if above > _PREAMBLE:
         folded = fold(f"{above} lines of helpers", folded, is_open=False)
     # In anything else than <pre>, some tools drop blanks at the beginning of lines.
-    return element("pre", folded, lines, class_="lk-source lk-plain")
+    return element("pre", folded, lines, class_="lk-source lk-plain lk-scrolls")
 
 
 def _lines(kernel: Kernel) -> Iterator[Element]:

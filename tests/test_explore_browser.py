@@ -185,10 +185,34 @@ def opened(browser: Any, lab: Lab) -> Iterator[Opened]:
     found.page.close()
 
 
+def test_a_notebook_made_into_a_page_shows_the_choice(browser: Any, tmp_path: Path) -> None:
+    """Without a kernel there are no widgets, and what stands for them is seen."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    from nbconvert import HTMLExporter
+
+    made = nbformat.from_dict(_notebook(CELL))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("IPYTHONDIR", str(tmp_path))
+        nbclient.NotebookClient(made, timeout=PATIENCE, kernel_name="python3").execute()
+    file = tmp_path / "page.html"
+    exporter = HTMLExporter(mathjax_url="", require_js_url="", jupyter_widgets_base_url="")
+    file.write_text(exporter.from_notebook_node(made)[0], encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    output = page.locator(".jp-OutputArea-output:visible")
+    shown = "\n".join(output.all_inner_texts())
+    assert "for j_inner in [0, min(8" in shown and "8 * j_outer" in shown
+    assert "tile = 8" in shown and "blocks x threads" in shown
+    page.close()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(5 * PATIENCE)
 def test_a_slider_is_moved(opened: Opened) -> None:
     opened.waits_for("steps and source proven")
+    assert opened.page.locator("[class^=lk-stand-in]").count() == 1
+    assert opened.page.locator("[class^=lk-stand-in]:visible").count() == 0
     opened.waits_for("for j_inner in [0, min(8", 2)
     source = opened.part(2).locator(".lk-source")
     assert "8 * j_outer" in source.inner_text()

@@ -63,6 +63,21 @@ def test_a_witness_appears_and_goes() -> None:
     assert "✗" not in texts(panel)["status"]
 
 
+def test_a_choice_without_code_shows_no_costs_of_another() -> None:
+    def make(tile: int) -> lk.Kernel:
+        return skewed().split_iname("j", tile, inner_tag="l.0")
+
+    panel = lk.explore(make, tile=[16, 4096], sizes=SIZES).panel()
+    panel.show()
+    assert "bytes read" in texts(panel)["costs"]
+    control(panel, "tile").value = 1
+    shown = texts(panel)
+    assert "ResourceError" in shown["status"] and "for i" in shown["main"]
+    for title in ("costs", "time", "script"):
+        assert shown[title] == "no code can be made of this choice"
+    assert "bytes moved" not in shown["status"]
+
+
 def test_controls_follow_what_is_set() -> None:
     found = explored()
     panel = found.panel()

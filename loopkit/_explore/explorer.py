@@ -140,6 +140,11 @@ class Explorer:
 
     __repr__ = __str__
 
+    def _ipython_display_(self) -> None:
+        from loopkit._explore.shown import show
+
+        show(self)
+
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:

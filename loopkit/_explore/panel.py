@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import element, html_text, inline, output
@@ -56,6 +57,8 @@ class Panel:
         import ipywidgets
 
         self.explorer = explorer
+        self.stand_in = f"lk-stand-in-{uuid4().hex}"
+        """The class of what stands for the widgets where there are none."""
         self.controls = [
             _widget(c, p) for c, p in zip(explorer.controls, explorer.positions, strict=True)
         ]
@@ -67,17 +70,11 @@ class Panel:
         self.tabs = {title: _html() for title in _TABS}
         tab = ipywidgets.Tab(list(self.tabs.values()), selected_index=1)
         tab.titles = tuple(self.tabs)
-        row = ipywidgets.Box(
-            self.controls, layout=ipywidgets.Layout(flex_flow="row wrap", overflow="visible")
-        )
-        sheet = ipywidgets.HTML(_SHEET, layout=ipywidgets.Layout(display="none"))
+        row = ipywidgets.Box(self.controls, layout={"flex_flow": "row wrap", "overflow": "visible"})
+        hidden = f"<style>.{self.stand_in}{{display:none}}</style>"
+        sheet = ipywidgets.HTML(_SHEET + hidden, layout={"display": "none"})
         self.box = ipywidgets.VBox([row, self.status, self.note, self.main, tab, sheet])
         self.box.add_class("lk-explorer")
-
-    def forms(self) -> dict[str, Any]:
-        """What the front end shows."""
-        made: dict[str, Any] = self.box._repr_mimebundle_()
-        return made
 
     def follow(self) -> None:
         """Let the controls show what the explorer was set to, and show what comes of it."""
@@ -183,7 +180,7 @@ def _interruptible() -> Iterator[None]:
 def _html() -> Any:
     import ipywidgets
 
-    return ipywidgets.HTML(layout=ipywidgets.Layout(width="auto"))
+    return ipywidgets.HTML(layout={"width": "auto"})
 
 
 def _put(widget: Any, shown: Element) -> None:
@@ -194,7 +191,7 @@ def _widget(control: Control, position: int) -> Any:
     import ipywidgets
 
     value, name = _value(control, position), label(control.name)
-    layout = ipywidgets.Layout(width="auto", min_width="18em", margin="2px 2em 2px 2px")
+    layout = {"width": "auto", "min_width": "18em", "margin": "2px 2em 2px 2px"}
     common = {"description": name, "style": _WIDE, "layout": layout, "value": value}
     if control.kind == "checkbox":
         return ipywidgets.Checkbox(indent=False, **common)
@@ -206,12 +203,15 @@ def _widget(control: Control, position: int) -> Any:
     return kind(options=options, **common)
 
 
+def _first(control: Control) -> int:
+    """What a widget holds at the first position: sliders of numbers hold the numbers."""
+    return control.options[0] if isinstance(control.options, range) else 0
+
+
 def _value(control: Control, position: int) -> Any:
     """What the widget of a control holds for a position."""
-    is_menu = isinstance(control.options, tuple) and control.kind != "checkbox"
-    return position if is_menu else control.options[position]
+    return bool(position) if control.kind == "checkbox" else _first(control) + position
 
 
 def _position(control: Control, value: Any) -> int:
-    is_menu = isinstance(control.options, tuple) and control.kind != "checkbox"
-    return int(value) if is_menu else control.position(value)
+    return int(value) - _first(control)

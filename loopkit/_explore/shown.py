@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Collection
+from importlib import import_module, util
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 
@@ -25,34 +25,39 @@ def forms(
 
     Beside widgets stands the page of what is known by then, for where the notebook is only read.
     """
-    in_jupyter = _in_jupyter()
-    has_widgets = importlib.util.find_spec("ipywidgets") is not None
-    if not (in_jupyter and has_widgets):
-        note = MISSING if in_jupyter else ""
-        return _static(explorer, explorer.outcome, note, include, exclude)
-    panel = explorer.panel()
-    panel.show(at_once=("source", "costs"))  # for those who only read
-    known = _static(explorer, explorer.so_far, "", include, exclude)
-    return {**panel.forms(), **known}
+    note, widgets = "", dict[str, Any]()
+    if getattr(shell(), "kernel", None) is None:
+        outcome = explorer.outcome
+    elif util.find_spec("ipywidgets") is None:
+        note, outcome = MISSING, explorer.outcome
+    else:
+        panel = explorer.panel()
+        panel.show(at_once=("source", "costs"))  # for those who only read
+        widgets, outcome = panel.box._repr_mimebundle_(), explorer.so_far
+    text = [note] if note else []
+    return widgets | bundle(
+        lambda: as_page(explorer, outcome, note),
+        lambda: "\n".join([*text, as_text(explorer, outcome)]),
+        include,
+        exclude,
+    )
 
 
-def _static(
-    explorer: Explorer,
-    outcome: Outcome,
-    note: str,
-    include: Collection[str] | None,
-    exclude: Collection[str] | None,
-) -> dict[str, str]:
-    def text() -> str:
-        return "\n".join(filter(None, (note, as_text(explorer, outcome))))
+def show(explorer: Explorer) -> None:
+    """Show an explorer as two outputs: its widgets, and the page of what is known.
 
-    return bundle(lambda: as_page(explorer, outcome, note), text, include, exclude)
+    The widgets hide the page.  Where there are none, as in a notebook made into HTML, it is seen.
+    Raises :class:`NotImplementedError` where IPython has to show one output, of all forms.
+    """
+    made = forms(explorer, None, None)
+    if made.keys() <= {"text/plain", "text/html"}:
+        raise NotImplementedError
+    page = f'<div class="{explorer.panel().stand_in}">{made.pop("text/html", "")}</div>'
+    display: Any = import_module("IPython.display").display
+    for output in (made, {"text/html": page}):
+        display(output, raw=True)
 
 
 def as_page(explorer: Explorer, outcome: Outcome, note: str = "") -> Element:
     """All parts one below the other."""
     return element("div", page(outcome, explorer.before, note))
-
-
-def _in_jupyter() -> bool:
-    return getattr(shell(), "kernel", None) is not None

@@ -277,7 +277,8 @@ def test_matplotlib_draws_every_mark(picture: Picture, tmp_path: Path) -> None:
     assert picture.plot(ax) is ax
     marks = [mark for mark in scene.marks if not mark.now]
     assert {t.get_text() for t in ax.texts} == {m.text for m in marks if isinstance(m, Label)}
-    drawn = sum(int((patch.get_path().codes == 1).sum()) for patch in ax.patches)
+    paths = [path for shapes in ax.collections for path in shapes.get_paths()]
+    drawn = sum(int((path.codes == 1).sum()) for path in paths)
     expected = 0
     for mark in marks:
         pieces = len(mark.pieces) + mark.arrow if isinstance(mark, Stroke) else 1

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from itertools import groupby
-from math import cos, pi, sin
 from typing import TYPE_CHECKING, Any
 
 from loopkit._errors import MissingDependencyError
-from loopkit._pictures.scene import Box, Label, Point, Scene, Stroke, arrow_head
+from loopkit._pictures.scene import Box, Label, Scene, Stroke, arrow_head, square
 from loopkit._pictures.svg import colour_of
 
 if TYPE_CHECKING:
@@ -24,8 +21,8 @@ def draw(scene: Scene, ax: Axes | None = None, *, dark: bool = False) -> Axes:
     Raises :class:`~loopkit.MissingDependencyError` where matplotlib is not installed.
     """
     try:
+        from matplotlib.collections import PathCollection
         from matplotlib.figure import Figure
-        from matplotlib.patches import PathPatch
         from matplotlib.path import Path
     except ImportError:
         raise MissingDependencyError(
@@ -44,36 +41,8 @@ def draw(scene: Scene, ax: Axes | None = None, *, dark: bool = False) -> Axes:
     # Points of text and lines for a pixel of the scene.
     scale = ax.get_window_extent().width / scene.width * 72 / whole.dpi
 
-    def looks(mark: Box | Stroke) -> dict[str, Any]:
-        found: dict[str, Any] = {"facecolor": "none", "edgecolor": "none", "linewidth": 0}
-        if mark.fill:
-            found["facecolor"] = (colour_of(mark.fill, dark), mark.strength)
-        if mark.stroke:
-            found |= {"edgecolor": colour_of(mark.stroke, dark), "linewidth": mark.thick * scale}
-        if mark.dash:
-            ink = [float(part) / mark.thick for part in mark.dash.split()]
-            found["linestyle"] = (0, ink)
-        return found
-
-    move, line = int(Path.MOVETO), int(Path.LINETO)
-    front = [mark for mark in scene.marks if not mark.now]
-    shapes = [mark for mark in front if isinstance(mark, (Box, Stroke))]
-    at = 0
-    for style, members in groupby(shapes, lambda mark: looks(mark)):
-        corners: list[Point] = []
-        codes: list[int] = []
-        heads: list[Point] = []
-        for piece in (p for mark in members for p in _pieces(mark, heads)):
-            corners += piece
-            codes += [move, *[line] * (len(piece) - 1)]
-        at += 1
-        ax.add_patch(PathPatch(Path(corners, codes), zorder=at, **style))
-        if heads:
-            codes = [move, line, line] * (len(heads) // 3)
-            ax.add_patch(
-                PathPatch(Path(heads, codes), zorder=at, lw=0, facecolor=style["edgecolor"])
-            )
-    for mark in front:
+    shapes: list[tuple[Any, ...]] = []
+    for mark in (m for m in scene.marks if not m.now):
         if isinstance(mark, Label):
             ax.text(
                 mark.x,
@@ -86,26 +55,28 @@ def draw(scene: Scene, ax: Axes | None = None, *, dark: bool = False) -> Axes:
                 va="center",
                 color=colour_of(mark.colour, dark),
                 parse_math=False,
-                zorder=at + 1,
+                zorder=2,
             )
+            continue
+        assert isinstance(mark, (Box, Stroke))
+        line = colour_of(mark.stroke, dark) if mark.stroke else "none"
+        fill = (colour_of(mark.fill, dark), mark.strength) if mark.fill else "none"
+        dash = (0, [float(part) / mark.thick for part in mark.dash.split()])
+        looks = (fill, line, mark.thick * scale, dash if mark.dash else "solid")
+        if isinstance(mark, Box) and 2 * mark.rounded >= mark.width:
+            centre = mark.x + mark.rounded, mark.y + mark.rounded
+            shapes.append((Path.circle(centre, mark.rounded), *looks))
+            continue
+        pieces = (square(mark),) if isinstance(mark, Box) else mark.pieces
+        shapes.append((Path.make_compound_path(*map(Path, pieces)), *looks))
+        if isinstance(mark, Stroke) and mark.arrow:
+            head = Path.make_compound_path(Path(arrow_head(mark)))
+            shapes.append((head, line, "none", 0.0, "solid"))
+    if shapes:
+        paths, *drawn = map(list, zip(*shapes, strict=True))
+        names = ("facecolors", "edgecolors", "linewidths", "linestyles")
+        ax.add_collection(PathCollection(paths, **dict(zip(names, drawn, strict=True)), zorder=1))
     return ax
-
-
-def _pieces(mark: Box | Stroke, heads: list[Point]) -> Iterator[tuple[Point, ...]]:
-    """The lines of a mark; the corners of the head of an arrow go to ``heads``."""
-    if isinstance(mark, Stroke):
-        yield from mark.pieces
-        if mark.arrow:
-            heads += arrow_head(mark.pieces[-1], 4 + 2 * mark.thick)
-        return
-    if 2 * mark.rounded >= mark.width:
-        turns = [2 * pi * n / 24 for n in range(25)]
-        x, y = mark.x + mark.rounded, mark.y + mark.rounded
-        yield tuple((x + mark.rounded * cos(t), y + mark.rounded * sin(t)) for t in turns)
-        return
-    right, bottom = mark.x + mark.width, mark.y + mark.height
-    corner = mark.x, mark.y
-    yield corner, (right, mark.y), (right, bottom), (mark.x, bottom), corner
 
 
 def _figure(make: Any, scene: Scene) -> Any:

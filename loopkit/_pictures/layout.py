@@ -9,7 +9,7 @@ from itertools import accumulate, chain, pairwise
 
 from loopkit._frozen import dataclass
 from loopkit._pictures.grid import Arrow, Cell, Figure, Grid, Key, Outline, Place, boundary
-from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke
+from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke, square
 from loopkit._relations import grouped
 
 PAGE = 940.0
@@ -158,7 +158,7 @@ def _drawn(panel: Panel, moves: bool) -> Iterator[tuple[int, Mark]]:
         fits = len(cell.label) * panel.font * WIDE <= panel.wide * cell.span
         if cell.label and panel.font and fits:
             yield 1, _label(panel, cell)
-    timed = ((cell.frame, _square(_box(panel, cell))) for cell in grid.cells if moves)
+    timed = ((cell.frame, square(_box(panel, cell))) for cell in grid.cells if moves)
     steps = grouped((frame, square) for frame, square in timed if frame is not None)
     if steps:
         # Where something will be, and what is new.
@@ -186,11 +186,6 @@ def _box(panel: Panel, cell: Cell) -> Box:
         frame=cell.frame,
         statement=cell.statement,
     )
-
-
-def _square(box: Box) -> tuple[Point, ...]:
-    x, y, right, bottom = box.x, box.y, box.x + box.width, box.y + box.height
-    return (x, y), (right, y), (right, bottom), (x, bottom), (x, y)
 
 
 def _label(panel: Panel, cell: Cell) -> Label:

@@ -95,9 +95,16 @@ class Scene:
     frames: tuple[str, ...] = ()
 
 
-def arrow_head(piece: tuple[Point, ...], size: float) -> tuple[Point, ...]:
+def square(box: Box) -> tuple[Point, ...]:
+    """The corners of a box, from the first to the first."""
+    x, y, right, bottom = box.x, box.y, box.x + box.width, box.y + box.height
+    return (x, y), (right, y), (right, bottom), (x, bottom), (x, y)
+
+
+def arrow_head(line: Stroke) -> tuple[Point, ...]:
     """The triangle at the end of a line."""
-    (ax, ay), (bx, by) = piece[-2:]
+    (ax, ay), (bx, by) = line.pieces[-1][-2:]
+    size = 4 + 2 * line.thick
     length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
     ux, uy = (bx - ax) / length, (by - ay) / length
     back = bx - ux * size, by - uy * size

@@ -168,7 +168,7 @@ def _lines(mark: Stroke, colour: Colour) -> Element:
     path = element("path", d=" ".join(_path(p) + closed for p in mark.pieces))
     if not mark.arrow:
         return path
-    head = _path(arrow_head(mark.pieces[-1], 4 + 2 * mark.thick)) + "Z"
+    head = _path(arrow_head(mark)) + "Z"
     return element(
         "g", path, element("path", d=head, style=f"fill:{colour(mark.stroke)};stroke:none")
     )

@@ -16,7 +16,7 @@ import pytest
 from conftest import Golden
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGED = {".py", ".css", ".js", ".h", ".hpp", ".cuh", ".inc", ".cpp", ".S", ".typed"}
+PACKAGED = {".py", ".css", ".html", ".js", ".h", ".hpp", ".cuh", ".inc", ".cpp", ".S", ".typed"}
 
 
 def _copy_of_the_checkout(target: Path) -> Path:

@@ -32,20 +32,10 @@ class Pane:
 
 def column(pane: Pane) -> Element:
     """A pane with its head."""
-    return element(
-        "div",
-        element("h2", pane.title),
-        element(
-            "div",
-            pane.body,
-            class_="lk-pane",
-            tabindex=0,
-            role="region",
-            aria_label=pane.title,
-        ),
-        class_="lk-column",
-        data_pane=pane.name,
-    )
+    region = {"tabindex": 0, "role": "region", "aria_label": pane.title}
+    body = element("div", pane.body, class_="lk-pane", **region)
+    head = element("h2", pane.title)
+    return element("div", head, body, class_="lk-column", data_pane=pane.name)
 
 
 def inset(*parts: Part) -> Element:

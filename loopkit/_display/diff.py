@@ -6,15 +6,17 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
-from loopkit._display.markup import Part, element, inline, output, table
+from loopkit._display.markup import Part, element, output, table
 from loopkit._display.style import ROLES
 
 if TYPE_CHECKING:
     from loopkit._changes import Diff
 
+Hunk = Sequence[tuple[str, Sequence[str], Sequence[str]]]
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _COLUMNS = re.compile(r"(?<=\S) {4,}")
 _NEAR = 12
@@ -32,15 +34,12 @@ def diff_part(diff: Diff) -> Element:
     """A diff alone, for outputs that hold more."""
     if not diff:
         return element("div", str(diff), class_="lk-comment")
-    rows: list[Element] = []
-    for hunk in diff.hunks():
-        if rows:
-            rows.append(element("span", "⋯", class_="lk-comment"))
-        for tag, old, new in hunk:
-            if tag == "equal":
-                rows += (element("span", "  ", line) for line in old)
-            else:
-                rows += _changed(old, new)
+    rows: list[Part] = []
+    for left, right, is_equal in _in_rows(diff.hunks()):
+        if is_equal:
+            rows.append(_marked("span", left))
+        else:
+            rows += _marked("span", left, "removed"), _marked("span", right, "added")
     return element("pre", rows, class_="lk-diff")
 
 
@@ -52,15 +51,12 @@ def beside(diff: Diff) -> Element:
     if not diff:
         return element("div", str(diff), class_="lk-comment")
     narrow = replace(diff, before=_narrow(diff.before), after=_narrow(diff.after))
-    rows: list[Sequence[Part]] = []
-    for hunk in narrow.hunks(indented=False) or narrow.hunks():
-        if rows:
-            rows.append((inline("comment", "⋯"), inline("comment", "⋯")))
-        for tag, old, new in hunk:
-            if tag == "equal":
-                rows += zip(map(_cell, old), map(_cell, new), strict=True)
-            else:
-                rows += _in_rows(old, new)
+    found = _in_rows(narrow.hunks(indented=False) or narrow.hunks())
+    roles = {True: ("", ""), False: ("removed", "added")}
+    rows = [
+        [_marked("pre", line, role) for line, role in zip(both, roles[is_equal], strict=True)]
+        for *both, is_equal in found
+    ]
     return element("div", table(diff.names, rows), class_="lk-beside")
 
 
@@ -69,23 +65,31 @@ def _narrow(text: str) -> str:
     return _COLUMNS.sub("   ", text)
 
 
-def _in_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Lines that went at the left, lines that came at the right; those that are alike together."""
-    for gone, came in _matched(old, new):
-        left = right = None
-        if gone is not None:
-            left = gone if came is None else _words(gone, came, "del")
-        if came is not None:
-            right = came if gone is None else _words(came, gone, "ins")
-        yield _cell(left, "removed"), _cell(right, "added")
+def _in_rows(hunks: Sequence[Hunk]) -> Iterator[tuple[Part, Part, bool]]:
+    """Lines before and after, and whether they are equal; those that are alike together.
+
+    Of two that are alike, the words that differ are marked.
+    """
+    for number, hunk in enumerate(hunks):
+        if number:
+            yield "⋯", "⋯", True
+        for tag, old, new in hunk:
+            if tag == "equal":
+                yield from zip(old, new, repeat(True))
+                continue
+            for gone, came in _matched(old, new):
+                if gone is None or came is None:
+                    yield gone, came, False
+                else:
+                    yield [*_words(gone, came, "del")], [*_words(came, gone, "ins")], False
 
 
-def _cell(words: Part, role: str = "") -> Part:
-    """A line of one side; without words there is none."""
-    if words is None:
+def _marked(tag: str, line: Part, role: str = "") -> Part:
+    """A line with the mark of what became of it; without a line there is nothing."""
+    if line is None:
         return None
     mark = f"{ROLES[role].mark} " if role else "  "
-    return element("pre", mark, words, class_=f"lk-{role}" if role else None)
+    return element(tag, mark, line, class_=f"lk-{role}" if role else None)
 
 
 def _matched(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
@@ -101,19 +105,6 @@ def _matched(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str | Non
         yield line, new[other]
         done = other + 1
     yield from ((None, came) for came in new[done:])
-
-
-def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[Element]:
-    """Lines that went and lines that came; of two that are alike, the words that differ."""
-    for gone, came in _matched(old, new):
-        if gone is not None:
-            yield _line("removed", gone if came is None else _words(gone, came, "del"))
-        if came is not None:
-            yield _line("added", came if gone is None else _words(came, gone, "ins"))
-
-
-def _line(role: str, words: Part) -> Element:
-    return element("span", f"{ROLES[role].mark} ", words, class_=f"lk-{role}")
 
 
 def _are_alike(one: str, other: str) -> bool:

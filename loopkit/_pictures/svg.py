@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
 from loopkit._display.markup import element, svg_text
 from loopkit._display.style import GROUND, ROLES, SERIES
 from loopkit._pictures.scene import Box, Label, Mark, Point, Scene, Stroke, arrow_head
+from loopkit._relations import grouped
+
+_SLIDER = Path(__file__).with_name("slider.css").read_text(encoding="utf-8").replace("\n", "")
 
 LEAST = 0.75
 """How small a picture becomes, of its own size, before it scrolls."""
@@ -71,16 +75,7 @@ def as_part(scene: Scene) -> Element:
 
 def _slider_sheet(count: int) -> str:
     """What a chosen step of time hides and shows; the same rules for all pictures with a time."""
-    rules = [
-        ".lk-ticks{display:flex;height:.8em;max-width:48em;margin:.2em 0}",
-        ".lk-ticks input{appearance:none;flex:1 1 0;min-width:1px;margin:0;height:100%}",
-        ".lk-ticks input{cursor:pointer;background:var(--lk-series-0)}",
-        ".lk-ticks input{border-right:1px solid var(--lk-ground)}",
-        ".lk-ticks input:checked~input{background:var(--lk-line)}",
-        ".lk-ticks input:checked{background:var(--lk-series-1)}",
-        ".lk-ticks input:focus-visible{outline:2px solid var(--lk-text);outline-offset:1px}",
-        ".lk-now-is span,.lk-time .lk-now{display:none}.lk-now-is{min-height:1.5em}",
-    ]
+    rules = [_SLIDER.partition("*/")[2]]
     for at in range(1, count + 1):
         chosen = f".lk-time:has(.lk-ticks :nth-child({at}):checked) "
         rules.append(f"{chosen}.lk-frame:nth-child(n+{at + 1}){{display:none}}")
@@ -101,23 +96,14 @@ def _picture(scene: Scene, colour: Colour, *, frames: bool) -> Element:
         font_family=FONT,
         aria_label=scene.title,
     )
-    timed = [m for m in scene.marks if m.frame is not None and (frames or not m.now)]
-    places = [at for at, mark in enumerate(scene.marks) if mark.frame is not None]
-    first = places[0] if places else len(scene.marks)
-    still = [(at, mark) for at, mark in enumerate(scene.marks) if mark.frame is None]
-    made.extend(_groups([mark for at, mark in still if at < first], colour))
-    if frames and scene.frames:
-        of_frame: dict[int | None, list[Mark]] = {}
-        for mark in timed:
-            of_frame.setdefault(mark.frame, []).append(mark)
-        steps = range(len(scene.frames))
-        groups = [
-            element("g", _groups(of_frame.get(at, ()), colour), class_="lk-frame") for at in steps
-        ]
-        made.append(element("g", groups))
-    else:
-        made.extend(_groups(timed, colour))
-    made.extend(_groups([mark for at, mark in still if at > first], colour))
+    marks = (mark for mark in scene.marks if frames or not mark.now)
+    for is_timed, group in groupby(marks, lambda mark: mark.frame is not None):
+        if is_timed and frames and scene.frames:
+            timed = grouped((mark.frame, mark) for mark in group)
+            shown = (_groups(timed.get(at, ()), colour) for at in range(len(scene.frames)))
+            made.append(element("g", [element("g", one, class_="lk-frame") for one in shown]))
+        else:
+            made.extend(_groups(group, colour))
     return made
 
 

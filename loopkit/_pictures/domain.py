@@ -128,17 +128,13 @@ class DomainPicture(Picture):
             )
             for p in points
         )
-        return Grid(
+        return seated.grid(
             title=title,
-            rows=seated.rows,
-            columns=seated.columns,
             row_name=self.axes[0] if len(self.axes) > 1 else "",
             column_name=self.axes[min(len(self.axes) - 1, 1)] if self.axes else "",
             cells=cells,
             outlines=tuple(self._outlines(points, seats)),
             arrows=tuple(self._arrows(seats)),
-            row_gaps=seated.row_gaps,
-            column_gaps=seated.column_gaps,
         )
 
     def _label(self, point: DomainPoint) -> str:

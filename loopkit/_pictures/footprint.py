@@ -96,14 +96,10 @@ class FootprintPicture(Picture):
     def _grid(self, outer: tuple[int, ...], cells: Sequence[TouchedCell]) -> Grid:
         names = "·, ·" if len(cells[0].index) > 1 else "·"
         seated = seated_at({cell.index: cell.index[-2:] for cell in cells})
-        return Grid(
-            rows=seated.rows,
-            columns=seated.columns,
+        return seated.grid(
             column_name=f"{self.array}[{''.join(f'{i}, ' for i in outer)}{names}]",
             cells=tuple(self._cell(cell, *seated.seats[cell.index]) for cell in cells),
             outlines=tuple(self._outlines(cells, seated.seats)),
-            row_gaps=seated.row_gaps,
-            column_gaps=seated.column_gaps,
         )
 
     def _outlines(self, cells: Sequence[TouchedCell], seats: Seats) -> Iterator[Outline]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -148,6 +149,11 @@ class Seated:
     columns: tuple[str, ...]
     row_gaps: frozenset[int]
     column_gaps: frozenset[int]
+
+    def grid(self, **more: Any) -> Grid:
+        """The grid, with what else is said of it."""
+        known = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "seats"}
+        return Grid(**known, **more)
 
 
 def seated_at(at: Mapping[tuple[int, ...], Sequence[int]], *, fold_all: bool = False) -> Seated:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain, pairwise
 
@@ -62,8 +62,12 @@ class Panel:
         return replace(self, x=tuple(x + at for at in self.x), y=tuple(y + at for at in self.y))
 
 
-def scene_of(figure: Figure) -> Scene:
-    """A figure as marks: its title, its grids in rows, the legend and the notes."""
+Draw = Callable[[float], tuple[Sequence[Mark], float]]
+"""What is drawn from a height on, and where it ends."""
+
+
+def scene_of(figure: Figure, draw: Draw = lambda y: ((), y)) -> Scene:
+    """A figure as marks: its title, its grids in rows, what else is drawn, legend and notes."""
     panels = [_panel(grid) for grid in figure.grids]
     head = list(_head(figure)) if figure.has_words else []
     behind: list[Mark] = [*head]
@@ -79,6 +83,8 @@ def scene_of(figure: Figure) -> Scene:
         x, high = x + panel.width, max(high, panel.height)
         widest = max(widest, x)
     y += high + (MARGIN / 2 if panels else 0)
+    more, y = draw(y)
+    front += more
     for mark in _legend(figure.legend, y):
         front.append(mark)
         y = max(y, mark.y + LINE / 2 if isinstance(mark, Label) else y)
@@ -89,6 +95,7 @@ def scene_of(figure: Figure) -> Scene:
             x = MARGIN * (1 + (number > 0))
             front.append(Label(x, y, line, SMALL + 1, colour="comment"))
     widest = max([widest, *(m.box[2] + MARGIN for m in front if isinstance(m, Label))])
+    widest = max([widest, *(m.x + m.width + MARGIN for m in more if isinstance(m, Box))])
     return Scene(
         round(widest, 2),
         round(y + MARGIN + LINE / 2, 2),

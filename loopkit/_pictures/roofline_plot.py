@@ -8,7 +8,8 @@ roofline that takes ``t`` seconds for all ``n`` operations of the launch lets it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,15 @@ from loopkit._costs.roofline import SequenceRoofline
 from loopkit._display.markup import visible
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._pictures.grid import Figure
+from loopkit._pictures.layout import MARGIN, scene_of
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke
 
 if TYPE_CHECKING:
     from loopkit._costs.roofline import Roofline, Term
 
-MARGIN, LINE = 14.0, 20.0
+LINE = 20.0
 WIDTH, HEIGHT = 380.0, 240.0
 BAR = 240.0
 _PREFIXES = ("", " k", " M", " G", " T", " P")
@@ -92,26 +95,23 @@ class RooflinePicture(Picture):
 
     def scene(self) -> Scene:
         """The plane with its roofs and the launch, and the terms as bars."""
-        marks: list[Mark] = [
-            Label(MARGIN, MARGIN + 8, self.title, 14, bold=True),
-            Label(MARGIN, MARGIN + 26, self._subtitle(), colour="comment"),
-        ]
-        y = MARGIN + 58
         notes = [*self._notes()]
-        if self.roofline.intensity and self.roofs:
-            if len({speed for _, speed in self.roofs}) > 1:
-                notes.append("Dashed: what one limit alone would allow, in the colour of its bar.")
-            marks += self._plane(MARGIN + 62, y)
-            y += HEIGHT + 56
-        marks += self._bars(y)
-        y += LINE * len(self.roofline.terms) + 12
-        for note in notes:
-            marks.append(Label(MARGIN, y, note, 11, colour="comment"))
-            y += 15
-        width = max(m.box[2] for m in marks if isinstance(m, Label))
-        width = max(width, MARGIN + 62 + WIDTH) + MARGIN
+        if self._has_plane and len({speed for _, speed in self.roofs}) > 1:
+            dashed = "Dashed: what one limit alone would allow, in the colour of its bar."
+            notes.append(dashed)
         words = " ".join((*notes, *(f"{_name(t)}: {_amount(t)}." for t in self._terms())))
-        return Scene(round(width, 2), y + 4, tuple(marks), self.title, words)
+        figure = Figure(title=self.title, subtitle=self._subtitle(), grids=(), notes=tuple(notes))
+        return scene_of(replace(figure, description=words), self._marks)
+
+    @property
+    def _has_plane(self) -> bool:
+        return bool(self.roofline.intensity and self.roofs)
+
+    def _marks(self, y: float) -> tuple[Sequence[Mark], float]:
+        """The plane and the bars below each other from ``y`` on, and where they end."""
+        plane = [*self._plane(MARGIN + 62, y + 14)] if self._has_plane else []
+        y += HEIGHT + 70 if plane else 0
+        return [*plane, *self._bars(y)], y + LINE * len(self.roofline.terms)
 
     def _bars(self, y: float) -> Iterator[Mark]:
         terms = self._terms()

@@ -10,7 +10,6 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._budget import in_turn
-from loopkit._check.instance_maps import lineage_of
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, itemsize_of
 from loopkit._costs.launched import Launched, launched
 from loopkit._costs.sizes import check_sizes
@@ -30,11 +29,13 @@ from loopkit._pictures.shown_instances import (
     POINTS,
     At,
     at_texts,
+    count_to,
     evaluated,
     restricted,
+    rows_of,
+    text_inames,
 )
 from loopkit._poly.in_bounds import between
-from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
 
 
 @dataclass(frozen=True)
@@ -201,10 +202,8 @@ def _values(
     kernel: Kernel, launch: Launched, statement: str, sizes: Mapping[str, int]
 ) -> dict[str, Expression]:
     """The inames by which a part may be named, those of the text among them."""
-    image = lineage_of(kernel).image_of.get(statement)
-    found = {n: substitute(v, sizes) for n, v in image.values} if image is not None else {}
     inames = (*launch.model.statement[statement].inames, *launch.calls.loops)
-    return found | {n: prim.Variable(n) for n in sorted(inames)}
+    return text_inames(kernel, statement, sizes) | {n: prim.Variable(n) for n in sorted(inames)}
 
 
 def _instances(
@@ -226,19 +225,13 @@ def _touched(
     part: isl.Set, names: tuple[str, ...], indices: Sequence[Expression]
 ) -> Iterator[tuple[int, ...]]:
     """The cell of each access."""
-    try:
-        many = count(part, names, {}) > POINTS
-    except TooManyPointsError:
-        many = True
-    if many:
+    if count_to(POINTS, part, names, {}) > POINTS:
         raise InvalidArgumentError(
             f"more than {POINTS:,} accesses are made, which is more than a picture looks at",
             instead="of a block: block=(0, 0); of iterations: at={'k': 0}; or smaller sizes",
         )
-    for system in systems(part, names, {}):
-        rows = enumerated(system)[:, : len(names)]
-        columns = [evaluated(index, names, rows, {}).tolist() for index in indices]
-        yield from zip(*columns, strict=True)
+    rows = rows_of(part, names, {})
+    return zip(*(evaluated(i, names, rows, {}).tolist() for i in indices), strict=True)
 
 
 def cells_of(where: isl.Set, indices: Sequence[Expression]) -> isl.Set:
@@ -251,10 +244,7 @@ def cells_of(where: isl.Set, indices: Sequence[Expression]) -> isl.Set:
 
 def points_of(where: isl.Set, names: Sequence[str]) -> set[tuple[int, ...]]:
     """The points of a set over names."""
-    found: set[tuple[int, ...]] = set()
-    for system in systems(where, names, {}):
-        found |= set(map(tuple, enumerated(system)[:, : len(names)].tolist()))
-    return found
+    return set(map(tuple, rows_of(where, names, {}).tolist()))
 
 
 def _among(where: isl.Set | None, cells: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:

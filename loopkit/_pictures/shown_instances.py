@@ -148,8 +148,8 @@ def evaluated(expr: Expression, names: Sequence[str], rows: Rows, sizes: Mapping
     return np.broadcast_to(np.asarray(value, np.int64), (len(rows),))
 
 
-def _named(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> dict[str, Expression]:
-    """What each iname of a statement stands for: first those of the text, by its loops."""
+def text_inames(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> dict[str, Expression]:
+    """What each iname that the text has around a statement stands for, outermost first."""
     lineage = lineage_of(kernel)
     image = lineage.image_of.get(statement)
     values: dict[str, Expression] = {}
@@ -178,7 +178,7 @@ def first_values(
     None where ``at`` leaves open no more than three.
     """
     model = model_of(kernel)
-    text = _named(kernel, statement, sizes)
+    text = text_inames(kernel, statement, sizes)
     own = _own(model, statement)
     values = text | {n: prim.Variable(n) for n in own}
     left = [n for n in text or own if isinstance(at.get(n, range(1)), range)]
@@ -196,7 +196,7 @@ def first_values(
 
 def known_inames(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> frozenset[str]:
     """The inames by which instances of a statement are told apart, those of the text among them."""
-    return frozenset({*_named(kernel, statement, sizes), *_own(model_of(kernel), statement)})
+    return frozenset({*text_inames(kernel, statement, sizes), *_own(model_of(kernel), statement)})
 
 
 def instances_of(
@@ -214,14 +214,12 @@ def instances_of(
             "its instances are not known before it runs"
         )
     names = _own(model, statement)
-    values = _named(kernel, statement, sizes)
+    values = text_inames(kernel, statement, sizes)
     text = tuple(values)
     values |= {name: prim.Variable(name) for name in names}
     where = restricted(model.domain(Instance(statement, "")), values, at)
     try:
-        found = count(where, names, sizes)
-    except TooManyPointsError:
-        found = most + 1
+        found = count_to(most, where, names, sizes)
     except EndlessError as error:
         raise InvalidArgumentError(
             f"'{statement}' has endlessly many instances: '{error.name}' has no end",
@@ -232,14 +230,27 @@ def instances_of(
             f"'{statement}' has {found:,} instances here, and a picture looks at {most:,} at most",
             instead=f"smaller sizes, or {fixing([n for n in names if n not in at])}",
         )
-    parts = [enumerated(system)[:, : len(names)] for system in systems(where, names, sizes)]
-    rows = np.concatenate([np.zeros((0, len(names)), np.int64), *parts])
+    rows = rows_of(where, names, sizes)
     loops = model.order.loops(statement)
     side = [n for n in names if n not in loops]
     order = [rows[:, names.index(n)] for n in (*loops, *side)]
     if order:
         rows = rows[np.lexsort(order[::-1])]
     return Instances(model, statement, dict(sizes), names, loops, rows, values, text)
+
+
+def count_to(most: int, where: isl.Set, names: Sequence[str], sizes: Mapping[str, int]) -> int:
+    """How many points a set has over names; one more than ``most`` where those are too many."""
+    try:
+        return count(where, names, sizes)
+    except TooManyPointsError:
+        return most + 1
+
+
+def rows_of(where: isl.Set, names: Sequence[str], sizes: Mapping[str, int]) -> Rows:
+    """The points of a set over names, a row each."""
+    parts = [enumerated(system)[:, : len(names)] for system in systems(where, names, sizes)]
+    return np.concatenate([np.zeros((0, len(names)), np.int64), *parts])
 
 
 def fixing(names: Iterable[str]) -> str:

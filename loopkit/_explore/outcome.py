@@ -108,7 +108,7 @@ def made(asked: Asked, choice: Mapping[str, Any]) -> Outcome:
     """Call the function: the first stage, after which all others are left."""
     args, by_name = arguments(asked.make, choice)
     chosen = tuple(choice.items())
-    out = _Bounded()
+    out = io.StringIO()
     kernel: Kernel | None = None
     failure: Failure | None = None
     start = time.perf_counter()
@@ -128,7 +128,9 @@ def made(asked: Asked, choice: Mapping[str, Any]) -> Outcome:
     left = ("source", *_questions(kernel, asked)) if kernel is not None else ()
     if failure is not None and isinstance(failure.error, WitnessError):
         left = ("suggestions",)
-    return Outcome(chosen, kernel, failure, took, out.text, left=left)
+    text = out.getvalue()
+    printed = text[:PRINTED] + "…" * (len(text) > PRINTED)
+    return Outcome(chosen, kernel, failure, took, printed, left=left)
 
 
 def _questions(kernel: Kernel, asked: Asked) -> tuple[str, ...]:
@@ -140,21 +142,6 @@ def _questions(kernel: Kernel, asked: Asked) -> tuple[str, ...]:
         *(("measurement",) if asked.measure and (is_sized or asked.arrays) else ()),
         "script",
     )
-
-
-class _Bounded(io.TextIOBase):
-    """Keeps what is printed, of much only the beginning."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str, /) -> int:
-        room = PRINTED - len(self.text)
-        self.text += text[:room] + ("…" if 0 < room < len(text) else "")
-        return len(text)
 
 
 def _failure(error: BaseException, make: object = None) -> Failure:

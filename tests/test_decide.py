@@ -147,6 +147,33 @@ def test_wrong_decisions_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) 
             audit(seed)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_what_determines_names_agrees_with_all_points(seed: int) -> None:
+    """Random cells of names of few values, against enumeration."""
+    r = random.Random(seed)
+    ends = {"i": (1, 3), "j": (0, 2), "k": (0, 3), "p": (1, 4)}
+    names = {text: name(text, *both) for text, both in ends.items()}
+    for _ in range(12):
+        # Products and few quotients, as flat subscripts have them.
+        made = [make_term("mul", *r.choices([*names.values()], k=2)) for _ in range(2)]
+        made += [make_term("fdiv", names["k"], number(2)), *r.sample([*names.values()][:3], 2)]
+        cells = [
+            make_term("add", *(make_term("mul", t, number(r.randint(1, 4))) for t in part))
+            for part in (r.sample(made, 3), r.sample(made, 2))[: r.randint(1, 2)]
+        ]
+        below = make_term("lt", *r.sample([*names.values()], 2))
+        asked = r.choice([n for n in names_in(*cells) if n != "p"])
+        found: dict[Any, set[int]] = {}
+        for values in product(*(range(low, high + 1) for low, high in ends.values())):
+            point = dict(zip(ends, values, strict=True))
+            if value_of(below, point):
+                key = (*(value_of(cell, point) for cell in cells), point["p"])
+                found.setdefault(key, set()).add(point[asked])
+        decision = one_to_one.decide_one_to_one(cells, [below], {"i", "j", "k"}, [asked])
+        is_told = all(len(its) == 1 for its in found.values())
+        assert type(decision).__name__ in ("Proven" if is_told else "Refuted", "Open"), cells
+
+
 def test_answers_do_not_depend_on_what_was_asked_before() -> None:
     quick = [q for q in QUESTIONS if q.answer in ("Proven", "Refuted")]
     once = [str(answered(q)) for q in quick]

@@ -190,6 +190,17 @@ def open_ended(text: str, domain: str) -> lk.Kernel:
     )
 
 
+def test_rows_whose_length_is_a_loop_variable_overlap() -> None:
+    """``6`` is ``2*3 + 0`` and ``3*2 + 0``: rows must have one length to keep apart."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 1 <= i < 9 and 0 <= j < 9 and 0 <= k < i }",
+        "b[i*j + k] = a[i, j, k]",
+        [lk.GlobalArg("b", "float32", shape="100"), lk.GlobalArg("a", "float32", "9, 9, 9"), ...],
+    )
+    with pytest.raises(lk.RaceError):
+        knl.tag_inames("j: g.0")
+
+
 @pytest.mark.parametrize(
     ("text", "domain", "step"),
     [

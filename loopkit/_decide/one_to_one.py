@@ -27,7 +27,8 @@ def decide_one_to_one(
     ``cells`` and ``context`` are of one instance; ``inames`` differ from instance to instance,
     other names, such as sizes, do not.
     """
-    cells = [digit for cell in _peeled(cells, context) for digit in _digits(cell, context)]
+    peeled = _peeled(cells, context, inames)
+    cells = [digit for cell in peeled for digit in _digits(cell, context)]
     own = {text: t for text, t in names_in(*cells, *context).items() if text in inames}
     others = {text: name(text + _OTHER, *t.data[1:]) for text, t in own.items()}
     same = [are_equal(cell, substitute_names(cell, others)) for cell in cells]
@@ -35,21 +36,29 @@ def decide_one_to_one(
     return decide(claim, (*context, *(substitute_names(c, others) for c in context), *same))
 
 
-def _peeled(cells: Sequence[Term], context: Sequence[Term]) -> Iterator[Term]:
-    """Cells, where ``p*a + b`` with ``0 <= b < p`` is two, ``a`` and ``b``: these say as much."""
+def _peeled(
+    cells: Sequence[Term], context: Sequence[Term], inames: Collection[str]
+) -> Iterator[Term]:
+    """Cells, where ``p*a + b`` with ``0 <= b < p`` is two, ``a`` and ``b``: these say as much.
+
+    ``p`` is none of the ``inames``, and so the same number in both instances.
+    """
     for cell in cells:
-        found = next(_splits(cell, context), None)
+        found = next(_splits(cell, context, inames), None)
         if found is None:
             yield cell
         else:
             above, below = found
             yield below
-            yield from _peeled([above], context)
+            yield from _peeled([above], context, inames)
 
 
-def _splits(cell: Term, context: Sequence[Term]) -> Iterator[tuple[Term, Term]]:
+def _splits(
+    cell: Term, context: Sequence[Term], inames: Collection[str]
+) -> Iterator[tuple[Term, Term]]:
     terms = polynomial(cell)
-    factors = {atom for monomial in terms for atom in monomial if atom.op == "name"}
+    names = {atom for monomial in terms for atom in monomial if atom.op == "name"}
+    factors = (factor for factor in names if factor.data[0] not in inames)
     for factor in sorted(factors, key=lambda t: (-sum(t in m for m in terms), t.key)):
         above = {_without(m, factor): c for m, c in terms.items() if factor in m}
         below = sum_of({m: c for m, c in terms.items() if factor not in m})

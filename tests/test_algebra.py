@@ -203,3 +203,13 @@ def test_ranges_of_many_remainders_take_little_time() -> None:
     low, high = range_of(term)
     assert low <= 0 and high >= (4**22 - 1) // 3
     assert len([*subterms(term)]) < 100
+
+
+def test_ranges_of_many_remainders_are_exact() -> None:
+    """Bits of two numbers in turns are a number of twice as many bits."""
+    both = [terms.name(text, 0, 1023) for text in "ij"]
+    found = terms.number(0)
+    for bit, (at, value) in product(range(10), enumerate(both)):
+        digit = make_term("mod", make_term("fdiv", value, terms.number(2**bit)), terms.number(2))
+        found = make_term("add", found, make_term("mul", digit, terms.number(2**at * 4**bit)))
+    assert range_of(found) == (0, 4**10 - 1)

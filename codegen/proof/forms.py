@@ -382,7 +382,10 @@ def opaque(word: Hashable, *parts: Node) -> Form:
 
 
 def floor(form: Form, by: int) -> Form:
-    """``floor(form / by)`` for a positive ``by``; whole multiples come out in front."""
+    """``floor(form / by)`` for a positive ``by``; whole multiples come out in front.
+
+    A quotient of a quotient is one: ``i//2//4`` is ``i//8``.
+    """
     whole = {m: c // by for m, c in form.terms.items() if c % by == 0}
     rest = Form({m: c for m, c in form.terms.items() if c % by})
     number = rest.constant
@@ -391,6 +394,9 @@ def floor(form: Form, by: int) -> Form:
     outside = rest.terms.get((), 0) // by
     if outside:
         rest = rest.minus(constant(outside * by))
+    match [*rest.terms.items()]:
+        case [((Floor(of=of, by=inner),), 1)]:
+            rest, by = of, by * inner
     quotient = Form({(Floor(rest, by),): 1})
     return Form(whole).plus(quotient).plus(constant(outside))
 

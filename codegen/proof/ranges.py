@@ -40,7 +40,7 @@ class Ranges:
     def range_of(self, form: Form) -> Interval:
         """Bounds of a form by interval arithmetic, in which remainders are less than divisors.
 
-        They are remembered: a form of many remainders is asked about each of its parts.
+        One remainder after the other is taken out: the order of many makes no difference.
         """
         low, high = _intervals.add(
             *(
@@ -51,7 +51,7 @@ class Ranges:
         found = max(low, -FAR), min(high, FAR)
         for rest, factor, by in _remainders(form):
             left = _intervals.multiply((factor, factor), (0, by - 1))
-            found = _intervals.intersection(found, _intervals.add(self.range_of(rest), left))
+            return _intervals.intersection(found, _intervals.add(self.range_of(rest), left))
         return found
 
     def _range_of_atom(self, atom: Atom) -> Interval:
@@ -109,12 +109,18 @@ class Ranges:
 
 
 def _remainders(form: Form) -> Iterator[tuple[Form, int, int]]:
-    """``(rest, factor, by)`` where a form is ``rest + factor*(x % by)``, the rest shorter."""
-    for monomial, coefficient in form.terms.items():
-        match monomial:
-            case (Floor(of=of, by=by) as atom,) if coefficient % by == 0:
-                factor = -coefficient // by
-                one = of.minus(Form({(atom,): by}))
-                rest = form.minus(one.scaled(factor))
+    """``(rest, factor, by)`` where a form is ``rest + factor*(x % by)``, the rest shorter.
+
+    ``x`` may be a quotient: ``x//2 - 2*(x//4)`` is ``x//2 % 2``.
+    """
+    floors = {m[0]: c for m, c in form.terms.items() if len(m) == 1 and isinstance(m[0], Floor)}
+    for atom in sorted(floors, key=lambda floor: -floor.by):
+        inner = [f for f in floors if f.of == atom.of and f.by < atom.by and atom.by % f.by == 0]
+        inner.sort(key=lambda floor: -floor.by)
+        for divided, whole in (*((f.by, Form({(f,): 1})) for f in inner), (1, atom.of)):
+            by = atom.by // divided
+            if floors[atom] % by == 0:
+                factor = -floors[atom] // by
+                rest = form.minus(whole.minus(Form({(atom,): by})).scaled(factor))
                 if len(rest.terms) < len(form.terms):
                     yield rest, factor, by

@@ -68,17 +68,22 @@ def is_within(term: Term, dtype: str) -> bool:
 def remainders_in(term: Term) -> Iterator[tuple[Term, int, int, Term]]:
     """Each ``f*(x mod d)`` that a sum holds as ``f*x - f*d*(x // d)``.
 
-    As what is left of the sum, ``f``, ``d`` and ``x``.
+    As what is left of the sum, ``f``, ``d`` and ``x``, which may be a quotient: ``x//2 - 2*(x//4)``
+    is ``x//2 mod 2``.
     """
-    for part, coefficient in zip(term.args, term.data, strict=True):
-        if part.op == "fdiv" and is_constant(part.args[1]):
-            divided, divisor = part.args[0], part.args[1].data
-            if divisor > 0 and coefficient % divisor == 0:
-                factor = -coefficient // divisor
-                remainder = minus(divided, scaled(part, divisor))
+    own = zip(term.args, term.data, strict=True)
+    quotients = {t: c for t, c in own if t.op == "fdiv" and is_constant(t.args[1])}
+    for part in sorted(quotients, key=lambda t: -t.args[1].data):
+        value, divisor = part.args[0], part.args[1].data
+        inner = {t: t.args[1].data for t in quotients if t.args[0] is value}
+        for divided, by in (*sorted(inner.items(), key=lambda item: -item[1]), (value, 1)):
+            if 0 < by < divisor and divisor % by == 0 and quotients[part] % (divisor // by) == 0:
+                length = divisor // by
+                factor = -quotients[part] // length
+                remainder = minus(divided, scaled(part, length))
                 rest = minus(term, scaled(remainder, factor))
                 if len(polynomial(rest)) < len(polynomial(term)):
-                    yield rest, factor, divisor, divided
+                    yield rest, factor, length, divided
 
 
 def _range_of_sum(term: Term) -> Interval:

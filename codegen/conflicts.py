@@ -23,7 +23,7 @@ from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._assertions.follow import asserted
 from loopkit._cached import cached_property, memoised, once
-from loopkit._digits import told_by
+from loopkit._determined import determined_by
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, all_guarded_reads, decided, where_all_hold
@@ -443,17 +443,15 @@ class Conflicts:
         parallel = self.hardware.local_inames | self.hardware.group_inames
         if first.array != second.array or (statement.inames ^ its.inames) & parallel:
             return False
-        told = frozenset[str]().union(
-            *(
-                told_by(self.kernel, index)
-                for axis, index in enumerate(cell)
-                if index == other[axis]
-                and self.is_plain(index)
-                and not any(one.constants(axis))
-                and not any(two.constants(axis))
-            )
+        same = (
+            index
+            for axis, index in enumerate(cell)
+            if index == other[axis]
+            and self.is_plain(index)
+            and not any(one.constants(axis))
+            and not any(two.constants(axis))
         )
-        told &= statement.inames
+        told = determined_by(self.kernel, same) & statement.inames
         axes = {c.axis for c in self.hardware.coordinates if c.kind == how and c.iname in told}
         return axes.issuperset(self.hardware.used_axes(how))
 

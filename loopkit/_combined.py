@@ -20,10 +20,9 @@ from loopkit._collectives import (
     scanned_blocks,
     scans_of,
 )
-from loopkit._digits import told_by_all
+from loopkit._determined import determined_by
 from loopkit._errors import IllegalTransformError
-from loopkit._expression import substitute, to_text, variable_names
-from loopkit._hidden import ONE, TWO, instance, instances, variable
+from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._same import key_of
 from loopkit._scan_places import placed_scan
@@ -219,23 +218,11 @@ class _Placement:
         free = statement.inames - fixed
         if not all(_sets.is_affine(i) and variable_names(i) <= kernel.integers for i in indices):
             return False
-        if free <= told_by_all(kernel, indices):
-            return True
-        domain = kernel.domain_around(statement.inames) & kernel.assumptions.set
+        domain = kernel.domain_around(statement.inames)
         # All threads of a block combine, also those for which the statement has no instances.
         domain = _sets.project_out(domain, sorted(i for i in own if isinstance(tags[i], LocalAxis)))
-        names = [n for n in _sets.names_of(domain) if n in kernel.home_domain]
-        both = _sets.rename(domain, instances(names, ONE))
-        both = both & _sets.rename(domain, instances(names, TWO))
-        for iname in fixed & {*names}:
-            both = both & _sets.equality(instance(iname, ONE), variable(iname, TWO))
-        for index in indices:
-            one, two = (
-                substitute(index, {n: variable(n, label) for n in names}) for label in (ONE, TWO)
-            )
-            both = both & _sets.affine_equality(one, two)
-        less = (prim.Comparison(variable(i, ONE), "<", variable(i, TWO)) for i in sorted(free))
-        return all((both & _sets.condition_set(one)).is_empty() for one in less)
+        told = determined_by(kernel, [*indices, *map(prim.Variable, sorted(fixed))], domain)
+        return free <= told
 
     def repeated(self, update: Statement) -> IllegalTransformError:
         """No place is known where each cell is combined once."""

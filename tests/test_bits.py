@@ -316,6 +316,23 @@ def test_two_indices_tell_together_what_neither_does() -> None:
     assert knl.prove().ok, knl.prove()
 
 
+@pytest.mark.host
+def test_code_is_made_for_morton_order() -> None:
+    """Bits of two numbers in turns: 32 x 32 cells, each of a thread of its own."""
+    bits = (f"{4**t}*(i // {2**t} % 2) + {2 * 4**t}*(j // {2**t} % 2)" for t in range(5))
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < 32 }",
+        f"a[{' + '.join(bits)}] = b[i, j]",
+        [lk.GlobalArg("a", "float32", "1024"), lk.GlobalArg("b", "float32", "32, 32")],
+    ).tag_inames("i: g.0, j: l.0")
+    assert knl.prove().ok
+    b = np.random.default_rng(0).random((32, 32), dtype=np.float32)
+    a = np.zeros(1024, np.float32)
+    knl.executor("host")(a=a, b=b)
+    assert a[0b1011] == b[0b01, 0b11]
+    assert sorted(a) == sorted(b.ravel())
+
+
 def test_permutations_of_any_size_go_to_blocks() -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < n }",

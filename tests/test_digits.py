@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seams import parse_expression, told_by, told_by_all
+from seams import determined_by, parse_expression
 from seams import sets as _sets
 
 import loopkit as lk
@@ -40,7 +40,7 @@ def kernel(*ranges: tuple[int, int]) -> lk.Kernel:
     ],
 )
 def test_examples(index: str, told: set[str]) -> None:
-    assert told_by(kernel((0, 16), (0, 5)), parse_expression(index)) == told
+    assert determined_by(kernel((0, 16), (0, 5)), [parse_expression(index)]) == told
 
 
 @given(
@@ -53,7 +53,7 @@ def test_what_is_told_is_told(boxes: list[tuple[int, int]], factors: list[int]) 
     index = prim.Sum(
         tuple(prim.Product((c, prim.Variable(f"i{n}"))) for n, c in enumerate(used) if c) or (0,)
     )
-    told = told_by(kernel(*ranges), index)
+    told = determined_by(kernel(*ranges), [index])
     values: dict[int, set[tuple[int, ...]]] = {}
     for point in itertools.product(*(range(*r) for r in ranges)):
         seen = tuple(v for n, v in enumerate(point) if f"i{n}" in told)
@@ -95,7 +95,7 @@ def test_coefficients_beyond_64_bits_are_scaled() -> None:
 )
 def test_quotients_together(indices: tuple[str, ...], told: set[str]) -> None:
     knl = kernel((0, 32), (0, 5), (0, 2))
-    assert told_by_all(knl, map(parse_expression, indices)) == told
+    assert determined_by(knl, map(parse_expression, indices)) == told
 
 
 @given(
@@ -113,7 +113,7 @@ def test_what_quotients_tell_is_told(sums: list[list[tuple[int, int]]], low: int
         prim.Sum((0, *(prim.Product((c, prim.FloorDiv(names[n % 2], d))) for n, (c, d) in parts)))
         for parts in (list(enumerate(s)) for s in sums)
     ]
-    told = told_by_all(kernel(*ranges), indices)
+    told = determined_by(kernel(*ranges), indices)
     values: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
     for point in itertools.product(*(range(*r) for r in ranges)):
         at = {"i0": point[0], "i1": point[1]}
@@ -121,3 +121,23 @@ def test_what_quotients_tell_is_told(sums: list[list[tuple[int, int]]], low: int
         mine = tuple(at[name] for name in sorted(told))
         values.setdefault(seen, set()).add(mine)
     assert all(len(found) == 1 for found in values.values())
+
+
+def test_loops_that_data_bound_begin_anywhere() -> None:
+    """Four numbers from a loaded one on have four remainders, and others have these as well."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: lo <= k < lo + 4 }"],
+        """
+        for i
+            <> lo = p[i]
+            for k
+                a[i, k % 4] = b[k]
+            end
+        end
+        """,
+        [lk.GlobalArg("a", "float32", "n, 4"), lk.GlobalArg("b", "float32", "n"), ...],
+        dtypes={"p": "int32"},
+        assumptions="n >= 1",
+    )
+    assert determined_by(knl, [parse_expression("k % 4")]) == set()
+    assert determined_by(knl, [parse_expression("k")]) == {"k"}

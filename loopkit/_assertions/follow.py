@@ -20,7 +20,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _expression, _sets
 from loopkit._assertions.values import Injective
-from loopkit._digits import told_by_all
+from loopkit._determined import determined_by
 from loopkit._guarded import conjuncts, decided, running
 from loopkit._hidden import SOURCE, hidden, instance, instances
 from loopkit._nodes import Expression
@@ -88,8 +88,9 @@ def is_written_once(kernel: Kernel, name: str) -> bool:
     if name not in kernel.temporary_by_name or len(writers) != 1:
         return False
     [writer] = writers
-    told = told_by_all(kernel, [i for i in writer.write[1] if _sets.is_affine(i)])
-    return writer.operation is None and writer.kind == "user" and writer.inames <= told
+    if writer.operation is not None or writer.kind != "user":
+        return False
+    return writer.inames <= determined_by(kernel, writer.write[1])
 
 
 def _copied(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import gcd
 
 from loopkit._algebra.conditions import are_equal, conjunction, is_at_most, is_below
 from loopkit._algebra.make import make_term, substitute_names
@@ -34,6 +35,59 @@ def decide_one_to_one(
     same = [are_equal(cell, substitute_names(cell, others)) for cell in cells]
     claim = conjunction(*(are_equal(own[text], others[text]) for text in sorted(asked)))
     return decide(claim, (*context, *(substitute_names(c, others) for c in context), *same))
+
+
+def determined_by_ranges(
+    cells: Iterable[Term], inames: Collection[str]
+) -> tuple[frozenset[Term], list[Term]]:
+    """The numbers that cells determine, as far as ranges of names say, and cells that are left.
+
+    ``16*a + b`` determines both ``a`` and ``b`` where ``b`` has at most 16 values.  The numbers
+    are names, quotients of names, and the like.
+    """
+    known: set[Term] = set()
+    left, seen = [*cells], set(cells)
+    while True:
+        left = [part for cell in left for part in _parts(cell, known, inames)]
+        found = [atom for part in left if (atom := _single_atom(part)) is not None]
+        known.update(found)
+        bits = (t.args for t in known if t.op == "xor")
+        operands = ([a for a in args if _is_open(a, known, inames)] for args in bits)
+        alone = {a for a, *others in filter(None, operands) if not others} - seen
+        if not found and not alone:
+            return frozenset(known), left
+        left += sorted(alone, key=lambda t: t.key)
+        seen |= alone
+
+
+def _is_open(term: Term, known: Collection[Term], inames: Collection[str]) -> bool:
+    """Whether a number may differ between instances in which known ones are the same."""
+    if term.op == "name":
+        return term.data[0] in inames and term not in known
+    return term not in known and any(_is_open(a, known, inames) for a in term.args)
+
+
+def _parts(cell: Term, known: Collection[Term], inames: Collection[str]) -> Iterator[Term]:
+    """The parts of a cell that may differ: each is the same where the whole cell is."""
+    every = polynomial(cell).items()
+    terms = {m: c for m, c in every if any(_is_open(atom, known, inames) for atom in m)}
+    ordered = sorted(terms, key=lambda m: abs(terms[m]))
+    for count in range(1, len(ordered)):
+        step = gcd(*(terms[m] for m in ordered[count:]))
+        below = sum_of({m: terms[m] for m in ordered[:count]})
+        low, high = range_of(below)
+        if high - low < step:
+            yield below
+            yield from _parts(sum_of({m: terms[m] // step for m in ordered[count:]}), known, inames)
+            return
+    if terms:
+        yield sum_of(terms)
+
+
+def _single_atom(cell: Term) -> Term | None:
+    """What a cell is a multiple of, if it is one of an atom."""
+    monomials = [*polynomial(cell)]
+    return monomials[0][0] if len(monomials) == 1 == len(monomials[0]) else None
 
 
 def _peeled(

@@ -77,12 +77,8 @@ def _no_point(_: Any) -> Any:
 
 BLIND: dict[str, tuple[Patch, ...]] = {
     "": (),
-    ", the last place not looked at": (
-        Patch("_check.injectivity:condition_of", _without_the_last),
-    ),
-    ", places taken to be all different": (
-        Patch("_check.injectivity:decide_one_to_one", _always_proven),
-    ),
+    ", the last place not looked at": (Patch("_determined:condition_of", _without_the_last),),
+    ", places taken to be all different": (Patch("_determined:decide_one_to_one", _always_proven),),
     ", places compared with their neighbours": (
         Patch("_decide.one_to_one:decide", _with_the_next),
     ),

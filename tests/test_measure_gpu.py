@@ -234,9 +234,11 @@ def test_a_copy_reaches_most_of_the_roofline() -> None:
 def test_a_flush_costs_small_data_their_cache() -> None:
     """What fits L2 is read faster where it is left there."""
     knl, sizes = big(1 << 20)
-    cold, warm = (lk.measure(knl, flush_l2=flush, **sizes) for flush in (True, False))
-    print(cold, warm, sep="\n")
-    assert warm.seconds < cold.seconds
+    ratios = []
+    for _ in range(5):  # in turns: other processes may use the GPU meanwhile
+        cold, warm = (lk.measure(knl, flush_l2=flush, **sizes) for flush in (True, False))
+        ratios.append(warm.seconds / cold.seconds)
+    assert sorted(ratios)[2] < 1, ratios
 
 
 @pytest.mark.gpu

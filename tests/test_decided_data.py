@@ -655,3 +655,22 @@ def test_the_order_of_writes_under_conditions_on_data(guards: tuple[str, str], s
             ]
             assert np.array_equal(*of), (first, name)
     assert accepted
+
+
+def test_chunks_of_a_scatter_beside_blocks() -> None:
+    """Values that are asked to be equal need not be equal where their subscripts are."""
+    knl = lk.make_kernel(
+        "{ [i, k]: -2 <= i < n and 0 <= k < n + 2 }",
+        "o[p[i + 2]] = d[i + 2]\nx[k] = 2*d[k]",
+        [lk.GlobalArg("o", "int32", shape="n + 2"), ...],
+        dtypes={"d": "int32", "p": "int64"},
+        assumptions="n >= 0",
+    )
+    knl = knl.split_iname("k", 4, outer_tag="g.0", inner_tag="l.0").chunk_iname("i", 4)
+    assert knl.prove().ok
+    p, d = np.array([3, 0, 6, 3, 1, 5, 2]), np.arange(7, dtype="int32") + 1
+    found = knl.executor("reference")(p=p, d=d, o=np.zeros(7, "int32"))
+    expected = np.zeros(7, "int32")
+    expected[p] = d
+    assert found.o.tolist() == expected.tolist()
+    assert found.x.tolist() == (2 * d).tolist()

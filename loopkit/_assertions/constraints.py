@@ -74,10 +74,17 @@ def solutions(start: isl.Set, values: Reads, facts: Facts, data: Data) -> isl.Se
     for position, one in enumerate(reads):
         for other in reads[:position]:
             together = _together(other, one, facts)
-            if together is not None:
+            if together is not None and not _is_known(found, other, one, facts):
                 # Most pieces of such a union are empty: coalescing drops them as they arise.
                 found = (found & together).coalesce()
     return _sets.project_out(found, [read.name for read in reads]).coalesce()
+
+
+def _is_known(found: isl.Set, one: Read, other: Read, facts: Facts) -> bool:
+    """Whether two values of one array are equal anyway, and equal ones may lie anywhere."""
+    may_repeat = one.function == other.function and one.array not in facts.injective
+    equal = _holds(prim.Variable(one.name), "==", prim.Variable(other.name))
+    return may_repeat and found.is_subset(equal)
 
 
 def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:

@@ -48,6 +48,7 @@ def determined_by(
                 cells.append(term_of(index, lambda e: _iname(kernel, bounded, e)))
             except UnreadableError:
                 continue
+    cells = [cell for cell in cells if cell.sort == "Z"]
     known, left = determined_by_ranges(cells, kernel.home_domain)
     found = frozenset(t.data[0] for t in known if t.op == "name")
     waiting = names_in(*cells).keys() & kernel.home_domain.keys() - found

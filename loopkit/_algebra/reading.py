@@ -36,6 +36,7 @@ OPERATIONS: dict[type, str] = {
     prim.LogicalNot: "not",
     prim.If: "select",
 }
+_OF_TRUTH = ("all", "any", "not")
 _COMPARISONS = {"<": "lt", "<=": "le", "==": "eq"}
 _TURNED = {">": "<", ">=": "<="}
 
@@ -43,7 +44,8 @@ _TURNED = {">": "<", ">=": "<="}
 def term_of(expr: Expression, known: Callable[[Expression], Term | None] | None = None) -> Term:
     """The term of an expression whose names are whole numbers, but for parts that are ``known``.
 
-    Raises :class:`UnreadableError` for other accesses, casts, floating-point numbers and calls.
+    Raises :class:`UnreadableError` for other accesses, casts, floating-point numbers and calls,
+    and for truth values that are computed with: a sum of two is a truth value in NumPy.
     """
     if known is not None and (found := known(expr)) is not None:
         return found
@@ -54,14 +56,24 @@ def term_of(expr: Expression, known: Callable[[Expression], Term | None] | None 
     if isinstance(expr, prim.Variable):
         return name(expr.name)
     if isinstance(expr, prim.Comparison):
-        return compared(expr.operator, term_of(expr.left, known), term_of(expr.right, known))
+        left, right = term_of(expr.left, known), term_of(expr.right, known)
+        if "B" in (left.sort, right.sort):
+            raise UnreadableError(expr)
+        return compared(expr.operator, left, right)
     op = OPERATIONS.get(type(expr))
     if op is None:
         raise UnreadableError(expr)
     operands = getattr(expr, "children", None)
     if operands is None:
         operands = (getattr(expr, field) for field in type(expr).__match_args__)
-    return make_term(op, *(term_of(operand, known) for operand in operands))
+    parts = [term_of(operand, known) for operand in operands]
+    sorts = [part.sort for part in parts]
+    fitting = (
+        ["B", *sorts[2:] * 2] if op == "select" else ["B" if op in _OF_TRUTH else "Z"] * len(sorts)
+    )
+    if sorts != fitting:
+        raise UnreadableError(expr)
+    return make_term(op, *parts)
 
 
 def compared(operator: str, left: Term, right: Term) -> Term:

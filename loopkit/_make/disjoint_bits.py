@@ -47,7 +47,9 @@ class _Adder(TextMapper):
             return False
         before = ZERO
         for term in terms:
-            if not isinstance(decide(is_zero(make_term("and", before, term))), Proven):
+            if term.sort != "Z" or not isinstance(
+                decide(is_zero(make_term("and", before, term))), Proven
+            ):
                 return False
             before = make_term("or", before, term)
         return True

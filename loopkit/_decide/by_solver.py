@@ -29,6 +29,9 @@ numbers that bound names hinder some proofs, and help others.
 _BITS_ATTEMPT = (0, 2_000_000, "bounds")
 """With bit-vectors luck does not help: what takes longer is open with five times as much, too."""
 
+_MOST_FACTORS = 8
+"""Of products with more factors z3 may think for minutes, whatever its resources."""
+
 
 def refuting_points(claim: Term, context: Sequence[Term]) -> Iterator[dict[str, int] | None]:
     """Points at which a claim may not hold, to be tried; None at last where it surely holds.
@@ -37,6 +40,8 @@ def refuting_points(claim: Term, context: Sequence[Term]) -> Iterator[dict[str, 
     """
     import z3
 
+    if any(len(t.args) > _MOST_FACTORS for t in subterms(claim, *context) if t.op == "product"):
+        raise ForeignError(f"products of more than {_MOST_FACTORS} factors")
     why: dict[str, None] = {}
     for bits, seed, resources, how in _attempts(claim, context):
         try:

@@ -42,13 +42,16 @@ class ISPCTarget(TargetBase):
     """ISPC in Loopy; CUDA C here."""
 
 
+_REDUCE = "reduce"  # a word of the language, and no name
+
+
 def Reduction(operation: str, inames: Any, expr: Any, allow_simultaneous: bool = False) -> Any:
     """``reduce(operation, inames, expr)``."""
     names = inames.split(",") if isinstance(inames, str) else list(inames)
     over = tuple(prim.Variable(str(name).strip()) for name in names)
     swept = over[0] if len(over) == 1 else over
     terms = expr if isinstance(expr, tuple) else (expr,)
-    return prim.Variable("reduce")(prim.Variable(operation), swept, *terms)
+    return prim.Variable(_REDUCE)(prim.Variable(operation), swept, *terms)
 
 
 def TypeCast(dtype: Any, child: Any) -> Any:

@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _promotion as dt
 from loopkit._device_functions import DeviceFunction, OwnFunction
 from loopkit._errors import TypeInferenceError
-from loopkit._expression import index_tuple, is_constant, parts_of, to_text
+from loopkit._expression import index_tuple, is_constant, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import BITS, call_type
 from loopkit._hidden import hidden
@@ -251,7 +251,7 @@ class Translator:
 
     def pair(self, expr: Any) -> Value:
         """An operation of two operands."""
-        left, right = parts_of(expr)
+        left, right = (getattr(expr, field) for field in type(expr).__match_args__)
         return self.binary(type(expr), self.value(left), self.value(right), expr)
 
     def comparison(self, expr: prim.Comparison) -> Value:

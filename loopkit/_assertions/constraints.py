@@ -73,8 +73,8 @@ def solutions(start: isl.Set, values: Reads, facts: Facts, data: Data) -> isl.Se
         found = found & _alone(read, facts, data)
     for position, one in enumerate(reads):
         for other in reads[:position]:
-            together = _together(other, one, facts)
-            if together is not None and not _is_known(found, other, one, facts):
+            together = None if _is_known(found, other, one, facts) else _together(other, one, facts)
+            if together is not None:
                 # Most pieces of such a union are empty: coalescing drops them as they arise.
                 found = (found & together).coalesce()
     return _sets.project_out(found, [read.name for read in reads]).coalesce()

@@ -36,7 +36,7 @@ OPERATIONS: dict[type, str] = {
     prim.LogicalNot: "not",
     prim.If: "select",
 }
-_OF_TRUTH = ("all", "any", "not")
+_ASKING = ("all", "any", "not", "select")
 _COMPARISONS = {"<": "lt", "<=": "le", "==": "eq"}
 _TURNED = {">": "<", ">=": "<="}
 
@@ -67,11 +67,10 @@ def term_of(expr: Expression, known: Callable[[Expression], Term | None] | None 
     if operands is None:
         operands = (getattr(expr, field) for field in type(expr).__match_args__)
     parts = [term_of(operand, known) for operand in operands]
-    sorts = [part.sort for part in parts]
-    fitting = (
-        ["B", *sorts[2:] * 2] if op == "select" else ["B" if op in _OF_TRUTH else "Z"] * len(sorts)
-    )
-    if sorts != fitting:
+    first, *others = (part.sort for part in parts)
+    wanted = "B" if op in _ASKING else "Z"
+    alike = others[-1] if op == "select" else wanted
+    if first != wanted or any(sort != alike for sort in others):
         raise UnreadableError(expr)
     return make_term(op, *parts)
 

@@ -42,7 +42,7 @@ class CompiledProgram:
         return resources.from_log(self.log, self.program, self.arch)
 
 
-#: Older ones compile some loop nests wrongly: docs/checking.md says which, under what is trusted.
+#: Older ones miscompile some loop nests: docs/running.md, known miscompilations.
 SOUND_SINCE = "13.2"
 _importing = threading.Lock()
 UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"

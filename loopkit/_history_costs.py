@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from loopkit._costs.costs import Costs, costs_of
+from loopkit._costs.costs import Costs
+from loopkit._costs.counted import costs_of
 from loopkit._costs.counts import sum_of
 from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._costs.sizes import check_sizes, whole

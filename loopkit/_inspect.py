@@ -249,7 +249,7 @@ def costs(
     Raises :class:`InvalidArgumentError` for sizes that no call may have, and where a number is no
     such polynomial, :class:`UnknownNameError` for other names.
     """
-    from loopkit._costs.costs import costs_of
+    from loopkit._costs.counted import costs_of
     from loopkit._costs.given import sizes_and_data
     from loopkit._costs.sizes import sizes_of
     from loopkit._make.check_bounds import check_settled
@@ -264,7 +264,7 @@ def costs(
     arch = None if arch is None else _arch(arch)
     known, data = sizes_and_data(kernel, given)
     if not data.values and any(name not in known for name in kernel.sizes):
-        from loopkit._costs.costs import open_costs_of
+        from loopkit._costs.counted import open_costs_of
 
         return open_costs_of(kernel, known, device, arch)
     return costs_of(kernel, known, device, arch, data)

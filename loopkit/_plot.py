@@ -190,7 +190,7 @@ def plot_roofline(
     that are missing or impossible; :class:`~loopkit.UnknownNameError` for sizes and devices that
     do not exist.
     """
-    from loopkit._costs.costs import costs_of
+    from loopkit._costs.counted import costs_of
     from loopkit._costs.sizes import check_sizes, sizes_of
 
     given = check_sizes(kernel, sizes_of(kernel, sizes, more), "plot_roofline")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seams import CallCounts, Lattice, NotPolynomialError, QuasiPolynomial, interpolated, part
+from seams import Lattice, NotPolynomialError, QuasiPolynomial, interpolated
 
 import loopkit as lk
 
@@ -39,8 +39,11 @@ def test_numbers_are_the_counts() -> None:
     assert operations["mul", "float32"](n=1000, m=7) == 7000000
     tried = 0
     for sizes in ({"n": 64, "m": 96}, {"n": 67, "m": 96}, {"n": 100, "m": 75}, {"n": 5, "m": 3}):
-        parts = CallCounts(knl, sizes).parts(barriers=True)
-        counted = {what: n for each in map(part, parts) for what, n in each()}
+        at_sizes = knl.costs(**sizes)
+        counted = dict(at_sizes.numbers)
+        for b in at_sizes.barriers:
+            where = f"the barrier between {b.after} and {b.before}"
+            counted |= {f"executions of {where}": b.times, f"blocks at {where}": b.blocks}
         for what, value in costs.numbers:
             if value is not None and value.holds_at(sizes):
                 assert value(**sizes) == counted[what], (what, str(value), sizes)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from loopkit._arguments import is_integer
-from loopkit._costs.on_demand import Part, part
 from loopkit._costs.open_sizes import polynomials
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError
@@ -162,12 +161,9 @@ class Count:
 
     def _polynomial(self) -> str:
         """The number of one kernel, in words; or why it has none for all sizes."""
-
-        def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
-            yield part(lambda change: change("count", self.eval_with_dict(sizes)))
-
+        kernel = self.parts[0][0]
         try:
-            return str(polynomials(self.parts[0][0], {}, parts)[1][0])
+            return str(*polynomials(kernel, {}, lambda at: [self.eval_with_dict(at)], ["count"]))
         except InvalidArgumentError as error:
             return f"({error.why})"
 

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from loopkit._budget import in_turn
 from loopkit._cached import cached_property
 from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
 from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.collectives import CombinationCosts, combinations_of
-from loopkit._costs.counts import CallCounts, Counts, Operations, added, sum_of
-from loopkit._costs.data_values import NO_DATA, Data
+from loopkit._costs.counts import Operations, added, sum_of
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
 from loopkit._costs.occupancy import Occupancy, Tail, blocks_at_once
-from loopkit._costs.on_demand import Part, Value, part
-from loopkit._costs.open_sizes import polynomials
 from loopkit._costs.polynomial import QuasiPolynomial
 from loopkit._costs.roofline import Roofline, roofline_of, sequence_roofline
-from loopkit._costs.sizes import check_names, check_sizes
 from loopkit._costs.values import AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR
 from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._printed import Printed
-from loopkit._slabs import settled
 
 if TYPE_CHECKING:
     from loopkit._costs.text_table import Table
@@ -284,157 +278,3 @@ def arch_for(device: Device, arch: str | None) -> str:
             instead=f"leave out arch=, or say '{exactly}'",
         )
     return arch
-
-
-@in_turn
-def costs_of(
-    kernel: Kernel,
-    sizes: Mapping[str, int],
-    device: Device | str | None = None,
-    arch: str | None = None,
-    data: Data = NO_DATA,
-) -> Costs:
-    """What a call with these sizes does: operations, bytes, sectors and bank conflicts, exactly.
-
-    Counted from the kernel's sets, without a GPU and without enumerating instances: a product
-    of 4096 takes no longer than one of 64.  Operations are those of the text: arithmetic of
-    subscripts, bounds and guards, which code generation adds or saves, is not among them.
-
-    *sizes* are the kernel's integer parameters, each a number; *data* are arguments that decide
-    which cells are touched, and when: what they decide is counted with them.  *device* is what
-    ``resources``, ``occupancy``, ``tail`` and ``roofline`` are of (a name, such as ``"H100"``, or
-    a :class:`Device`; the GPU here or else an H100 if it is left out), *arch* what its code is
-    compiled for.
-
-    Returns a :class:`Costs`, which prints as tables.  Raises
-    :class:`~loopkit.InvalidArgumentError` for sizes that are missing or that no call may have,
-    :class:`~loopkit.UnknownNameError` for others and for devices, and what lowering raises.
-    """
-    asked = None if device is None else chosen(device)  # refused before anything is counted
-    kernel = settled(kernel)
-    sizes = check_sizes(kernel, sizes, "costs")
-    return _made([CallCounts(kernel, sizes, data)], sizes, asked, arch)
-
-
-@in_turn
-def open_costs_of(
-    kernel: Kernel,
-    given: Mapping[str, int],
-    device: Device | str | None = None,
-    arch: str | None = None,
-) -> Costs:
-    """The costs of a call of which only some sizes are given, or none.
-
-    Raises :class:`InvalidArgumentError` where a number is no polynomial of the sizes, and says
-    which; and what :func:`costs_of` raises.
-    """
-    asked = None if device is None else chosen(device)
-    kernel = settled(kernel)
-    given = check_names(kernel, given)
-    seen: list[CallCounts] = []
-
-    def parts(sizes: Mapping[str, int]) -> Iterator[Part]:
-        seen.append(found := CallCounts(kernel, sizes))
-        return map(part, found.parts(barriers=True))
-
-    names, values = polynomials(kernel, given, parts)
-    return _made(seen, given, asked, arch, names, values)
-
-
-def _made(
-    seen: Sequence[CallCounts],
-    sizes: Mapping[str, int],
-    asked: Device | None,
-    arch: str | None,
-    open_sizes: tuple[str, ...] = (),
-    values: Sequence[QuasiPolynomial | None] = (),
-) -> Costs:
-    """The costs of a call that was counted at some sizes.
-
-    Where sizes are open, ``values`` stand for the numbers of the first of ``seen``, in their order.
-    """
-    first, left = seen[0], iter(values)
-    numbers: list[tuple[str, Any]] = []
-
-    def change(what: str, value: Value) -> Any:
-        numbers.append((what, next(left) if open_sizes else value))
-        return numbers[-1][1]
-
-    results = (rebuild(change) for rebuild in first.parts(barriers=bool(open_sizes)))
-    known: dict[str, Any] = {
-        "sizes": tuple(sorted(sizes.items())),
-        "asked": asked,
-        "arch": arch,
-        "open_sizes": open_sizes,
-    }
-    launches = []
-    for number, counts in enumerate(first.launches):
-        own = [found.launches[number] for found in seen]
-        start, name = len(numbers), f"{counts.launch.kernel.name}: "
-        one = _launch(own, results, known, is_part=not first.is_one_launch)
-        mine = tuple((what.removeprefix(name), value) for what, value in numbers[start:])
-        launches.append(replace(one, numbers=mine))
-    if first.is_one_launch:
-        return launches[0]
-
-    def every(what: str) -> Iterator[Any]:
-        return chain.from_iterable(getattr(one, what) for one in launches)
-
-    return Costs(
-        **known,
-        kernel=first.kernel.name,
-        grid=(0, 0, 0),
-        block=(0, 0, 0),
-        shared_bytes=max((one.shared_bytes for one in launches), default=0),
-        instances=tuple(every("instances")),
-        operations=tuple(sorted(added(every("operations")).items())),
-        accesses=tuple(every("accesses")),
-        footprints=next(results),
-        from_before=next(results),
-        source=first.kernel,
-        at_most=tuple(every("at_most")),
-        needs=tuple(sorted(set(every("needs")))),
-        times=sum(one.times for one in launches),
-        all_blocks=sum(one.blocks for one in launches),
-        launches=tuple(launches),
-        numbers=tuple(numbers),
-    )
-
-
-def _launch(
-    own: Sequence[Counts], results: Iterator[Any], known: Mapping[str, Any], *, is_part: bool
-) -> Costs:
-    """The costs of a launch that was counted at some sizes, with the next of the results."""
-    first = own[0]
-    whole = next(results)
-    accesses = tuple(_access(own, number, results) for number in range(len(first.listed)))
-    footprints = next(results)
-    times, blocks = next(results) if is_part else (1, None)
-    kernel = first.launch.kernel
-    made = kernel.program()
-    return Costs(
-        **known,
-        **whole,
-        kernel=kernel.name,
-        block=made.block,
-        shared_bytes=made.static_shared + made.dynamic_shared,
-        accesses=accesses,
-        footprints=footprints,
-        source=kernel,
-        at_most=first.at_most,
-        needs=first.needs,
-        number=first.launch.number,
-        times=times,
-        all_blocks=blocks,
-        waits=next(results) if known["open_sizes"] else None,
-        calls=first.launch.calls,
-    )
-
-
-def _access(own: Sequence[Counts], number: int, results: Iterator[Any]) -> AccessCosts:
-    """What an access costs, with the alignment that it has at all sizes where it was counted."""
-    counts, reuse = next(results), next(results)
-    if counts is not None:
-        every = [found.known[number].counts for found in own if number in found.known]
-        counts = replace(counts, alignment=min(c.alignment for c in every if c is not None))
-    return replace(own[0].access(number), counts=counts, reuse=reuse)

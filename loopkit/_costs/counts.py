@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from loopkit._arrays import ArrayArg
@@ -16,12 +16,9 @@ from loopkit._costs.calls import ONCE, Calls
 from loopkit._costs.counting import UNCOUNTED, Counting, footprints_of
 from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.launched import Launched, launched
-from loopkit._costs.on_demand import Change
 from loopkit._costs.operation_counts import Operation, operations_of
-from loopkit._costs.reuse import Reuse
 from loopkit._costs.traffic import from_before
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
-from loopkit._costs.warps import WarpCosts
 from loopkit._guarded import Guards
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
@@ -34,8 +31,8 @@ from loopkit._types import known_types
 Operations = tuple[tuple[tuple[str, str], int | None], ...]
 """How often what is done, by kind and type."""
 
-Rebuild = Callable[[Change], Any]
-"""A part of a result in which a function has changed each number."""
+Value = int | None
+"""A count; None where it is not known."""
 
 
 class Counts:
@@ -106,63 +103,10 @@ class Counts:
             sorted({*missing_of(self.counter.by_data), *(n for a in accesses for n in a.needs)})
         )
 
+    @cached_property
     def barriers(self) -> tuple[BarrierCosts, ...]:
         """Where threads wait for each other, and how often."""
         return barriers_of(self.launch.kernel, self.counter.sizes, self.grid, self.launch.calls)
-
-    def parts(self, *, is_part: bool, barriers: bool) -> Iterator[Rebuild]:
-        """The parts of the result, in a fixed order.
-
-        First what is counted of no array; then the requests of each access, and who touches its
-        cells again; footprints; how often a part of a call runs, and its blocks; barriers.
-        """
-        yield self._whole
-        for number in range(len(self.listed)):
-            yield partial(self._requests_by, number)
-            yield partial(self._reuse_by, number)
-        yield lambda change: changed_footprints(self.footprints, change)
-        if is_part:
-            yield lambda change: (change("launches", self.times), change("blocks", self.blocks))
-        if barriers:
-            yield self._barriers_by
-
-    def _whole(self, change: Change) -> dict[str, Any]:
-        axes = zip("xyz", self.grid, strict=True)
-        return {
-            "grid": tuple(change(f"blocks along {axis}", n) for axis, n in axes),
-            "instances": tuple(
-                (name, change(f"instances of {name}", n)) for name, n in self.instances
-            ),
-            "operations": tuple(
-                ((kind, dtype), change(f"{kind} of {dtype}", n))
-                for (kind, dtype), n in self.operations
-            ),
-        }
-
-    def _requests_by(self, number: int, change: Change) -> Any:
-        access = self.requests(number)
-        pieces = "sectors" if access.space == "global" else "wavefronts"
-        words = {
-            "pieces": pieces,
-            "least_pieces": f"least {pieces}",
-            "most_pieces": f"most {pieces} of a request",
-        }
-        return _changed_fields(access, WarpCosts, access.counts, words, change)
-
-    def _reuse_by(self, number: int, change: Change) -> Any:
-        access, words = self.access(number), {"times": "accesses", "cells": "cells"}
-        return _changed_fields(access, Reuse, access.reuse, words, change)
-
-    def _barriers_by(self, change: Change) -> tuple[BarrierCosts, ...]:
-        return tuple(
-            replace(
-                barrier,
-                times=change(f"executions of the {what}", barrier.times),
-                blocks=change(f"blocks at the {what}", barrier.blocks),
-            )
-            for barrier in self.barriers()
-            for what in (f"barrier between {barrier.after} and {barrier.before}",)
-        )
 
 
 class CallCounts:
@@ -175,6 +119,7 @@ class CallCounts:
         if not self.is_one_launch:
             data = replace(data, written=frozenset(kernel.writers))
         self.launches = [Counts(one, sizes, data) for one in launched(kernel)]
+        self.parts: tuple[Counts | CallCounts, ...] = (*self.launches, self)
 
     @cached_property
     def footprints(self) -> tuple[Footprint, ...]:
@@ -182,8 +127,12 @@ class CallCounts:
         touches = ((one.counter, access) for one in self.launches for access in one.listed)
         return tuple(footprints_of(touches, apart=False))
 
-    def from_before(self) -> Iterator[tuple[str, int | None]]:
+    @cached_property
+    def from_before(self) -> tuple[tuple[str, Value], ...]:
         """Bytes of each argument whose values from before the call are read."""
+        return tuple(self._from_before())
+
+    def _from_before(self) -> Iterator[tuple[str, Value]]:
         from loopkit.codegen.launches import with_spaces
 
         for footprint in self.footprints:
@@ -199,49 +148,66 @@ class CallCounts:
                     read = None
             yield name, read
 
-    def parts(self, *, barriers: bool) -> Iterator[Rebuild]:
-        """The parts of the result: those of each launch, then those of all together."""
-        if self.is_one_launch:
-            yield from self.launches[0].parts(is_part=False, barriers=barriers)
-            return
-        for one in self.launches:
-            for part in one.parts(is_part=True, barriers=barriers):
-                yield partial(_of_launch, one.launch.kernel.name, part)
-        where = " by the whole call"
-        yield lambda change: changed_footprints(self.footprints, change, where)
-        words = "bytes read of {} from before the whole call"
-        yield lambda change: tuple((a, change(words.format(a), n)) for a, n in self.from_before())
+
+Get = Callable[[Any], Sequence[Any]]
+"""A question to a launch or a call: numbers that are counted together, or values that hold some."""
 
 
-def _of_launch(name: str, part: Rebuild, change: Change) -> Any:
-    """A part with the name of the launch in what it says."""
-    return part(lambda what, number: change(f"{name}: {what}", number))
+class Numbers(Sequence[Value]):
+    """The numbers of a call at sizes, those of each question counted when one is first asked for.
+
+    ``places`` say of each number which part of the call is asked, what, and where the answer is.
+    """
+
+    def __init__(self, call: CallCounts, places: Sequence[tuple[int, Get, int]]) -> None:
+        self.parts, self.places = call.parts, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, number: Any) -> Any:
+        part, get, place = self.places[number]
+        return get(self.parts[part])[place]
 
 
-def changed_footprints(
-    footprints: Iterable[Footprint], change: Change, where: str = ""
-) -> tuple[Footprint, ...]:
-    """Footprints with every count changed."""
-    return tuple(
-        replace(
-            f,
-            read=change(f"bytes read of {f.array}{where}", f.read),
-            written=change(f"bytes written of {f.array}{where}", f.written),
+class Asked:
+    """What is asked of the parts of a call, and its answers: numbers of some counts.
+
+    Or ``polynomials`` that stand for these, in the order in which they are asked for.
+    """
+
+    def __init__(self, call: CallCounts, polynomials: Iterable[Any] | None = None) -> None:
+        self.parts = call.parts
+        self.left = None if polynomials is None else iter(polynomials)
+        self.numbers: list[list[tuple[str, Any]]] = [[] for _ in self.parts]
+        self.places: list[tuple[int, Get, int]] = []
+
+    def of(self, part: int, get: Get, words: Sequence[str]) -> Sequence[Any]:
+        """Numbers of a part; ``words`` say what each of them counts."""
+        found = get(self.parts[part]) if self.left is None else [*islice(self.left, len(words))]
+        self.places += ((part, get, place) for place in range(len(words)))
+        self.numbers[part] += zip(words, found, strict=True)
+        return found
+
+    def by_key(self, part: int, get: Get, word: Callable[[Any], str]) -> tuple[Any, ...]:
+        """Pairs of keys and numbers."""
+        keys = [key for key, _ in get(self.parts[part])]
+        words = [word(key) for key in keys]
+        found = self.of(part, lambda one: [n for _, n in get(one)], words)
+        return tuple(zip(keys, found, strict=True))
+
+    def fields(self, part: int, get: Get, where: Sequence[str], **words: str) -> Iterator[Any]:
+        """Values of which some fields are counted: ``words`` say what, ``where`` of which value."""
+        found = iter(
+            self.of(
+                part,
+                lambda one: [getattr(v, name, None) for v in get(one) for name in words],
+                [f"{word} {of}" for of in where for word in words.values()],
+            )
         )
-        for f in footprints
-    )
-
-
-def _changed_fields(
-    access: AccessCosts, kind: type, value: Any, words: Mapping[str, str], change: Change
-) -> Any:
-    where = f"{access.text} ({access.verb}, {access.statement})"
-    parts = {
-        f.name: change(f"{words.get(f.name, f.name)} of {where}", getattr(value, f.name, None))
-        for f in fields(kind)
-        if f.name != "alignment"
-    }
-    return None if value is None or None in parts.values() else replace(value, **parts)
+        for value in get(self.parts[part]):
+            numbers = {name: next(found) for name in words}
+            yield None if value is None else replace(value, **numbers)
 
 
 def missing_of(by_data: ByData) -> Iterator[str]:

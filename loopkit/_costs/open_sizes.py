@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from math import gcd, lcm
 
 from loopkit import _budget, _sets
 from loopkit._arrays import ValueArg, strides_of
-from loopkit._costs.interpolation import Lattice, NoLaunchError, NotPolynomialError, interpolated
-from loopkit._costs.on_demand import OnDemand, Part
+from loopkit._costs.interpolation import (
+    Lattice,
+    NoLaunchError,
+    NotPolynomialError,
+    Numbers,
+    Sample,
+    interpolated,
+)
 from loopkit._costs.polynomial import QuasiPolynomial
 from loopkit._costs.warps import LINE
 from loopkit._errors import InvalidArgumentError
@@ -21,35 +27,33 @@ from loopkit._points import smallest_point
 def polynomials(
     kernel: Kernel,
     given: Mapping[str, int],
-    count: Callable[[Mapping[str, int]], Iterable[Part]],
-) -> tuple[tuple[str, ...], list[QuasiPolynomial | None]]:
-    """The sizes that are not given, and all numbers that *count* gives at sizes, by them.
+    count: Sample,
+    words: Sequence[str],
+) -> list[QuasiPolynomial | None]:
+    """All numbers that *count* gives at sizes, as polynomials of those that are not given.
 
-    *count* says of each what it is, too; parts of which no number is asked for are not counted.
-    Raises :class:`InvalidArgumentError` where a number is no polynomial of the sizes, and says
-    which.
+    *words* say what each of them is, once one was counted.  Raises :class:`InvalidArgumentError`
+    where a number is no polynomial of the sizes, and says which.
     """
-    known = {*given, *kernel.computed_sizes}
-    names = tuple(name for name in kernel.sizes if name not in known)
+    names = open_names(kernel, given)
     lattice = _lattice(kernel, given, names)
-    seen: dict[tuple[int, ...], OnDemand] = {}
+    seen: dict[tuple[int, ...], Numbers] = {}
 
-    def sample(sizes: Mapping[str, int]) -> OnDemand:
+    def sample(sizes: Mapping[str, int]) -> Numbers:
         key = tuple(sizes[name] for name in names)
         if key not in seen:
             where = kernel.with_computed({**given, **sizes})
             if _sets.at_values(kernel.assumptions.set, where).is_empty():
                 raise NoLaunchError(where)
-            first = next(iter(seen.values()), None)
-            seen[key] = OnDemand(count(where), None if first is None else first.places)
+            seen[key] = count(where)
         return seen[key]
 
     try:
         try:
-            found = interpolated(sample, lattice)
+            return interpolated(sample, lattice)
         except NotPolynomialError:
             # Small sizes may be a case of their own.
-            found = interpolated(sample, lattice.later(2))
+            return interpolated(sample, lattice.later(2))
     except NoLaunchError as error:
         shown = ", ".join(f"{n} = {v}" for n, v in error.sizes.items())
         raise InvalidArgumentError(
@@ -58,12 +62,17 @@ def polynomials(
             instead="give the sizes that may take few values numbers",
         ) from None
     except NotPolynomialError as error:
-        what = next(iter(seen.values())).what(error.number)
+        what = words[error.number]
         raise InvalidArgumentError(
             f"the {what} of '{kernel.name}' cannot be told for all sizes: {error.why}",
             instead=f"costs({', '.join(f'{n}=...' for n in kernel.sizes)}) counts it at numbers",
         ) from None
-    return names, found
+
+
+def open_names(kernel: Kernel, given: Mapping[str, int]) -> tuple[str, ...]:
+    """The sizes that are not given, and are not computed of others."""
+    known = {*given, *kernel.computed_sizes}
+    return tuple(name for name in kernel.sizes if name not in known)
 
 
 def _lattice(kernel: Kernel, given: Mapping[str, int], names: tuple[str, ...]) -> Lattice:

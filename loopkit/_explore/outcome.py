@@ -17,7 +17,8 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from loopkit._costs.costs import Costs, costs_of
+from loopkit._costs.costs import Costs
+from loopkit._costs.counted import costs_of
 from loopkit._costs.devices import Device
 from loopkit._errors import LoopkitError, UnknownNameError, WitnessError
 from loopkit._explore.controls import arguments, label

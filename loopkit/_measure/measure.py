@@ -14,7 +14,8 @@ import numpy as np
 from loopkit._arguments import flag, joined
 from loopkit._cached import cached_property
 from loopkit._called import fitting
-from loopkit._costs.costs import Costs, costs_of
+from loopkit._costs.costs import Costs
+from loopkit._costs.counted import costs_of
 from loopkit._costs.devices import DEFAULT, DEVICES, Device
 from loopkit._costs.quantities import rate_text, seconds_text
 from loopkit._costs.roofline import Roofline, SequenceRoofline

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from loopkit._costs.costs import Costs, costs_of
+from loopkit._costs.costs import Costs
+from loopkit._costs.counted import costs_of
 from loopkit._costs.devices import running
 from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts

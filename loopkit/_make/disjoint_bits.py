@@ -5,9 +5,8 @@ Where operands of ``|`` and ``^`` have no bit in common, they add up, and sums a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit._algebra.conditions import is_zero
@@ -16,10 +15,9 @@ from loopkit._algebra.ranges import INTEGERS
 from loopkit._algebra.reading import term_of
 from loopkit._algebra.terms import ZERO, Term, UnreadableError, name
 from loopkit._decide import Proven, decide
-from loopkit._kernel import Domain
+from loopkit._make.making import Making
 from loopkit._make.own_calls import TextMapper, with_expressions
 from loopkit._nodes import Expression, is_integer
-from loopkit._syntax.items import RawItem
 
 
 class _Adder(TextMapper):
@@ -55,21 +53,17 @@ class _Adder(TextMapper):
         return True
 
 
-def with_sums_of_bits(
-    items: Iterable[RawItem], domains: Sequence[Domain], known: isl.Set
-) -> list[RawItem]:
-    """A text whose operands without common bits are added, in what holds no data.
-
-    ``domains`` tell the bounds of inames, for sizes in the set ``known``.
-    """
+def with_sums_of_bits(making: Making) -> None:
+    """Add operands without common bits, in what holds no data."""
 
     def named(expr: Expression) -> Term | None:
         if not isinstance(expr, prim.Variable):
             return None
+        domains, known = making.domains.domains, making.known.set
         home = next((d for d in domains if expr.name in d.inames), None)
         low, high = (None, None) if home is None else home.range_of(expr.name, known)
         least, most = INTEGERS["int64"]
         return name(expr.name, least if low is None else low, most if high is None else high)
 
     adder = _Adder(named)
-    return [with_expressions(item, adder) for item in items]
+    making.items = [with_expressions(item, adder) for item in making.items]

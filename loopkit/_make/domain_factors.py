@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -11,10 +11,11 @@ import islpy as isl
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
+from loopkit._relations import reachable
 from loopkit._spelling import check_name
 from loopkit._syntax.condition_parser import LARGEST
 from loopkit._syntax.domain_parser import DomainText, Piece, parse_assumptions, read_domain
@@ -43,6 +44,50 @@ class Domains:
     def inames(self) -> tuple[str, ...]:
         """All inames, in order of declaration."""
         return tuple(i for d in self.domains for i in d.inames)
+
+
+class Inames:
+    """All inames with their order, and with the inames and temporaries that their domains name."""
+
+    def __init__(self, domains: Domains, temporaries: Collection[str]) -> None:
+        self.order: Mapping[str, int] = {n: p for p, n in enumerate(domains.inames)}
+        self._parents: dict[str, frozenset[str]] = {}
+        self._loaded: dict[str, frozenset[str]] = {}
+        for domain in domains.domains:
+            parents = frozenset(domain.parameters & self.order.keys())
+            self._parents.update(dict.fromkeys(domain.inames, parents))
+            loaded = domain.parameters.intersection(temporaries)
+            self._loaded.update(dict.fromkeys(domain.inames, loaded))
+        self.any_parents = any(self._parents.values())
+        self._closed: dict[frozenset[str], frozenset[str]] = {}
+
+    def closure(self, inames: frozenset[str]) -> frozenset[str]:
+        """``inames`` with all that their domains need."""
+        if not self.any_parents:
+            return inames
+        return once(self._closed, inames, reachable, inames, self._parents.__getitem__)
+
+    def loaded(self, inames: frozenset[str]) -> frozenset[str]:
+        """The temporaries that bounds of ``inames`` read."""
+        return frozenset().union(*(self._loaded[i] for i in inames))
+
+    def nested(self, wanted: frozenset[str], first: Sequence[str] = ()) -> list[str]:
+        """``wanted`` as loops, outermost first: ``first``, then as declared; parents first."""
+        ordered: list[str] = []
+        rest = sorted(wanted.difference(first), key=self.order.__getitem__)
+        if not self.any_parents:
+            return [*(i for i in first if i in wanted), *rest]
+
+        def visit(iname: str) -> None:
+            if iname in ordered or iname not in wanted:
+                return
+            for parent in sorted(self._parents[iname], key=self.order.__getitem__):
+                visit(parent)
+            ordered.append(iname)
+
+        for iname in (*first, *rest):
+            visit(iname)
+        return ordered
 
 
 def make_domains(

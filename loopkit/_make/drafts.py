@@ -1,4 +1,4 @@
-"""Statements under construction: from raw items to drafts with ids and conditions."""
+"""From the items of a text to drafts with ids and conditions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._cached import cached_property
 from loopkit._device_functions import OwnFunction, own_calls
-from loopkit._errors import ParseError, SourcePosition, UnknownNameError
+from loopkit._errors import ParseError, UnknownNameError
 from loopkit._expression import accesses, to_text, unbound_names, variable_names
-from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._make import free_names
-from loopkit._nodes import Expression, Record, Reduction, segments_of
+from loopkit._make.breaks import with_flags
+from loopkit._make.making import Draft, Making, Nop, targets_of
+from loopkit._nodes import Expression, Record, segments_of
 from loopkit._rules import reductions_in
 from loopkit._same import Key, key_of
 from loopkit._syntax.items import (
@@ -23,116 +23,18 @@ from loopkit._syntax.items import (
     RawSubstitution,
     position_of_name,
 )
-from loopkit._syntax.reduction_calls import Components, resolve_reductions
-
-
-class _Placed:
-    """What the blocks around an instruction say of it."""
-
-    item: RawAssignment | RawNop
-
-    @cached_property
-    def scoped(self) -> tuple[str, ...]:
-        """The inames of the ``for`` blocks around it, outermost first."""
-        return tuple(iname for _, inames in self.item.scopes for iname in inames)
-
-    @property
-    def given_inames(self) -> frozenset[str]:
-        """The inames that ``for`` blocks and the option ``inames`` name."""
-        return (self.item.inames or frozenset()).union(self.scoped)
-
-    def position_of(self, name: str) -> SourcePosition:
-        """Where ``name`` stands in the text."""
-        return position_of_name(self.item, name)
-
-
-@dataclass(eq=False)
-class Held:
-    """A temporary that reductions of a draft read, with values only in loops over ``inames``.
-
-    ``writers`` give it these.
-    """
-
-    name: str
-    inames: frozenset[str]
-    writers: tuple[Draft, ...]
-
-
-@dataclass(eq=False)
-class Draft(_Placed):
-    """One instruction on its way to a statement; ``item`` says all that stays as it was written.
-
-    ``inames`` grows until it holds all loops around the statement, ``resolved`` are the ids that
-    ``dep`` patterns name, ``reductions`` are all that its expressions hold, outer ones first, and
-    ``whole`` is the one that its right side is, or that the rule holds which is used there.
-    ``held`` are temporaries that only reductions read, over loops in which they have their values.
-    """
-
-    id: str
-    item: RawAssignment
-    lhs: Expression
-    rhs: Expression
-    predicates: tuple[Expression, ...] = ()
-    made_by: str | None = None
-    names: frozenset[str] = frozenset()
-    inames: frozenset[str] = frozenset()
-    resolved: frozenset[str] = frozenset()
-    reductions: tuple[Reduction, ...] = ()
-    whole: Reduction | None = None
-    held: tuple[Held, ...] = ()
-
-    @cached_property
-    def targets(self) -> tuple[Expression, ...]:
-        """What it assigns to."""
-        return targets_of(self.lhs)
-
-    @cached_property
-    def written(self) -> frozenset[str]:
-        """The names of what is written."""
-        return frozenset(accesses(target)[0][0] for target in self.targets)
-
-    @cached_property
-    def reduced(self) -> frozenset[str]:
-        """The inames that its reductions run over."""
-        return frozenset(iname for r in self.reductions for iname in r.inames)
-
-
-def targets_of(lhs: Expression) -> tuple[Expression, ...]:
-    """What a left side assigns to: several places, if it is a record."""
-    return lhs.parts if isinstance(lhs, Record) else (lhs,)
-
-
-@dataclass(eq=False)
-class Nop(_Placed):
-    """A place in the order that others depend on, and perhaps the end of a launch."""
-
-    id: str
-    item: RawNop
-    inames: frozenset[str] = frozenset()
-    resolved: frozenset[str] = frozenset()
-    reductions: tuple[Reduction, ...] = ()
-
-    @property
-    def ends_launch(self) -> bool:
-        """Whether it is a barrier for all blocks."""
-        return self.item.word == "gbarrier"
+from loopkit._syntax.reduction_calls import resolve_reductions
 
 
 class Drafting:
     """Turns raw items into drafts, in the order of the text."""
 
-    def __init__(
-        self,
-        inames: Collection[str],
-        book: free_names.RuleBook,
-        taken: set[str],
-        operations: Components,
-    ) -> None:
-        self.inames = inames
-        self.book = book
-        self.taken = taken
-        self.ids: set[str] = set()
-        self.operations = operations
+    def __init__(self, making: Making) -> None:
+        self.inames = frozenset(making.domains.inames)
+        self.book = making.book
+        self.operations = making.book.components
+        self.taken = making.names
+        self.ids = making.ids
 
     def drafts(self, items: Iterable[Any]) -> list[Draft | Nop]:
         """A draft for each instruction, with one more in front of some for conditions."""
@@ -319,9 +221,12 @@ def _written(item: RawAssignment) -> set[str]:
     return {accesses(target)[0][0] for target in targets_of(item.lhs)}
 
 
-def check_names(drafts: Iterable[Draft | Nop], inames: Collection[str]) -> None:
-    """``for`` blocks and ``inames=`` options name inames that exist."""
-    for draft in drafts:
+def find_drafts(making: Making) -> None:
+    """A draft for each instruction; ``for`` blocks and ``inames=`` name inames that exist."""
+    making.ids = set()
+    making.drafts = Drafting(making).drafts(with_flags(making.items, making.names))
+    inames = making.domains.inames
+    for draft in making.drafts:
         for name in (*draft.scoped, *sorted(draft.item.inames or ())):
             if name not in inames:
                 raise UnknownNameError("iname", name, inames, position=draft.position_of(name))

@@ -4,60 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from loopkit._cached import once
 from loopkit._errors import ParseError
 from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
-from loopkit._make.domain_factors import Domains
-from loopkit._make.drafts import Draft, Held, Nop
+from loopkit._make.domain_factors import Inames
+from loopkit._make.making import Draft, Held, Nop
 from loopkit._make.shared_loops import fail_at_held, read_outside
 from loopkit._nodes import Expression
-from loopkit._relations import grouped, reachable
+from loopkit._relations import grouped
 from loopkit._tree import Path
-
-
-class Inames:
-    """All inames with their order, and with the inames and temporaries that their domains name."""
-
-    def __init__(self, domains: Domains, temporaries: Collection[str]) -> None:
-        self.order: Mapping[str, int] = {n: p for p, n in enumerate(domains.inames)}
-        self._parents: dict[str, frozenset[str]] = {}
-        self._loaded: dict[str, frozenset[str]] = {}
-        for domain in domains.domains:
-            parents = frozenset(domain.parameters & self.order.keys())
-            self._parents.update(dict.fromkeys(domain.inames, parents))
-            loaded = domain.parameters.intersection(temporaries)
-            self._loaded.update(dict.fromkeys(domain.inames, loaded))
-        self.any_parents = any(self._parents.values())
-        self._closed: dict[frozenset[str], frozenset[str]] = {}
-
-    def closure(self, inames: frozenset[str]) -> frozenset[str]:
-        """``inames`` with all that their domains need."""
-        if not self.any_parents:
-            return inames
-        return once(self._closed, inames, reachable, inames, self._parents.__getitem__)
-
-    def loaded(self, inames: frozenset[str]) -> frozenset[str]:
-        """The temporaries that bounds of ``inames`` read."""
-        return frozenset().union(*(self._loaded[i] for i in inames))
-
-    def nested(self, wanted: frozenset[str], first: Sequence[str] = ()) -> list[str]:
-        """``wanted`` as loops, outermost first: ``first``, then as declared; parents first."""
-        ordered: list[str] = []
-        rest = sorted(wanted.difference(first), key=self.order.__getitem__)
-        if not self.any_parents:
-            return [*(i for i in first if i in wanted), *rest]
-
-        def visit(iname: str) -> None:
-            if iname in ordered or iname not in wanted:
-                return
-            for parent in sorted(self._parents[iname], key=self.order.__getitem__):
-                visit(parent)
-            ordered.append(iname)
-
-        for iname in (*first, *rest):
-            visit(iname)
-        return ordered
 
 
 @dataclass(frozen=True, eq=False)

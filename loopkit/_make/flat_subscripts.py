@@ -8,10 +8,9 @@ then, the check of bounds says so, and nothing else is accepted than what is at 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from math import prod
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -24,8 +23,7 @@ from loopkit._expression import (
     to_text,
     variable_names,
 )
-from loopkit._make.domain_factors import Domains
-from loopkit._make.given_data import Given
+from loopkit._make.making import Making
 from loopkit._make.own_calls import TextMapper, expressions_of, with_expressions
 from loopkit._nodes import Expression, FlatIndex
 from loopkit._poly.pairs import intersection
@@ -37,36 +35,18 @@ def has_flat_subscripts(item: RawItem) -> bool:
     return any(isinstance(n, FlatIndex) for e in expressions_of(item) for n in nodes_of(e))
 
 
-def with_all_indices(
-    items: Iterable[RawItem],
-    given: Given,
-    fixed: Mapping[str, int],
-    domains: Domains,
-    known: isl.Set,
-    default_order: str,
-) -> list[RawItem]:
-    """A text with one index per axis in the place of flat subscripts, for sizes in ``known``.
+def with_all_indices(making: Making) -> None:
+    """Write one index per axis in the place of flat subscripts.
 
     Raises :class:`InvalidArgumentError` for arrays whose storage order nothing says, and where no
     indices are known to be those of the offset.
     """
-    items = list(items)
-    flat = [item for item in items if has_flat_subscripts(item)]
-    if not flat:
-        return items
-    other = {
-        node.aggregate.name: len(index_tuple(node))
-        for item in items
-        for e in expressions_of(item)
-        for node in nodes_of(e)
-        if isinstance(node, prim.Subscript) and not _is_flat(node)
-        if isinstance(node.aggregate, prim.Variable)
-    }
-    order = _Order(given, fixed, other, default_order)
-    return [
-        with_expressions(i, _Unflattener(order, domains, known, i)) if i in flat else i
-        for i in items
-    ]
+    flat = [item for item in making.items if has_flat_subscripts(item)]
+    if flat:
+        order = _Order(making)
+        making.items = [
+            with_expressions(i, _Unflattener(order, i)) if i in flat else i for i in making.items
+        ]
 
 
 def _is_flat(expr: prim.Subscript) -> bool:
@@ -74,16 +54,20 @@ def _is_flat(expr: prim.Subscript) -> bool:
 
 
 class _Order:
-    """In which order arrays are stored, by their declarations and the ``other`` uses' axes."""
+    """In which order arrays are stored, by their declarations and the axes of ``other`` uses."""
 
-    def __init__(
-        self, given: Given, fixed: Mapping[str, int], other: Mapping[str, int], default_order: str
-    ) -> None:
-        self.given = given
-        self.fixed = fixed
-        self.other = other
-        self.default_order = default_order
-        shapes = (a.shape or () for a in given.arguments.values() if isinstance(a, ArrayArg))
+    def __init__(self, making: Making) -> None:
+        self.making = making
+        self.given = making.given
+        self.other = {
+            node.aggregate.name: len(index_tuple(node))
+            for item in making.items
+            for e in expressions_of(item)
+            for node in nodes_of(e)
+            if isinstance(node, prim.Subscript) and not _is_flat(node)
+            if isinstance(node.aggregate, prim.Variable)
+        }
+        shapes = (a.shape or () for a in self.given.arguments.values() if isinstance(a, ArrayArg))
         self.sizes = {name for shape in shapes for e in shape for name in variable_names(e)}
 
     def extents(self, name: str) -> tuple[list[int], list[Expression]]:
@@ -112,18 +96,18 @@ class _Order:
         is_open = isinstance(data, ArrayArg) and not isinstance(data, ConstantTable)
         if data.dim_tags:
             axes.sort(key=lambda axis: data.dim_tags[axis].level)  # type: ignore[index, union-attr]
-        elif given.layouts.get(name, self.default_order) == "C" or not is_open:
+        elif given.layouts.get(name, self.making.default_order) == "C" or not is_open:
             axes.reverse()
-        return axes, [substitute(shape[axis], self.fixed) for axis in axes]
+        return axes, [substitute(shape[axis], self.making.fixed) for axis in axes]
 
 
 class _Unflattener(TextMapper):
-    def __init__(self, order: _Order, domains: Domains, known: isl.Set, item: RawItem) -> None:
+    def __init__(self, order: _Order, item: RawItem) -> None:
         super().__init__()
         self.order = order
-        self.domains = domains
-        self.known = known
         self.item = item
+        self.known = order.making.known.set
+        self.domains = domains = order.making.domains
         arguments = item.arguments if isinstance(item, RawSubstitution) else ()
         sizes = {*domains.parameters, *order.sizes} - {*order.given.temporaries}
         self.exact = {*domains.inames, *sizes} - {*arguments}

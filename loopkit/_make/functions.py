@@ -7,11 +7,11 @@ from typing import Any
 
 from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError
-from loopkit._make.create import Maker, items_of, make_kernel
-from loopkit._make.flat_subscripts import with_all_indices
+from loopkit._make.create import TEXT_PASSES, items_of, make_kernel
 from loopkit._make.given_data import read_kernel_data
+from loopkit._make.infer_arguments import read_dtypes
 from loopkit._make.kernel_functions import KernelFunction
-from loopkit._make.link import linked
+from loopkit._make.making import Making
 from loopkit._make.reduction_operations import check_free_name
 
 
@@ -51,39 +51,32 @@ def make_function(
     """
     check_free_name(name)
     kernel = make_kernel(domains, instructions, kernel_data, name=name, functions=functions, **more)
-    fixed = dict(more.get("fixed_parameters") or {})
     if more.get("substitutions"):
         raise InvalidArgumentError(
             "a function has no substitutions=", instead="its text can hold them: f(x) := ..."
         )
-    given = read_kernel_data(kernel_data, more.get("temporary_variables", ()))
-    text = linked(
+    making = Making(
+        name,
         items_of(instructions),
         domains,
-        given,
-        fixed,
+        read_kernel_data(kernel_data, more.get("temporary_variables", ())),
+        dict(more.get("fixed_parameters") or {}),
         more.get("assumptions"),
-        tuple(more.get("reductions", ())),
-        functions,
+        read_dtypes(more.get("dtypes")),
+        default_order=more.get("default_order", "C"),
+        reductions=tuple(more.get("reductions", ())),
+        given_functions=functions,
     )
-    maker = Maker(text, given, fixed)
+    for text_pass in TEXT_PASSES:
+        text_pass(making)
     function = KernelFunction(
         name,
-        tuple(
-            with_all_indices(
-                maker.items,
-                given,
-                fixed,
-                text.domains,
-                kernel.assumptions.set,
-                more.get("default_order", "C"),
-            )
-        ),
-        text.domains,
+        tuple(making.items),
+        making.domains,
         kernel,
-        tuple(given.temporaries.values()),
-        text.reductions,
-        text.functions,
+        tuple(making.given.temporaries.values()),
+        making.reductions,
+        making.functions,
     )
     if not function.results:
         raise InvalidArgumentError(

@@ -375,6 +375,11 @@ class Given:
     layouts: dict[str, str] = field(default_factory=dict)
 
     @property
+    def names(self) -> set[str]:
+        """All names in it."""
+        return {*self.arguments, *self.temporaries, *(n for n in self.order if n is not None)}
+
+    @property
     def is_open(self) -> bool:
         """Whether arguments that are not named are inferred."""
         return None in self.order

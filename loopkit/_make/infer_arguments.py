@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from loopkit import _arguments as kind
@@ -16,25 +16,19 @@ from loopkit._arrays import (
     ConstantTable,
     GivenStride,
     Strided,
-    TemporaryVariable,
     ValueArg,
 )
 from loopkit._errors import (
     InvalidArgumentError,
     ParseError,
-    SourcePosition,
     UnknownNameError,
-    caret_at,
     counted,
 )
 from loopkit._expression import names_outside_accesses, variable_names
-from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
-from loopkit._kernel import Domain, Statement
-from loopkit._make.domain_factors import Domains
 from loopkit._make.free_names import names_beside_inames
-from loopkit._make.given_data import Given, column_major
-from loopkit._nodes import Expression
+from loopkit._make.given_data import column_major
+from loopkit._make.making import Making, Use, Uses
 from loopkit._promotion import INT32
 from loopkit._syntax.condition_parser import NO_NUMBERS
 
@@ -45,45 +39,11 @@ _CONSTANT = re.compile(
 """What the headers of C and CUDA call constants."""
 
 
-@dataclass(frozen=True, eq=False)
-class Use:
-    """One access: a statement, a name with indices, and the conditions under which it happens."""
-
-    statement: Statement
-    name: str
-    indices: tuple[Expression, ...]
-    guards: tuple[Expression, ...] = ()
-
-
-@dataclass
-class Uses:
-    """How names are used: with how many indices, in what, and by which statement written first."""
-
-    axes: dict[str, int] = field(default_factory=dict)
-    written: dict[str, str] = field(default_factory=dict)
-    in_indices: set[str] = field(default_factory=set)
-    in_values: set[str] = field(default_factory=set)
-    beside_inames: set[str] = field(default_factory=set)
-    accesses: dict[str, list[Use]] = field(default_factory=dict)
-
-    def add(self, use: Use) -> None:
-        """Record one access."""
-        known = self.axes.setdefault(use.name, len(use.indices))
-        if known != len(use.indices):
-            raise InvalidArgumentError(
-                f"'{use.name}' is used with {known} and with "
-                f"{counted(len(use.indices), 'index', 'indices')}",
-                asked=caret_at(use.statement.position),
-                instead="an array is always used with all its indices",
-            )
-        self.accesses.setdefault(use.name, []).append(use)
-        self.in_indices.update(*map(variable_names, use.indices))
-
-
-def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
-    """All uses of names other than inames, in order of execution; rules are expanded already."""
-    uses = Uses()
-    for statement in statements:
+def find_uses(making: Making) -> None:
+    """Find all uses of names other than inames, in order of execution."""
+    making.uses = uses = Uses()
+    inames = making.inames.order
+    for statement in making.expanded.statements:
         for name, indices, guards in guarded_reads(statement, affinely=True):
             if name not in inames:
                 uses.add(Use(statement, name, indices, guards))
@@ -92,34 +52,31 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
         uses.beside_inames |= names_beside_inames(statement, inames)
         uses.add(Use(statement, *statement.write, statement.predicates))
         uses.written.setdefault(statement.written, statement.id)
-    return uses
 
 
-@dataclass(frozen=True, eq=False)
-class ArgumentMaker:
-    """Makes the arguments of a kernel from what was declared and from how names are used.
+def find_arguments(making: Making) -> None:
+    """Find all arguments in their order, with types from ``dtypes``; shapes may be missing.
 
-    ``known`` is what the assumptions say, ``fixed`` are sizes that are numbers.  With
-    ``owes_sizes``, sizes need no declaration beside those of other arguments:
-    :func:`fix_parameters` may still make them numbers.
+    Sets the types of temporaries, too.  Where the proof of bounds is owed, sizes need no
+    declaration beside those of other arguments: :func:`fix_parameters` may still make them numbers.
     """
+    making.args = _ArgumentMaker(making).arguments()
 
-    given: Given
-    uses: Uses
-    domains: Domains
-    known: Domain
-    temporaries: dict[str, TemporaryVariable]
-    dtypes: Mapping[str, Any]
-    position_of: Callable[[str], SourcePosition | None]
-    default_order: str
-    fixed: Mapping[str, int]
-    owes_sizes: bool = False
+
+class _ArgumentMaker:
+    """Makes the arguments of a kernel from what was declared and from how names are used."""
+
+    def __init__(self, making: Making) -> None:
+        self.making = making
+        self.given = making.given
+        self.uses = making.uses
+        self.domains = making.domains
+        self.known = making.known
+        self.temporaries = making.temporaries
+        self.dtypes = making.dtypes
 
     def arguments(self) -> list[Argument]:
-        """All arguments in their order, with types from ``dtypes``; shapes may be missing.
-
-        Sets the types of temporaries, too.
-        """
+        """All arguments in their order."""
         parameters = self.domains.parameters
         for name in (*filter(None, self.given.order), *self.given.temporaries):
             what = self._kind_of(name)
@@ -155,16 +112,16 @@ class ArgumentMaker:
         uses.in_indices.update(mentioned)
         for argument in given.arguments.values():
             _check_use(argument, uses)
-        there = {*given.order, *self.temporaries, *self.fixed}
+        there = {*given.order, *self.temporaries, *self.making.fixed}
         missing = [n for n in used if n not in there]
-        needed = [n for n in missing if not (self.owes_sizes and n in sizes)]
+        needed = [n for n in missing if not (self.making.owes_bounds and n in sizes)]
         if needed and not given.is_open:
             names = [n for n in given.order if n]
             raise UnknownNameError(
                 "variable",
                 needed[0],
                 [*names, *self.temporaries, *self.domains.inames],
-                position=self.position_of(needed[0]),
+                position=self.making.position_of(needed[0]),
                 asked=f"kernel_data declares {', '.join(names)}, "
                 "and has no '...' for what is to be inferred",
             )
@@ -203,19 +160,19 @@ class ArgumentMaker:
         if name.lower() in NO_NUMBERS or _CONSTANT.fullmatch(name):
             raise ParseError(
                 f"there is no constant '{name}'",
-                position=self.position_of(name),
+                position=self.making.position_of(name),
                 instead="there are inf, nan, M_PI and M_E, and others are numbers, such as "
                 "3.4028235e38; an argument is declared: "
                 f"kernel_data=[ValueArg('{name}'), ...]",
             )
         is_near = bool(difflib.get_close_matches(name, inames, n=1))
-        may_be_told_later = self.owes_sizes or name in self.uses.in_values
+        may_be_told_later = self.making.owes_bounds or name in self.uses.in_values
         if is_unexplained and (is_near or not may_be_told_later):
             raise UnknownNameError(
                 "size or iname",
                 name,
                 [*inames, *known],
-                position=self.position_of(name),
+                position=self.making.position_of(name),
                 asked=f"'{name}' stands in subscripts, and in no domain, assumption or shape, and "
                 "is not declared",
             )
@@ -231,7 +188,7 @@ class ArgumentMaker:
         return argument
 
     def _order_of(self, name: str) -> str:
-        return self.given.layouts.get(name, self.default_order)
+        return self.given.layouts.get(name, self.making.default_order)
 
     def _check_assumptions(self, args: Sequence[Argument], used: Collection[str]) -> None:
         """Assumptions are about sizes: integer arguments that something else mentions, too."""

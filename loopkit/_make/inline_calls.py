@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -19,9 +19,9 @@ from loopkit._expression import accesses, nodes_of, substitute, to_text, variabl
 from loopkit._hidden import hidden
 from loopkit._kernel import Domain
 from loopkit._make.argument_mapping import Parts, mapped
-from loopkit._make.domain_factors import Domains
 from loopkit._make.extents import extents
 from loopkit._make.kernel_functions import KernelFunction
+from loopkit._make.making import Making
 from loopkit._nodes import Expression, Record, SubArray, TypeCast
 from loopkit._spelling import candidates
 from loopkit._syntax.items import RawAssignment, RawItem, RawNop, RawStatement, RawSubstitution
@@ -44,22 +44,13 @@ class Inlining:
     function that says so, and ``results`` the arrays that calls write.
     """
 
-    def __init__(
-        self,
-        items: Sequence[RawItem],
-        functions: Mapping[str, KernelFunction],
-        domains: Domains,
-        known: isl.Set,
-        taken: Iterable[str],
-    ) -> None:
-        """``known`` is what is assumed of sizes, ``taken`` are names that are none of the texts'.
-
-        Raises :class:`ParseError` where a call does not fit its function.
-        """
+    def __init__(self, making: Making, functions: Mapping[str, KernelFunction]) -> None:
+        """Raises :class:`ParseError` where a call does not fit its function."""
+        items, domains = making.items, making.domains
         self.functions = functions
         self.home = {i: d for d in domains.domains for i in d.inames}
-        self.known = known
-        self.used = {*taken, *domains.inames, *domains.parameters}
+        self.known = making.known.set
+        self.used = {*making.given.names, *domains.inames, *domains.parameters}
         for item in items:
             self.used.update(_WORD.findall(item.text))
         self.domains: list[Domain] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from loopkit._errors import ParseError
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel
-from loopkit._make.drafts import Draft, Nop
+from loopkit._make.making import Draft, Nop
 from loopkit._tree import LaunchBarrier, entries_of
 
 

@@ -2,87 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from loopkit import _arguments as kind
-from loopkit._device_functions import DeviceFunction, OwnFunction, joined_functions, own_functions
+from loopkit._device_functions import DeviceFunction, joined_functions, own_functions
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import accesses
-from loopkit._frozen import dataclass
-from loopkit._make.domain_factors import Domains, make_assumptions, make_domains
-from loopkit._make.given_data import Given
+from loopkit._make.domain_factors import make_assumptions, make_domains
 from loopkit._make.inline_calls import Inlining
 from loopkit._make.kernel_functions import KernelFunction, calls_in, check_no_parts
+from loopkit._make.making import Making
 from loopkit._make.named_arguments import with_arguments_in_order
 from loopkit._make.operation import ReductionOperation
-from loopkit._syntax.items import RawAssignment, RawItem
+from loopkit._syntax.items import RawAssignment
 
 
-@dataclass(frozen=True, eq=False)
-class Linked:
-    """A text without calls of kernels, and all that it needs; ``due`` are types of arrays.
+def link(making: Making) -> None:
+    """Find the domains and functions of a text, and write its calls of kernels out.
 
-    ``results`` are the arrays that calls write.
-    """
-
-    items: tuple[RawItem, ...]
-    domains: Domains
-    reductions: tuple[ReductionOperation, ...]
-    functions: tuple[OwnFunction, ...]
-    due: tuple[tuple[str, Any, str], ...] = ()
-    called_inames: frozenset[str] = frozenset()
-    results: frozenset[str] = frozenset()
-
-
-def linked(
-    items: Sequence[RawItem],
-    domains: Any,
-    given: Given,
-    fixed: Mapping[str, int],
-    assumptions: Any,
-    reductions: tuple[ReductionOperation, ...],
-    functions: Any,
-) -> Linked:
-    """What a text says with its calls of kernels written out.
-
-    ``given`` gets their temporaries, and their tables of constants.
+    What is given gets the temporaries of these, their tables of constants and their types.
     """
     takes = "a list of what register_callable and make_function have made"
-    several = kind.items("functions", functions, takes)
-    if not all(isinstance(f, (DeviceFunction, KernelFunction)) for f in several):
-        raise kind.unfit("functions", takes, functions)
-    own = own_functions(f for f in several if isinstance(f, DeviceFunction))
-    kernels = {f.name: f for f in several if isinstance(f, KernelFunction)}
-    if len(kernels) + sum(isinstance(f, DeviceFunction) for f in several) < len(several):
+    several = kind.items("functions", making.given_functions, takes)
+    in_c = [f for f in several if isinstance(f, DeviceFunction)]
+    called = [f for f in several if isinstance(f, KernelFunction)]
+    if len(in_c) + len(called) < len(several):
+        raise kind.unfit("functions", takes, making.given_functions)
+    making.functions = own_functions(in_c)
+    kernels = {f.name: f for f in called}
+    if len(kernels) < len(called):
         raise InvalidArgumentError("two kernels in functions= have one name")
-    made = make_domains(domains, fixed)
-    taken_by = {f.name: [tuple(p.name for p in f.parameters)] for f in kernels.values()}
-    taken_by |= {f.name: [tuple(dict(o.arguments)) for o in f.overloads] for f in own}
-    items = with_arguments_in_order(items, taken_by)
-    if not any(True for _ in calls_in(items, kernels)):
-        check_no_parts(items, kernels)
-        return Linked(tuple(items), made, reductions, own)
-    known = make_assumptions(assumptions, made.condition, dict(fixed)).set
-    taken = {*given.arguments, *given.temporaries, *(n for n in given.order if n)}
-    found = Inlining(items, kernels, made, known, taken)
-    check_no_parts(found.items, kernels)
+    making.domains = make_domains(making.given_domains, making.fixed)
+    _assume(making)
+    taken_by = {f.name: [tuple(p.name for p in f.parameters)] for f in called}
+    taken_by |= {f.name: [tuple(dict(o.arguments)) for o in f.overloads] for f in making.functions}
+    making.items = with_arguments_in_order(making.items, taken_by)
+    if any(True for _ in calls_in(making.items, kernels)):
+        _write_out(making, Inlining(making, kernels))
+    check_no_parts(making.items, kernels)
+
+
+def _assume(making: Making) -> None:
+    making.known = make_assumptions(making.assumptions, making.domains.condition, making.fixed)
+
+
+def _write_out(making: Making, found: Inlining) -> None:
+    made, given = making.domains, making.given
+    making.items = found.items
     given.temporaries.update((t.name, t) for t in found.temporaries)
     given.arguments.update((t.name, t) for t in found.tables.values())
     given.order.extend(t.name for t in found.tables.values())
-    return Linked(
-        found.items,
-        make_domains([*made.domains, *_condition(made), *found.domains], fixed),
-        _joined(reductions, found),
-        joined_functions([own, *(f.functions for f in found.called.values())]),
-        tuple(found.dtypes),
-        frozenset(i for d in found.domains for i in d.inames),
-        frozenset(found.results),
+    condition = [] if made.condition.plain_is_universe() else [made.condition]
+    making.domains = make_domains([*made.domains, *condition, *found.domains], making.fixed)
+    _assume(making)
+    making.reductions = _joined(making.reductions, found)
+    making.functions = joined_functions(
+        [making.functions, *(f.functions for f in found.called.values())]
     )
-
-
-def _condition(made: Domains) -> list[Any]:
-    return [] if made.condition.plain_is_universe() else [made.condition]
+    making.called_inames = frozenset(i for d in found.domains for i in d.inames)
+    making.results = frozenset(found.results)
+    # Types that functions declare for arrays nobody else declares.
+    making.due = tuple(found.dtypes)
+    declared = making.declared
+    for item in found.items:
+        if isinstance(item, RawAssignment):
+            declared.update(accesses(t)[0][0] for t, how in item.targets if how is not None)
+    making.dtypes |= {name: dtype for name, dtype, _ in found.dtypes if name not in declared}
 
 
 def _joined(
@@ -96,12 +79,3 @@ def _joined(
                     f"'{function.name}' means another reduction by '{one.name}' than its caller"
                 )
     return tuple(by_name.values())
-
-
-def with_due(dtypes: Mapping[str, Any], text: Linked, given: Given) -> dict[str, Any]:
-    """Types by name, those among them that functions declare for arrays nobody else declares."""
-    declared = {*dtypes, *given.arguments, *given.temporaries}
-    for item in text.items:
-        if isinstance(item, RawAssignment):
-            declared.update(accesses(t)[0][0] for t, how in item.targets if how is not None)
-    return {**dtypes, **{n: dtype for n, dtype, _ in text.due if n not in declared}}

@@ -12,52 +12,122 @@ have no full row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from operator import or_
+from typing import TypeVar
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
+from loopkit._assertions.tables import facts_of_tables
 from loopkit._cached import memoised
 from loopkit._errors import InvalidArgumentError, OutOfBoundsError
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import substitute, to_text, variable_names
 from loopkit._guarded import decided
 from loopkit._hidden import hidden
-from loopkit._kernel import Kernel
 from loopkit._make.check_bounds import out_of_bounds
-from loopkit._make.enclosing_loops import Inames
 from loopkit._make.extents import extents, largest
-from loopkit._make.infer_arguments import Use
+from loopkit._make.infer_arguments import is_integer, other_axes
+from loopkit._make.making import Making, Use
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import intersection
 from loopkit._poly.smallest_case import smallest_access
+from loopkit._promotion import INT32
+
+D = TypeVar("D", ArrayArg, TemporaryVariable)
+
+
+def find_shapes(making: Making) -> None:
+    """Fill in the shapes that nobody declared, in the arguments, the temporaries and the kernel."""
+    shapes = Shapes(making)
+    args, uses, known = making.args, making.uses, making.known
+    least = _extents_of_the_call(making, shapes)
+    sizes = {a.name for a in args if is_integer(a)} - shapes.names
+    inferred: set[str] = set()
+
+    def shaped(data: D, is_open: bool) -> D:
+        shape = data.shape
+        if is_open and data.name in uses.accesses:
+            shape = shapes.shape_of(uses.accesses[data.name])
+            inferred.add(data.name)
+        if making.fixed and shape is not None:
+            shape = tuple(substitute(extent, making.fixed) for extent in shape)
+        if others := sorted(frozenset().union(*map(variable_names, shape or ())) - sizes):
+            why = f"the shape of '{data.name}' uses {', '.join(others)}"
+            raise InvalidArgumentError(why, instead="shapes may use sizes only")
+        return data if shape is data.shape else replace(data, shape=shape)
+
+    for position, argument in enumerate(args):
+        if isinstance(argument, ArrayArg):
+            args[position] = shaped(argument, argument.shape is None)
+    for name, temporary in making.temporaries.items():
+        axes = uses.axes.get(name)
+        is_open = bool(axes) and (name in making.given.unshaped or not temporary.shape)
+        if not is_open and axes is not None and len(temporary.shape) != axes:
+            raise other_axes(name, len(temporary.shape), axes)
+        making.temporaries[name] = shaped(temporary, is_open)
+    making.inferred = frozenset(inferred)
+    making.kernel = replace(
+        making.kernel,
+        # Shapes that were declared may have named sizes that are fixed.
+        args=tuple(a for a in args if a.name not in making.fixed),
+        temporaries=tuple(making.temporaries.values()),
+        assumptions=replace(known, set=known.set & least),
+        assertions=facts_of_tables(
+            a for a in args if isinstance(a, ConstantTable) and a.name in uses.in_indices
+        ),
+    )
+
+
+def _extents_of_the_call(making: Making, shapes: Shapes) -> isl.Set:
+    """Add arguments for the extents of arrays that are as long as the caller's are.
+
+    So are those of arrays whose shape nothing says, where the proof of bounds is owed.
+    Returns what accesses need of these extents, a condition on the sizes; of an axis whose
+    cells only data tell, nothing.
+    """
+    args, uses, names = making.args, making.uses, making.given.of_the_call
+    least = _sets.universe()
+    taken = making.names.union(a.name for a in args)
+    for position, argument in enumerate(args):
+        name = argument.name
+        is_open = name in names or (shapes.owed and getattr(argument, "shape", ()) is None)
+        if not isinstance(argument, ArrayArg) or not is_open or name not in uses.accesses:
+            continue
+        needs, extents = shapes.least_shape(uses.accesses[name]), []
+        if name not in names and None not in needs:
+            continue
+        for axis, need in enumerate(needs):
+            own = shapes.kernel.fresh_name(f"{name}_extent{axis}", taken)
+            taken.add(own)
+            extents.append(prim.Variable(own))
+            args.append(ValueArg(own, INT32))
+            if need is not None:
+                enough = prim.Comparison(extents[-1], ">=", need)
+                least = least & _sets.condition_set(enough)
+        args[position] = replace(argument, shape=tuple(extents))
+    return least
 
 
 class Shapes:
     """Finds the extents of arrays from the accesses to them.
 
-    ``kernel`` has its rules expanded; its arrays may lack shapes.  ``sizes`` are
-    the integers among its arguments.  Where the proof of bounds is ``owed``, indices may be
-    negative.
+    ``sizes`` are the integers among the arguments of the kernel, whose rules are expanded and
+    whose arrays may lack shapes.  Where the proof of bounds is ``owed``, indices may be negative.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        inames: Inames,
-        temporaries: Collection[str],
-        sizes: Collection[str],
-        owed: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.inames = inames
-        self.names = frozenset(kernel.all_inames)
-        self.temporaries = frozenset(temporaries)
-        self.sizes = frozenset(sizes)
-        self.owed = owed
-        self.assumptions = kernel.assumptions.set
+    def __init__(self, making: Making) -> None:
+        self.kernel = making.expanded
+        self.inames = making.inames
+        self.names = frozenset(self.kernel.all_inames)
+        self.temporaries = making.temporaries
+        self.sizes = frozenset(a.name for a in making.args if is_integer(a))
+        self.owed = making.owes_bounds
+        self.assumptions = self.kernel.assumptions.set
         self._extents: dict[object, tuple[list[Expression], isl.Set | None]] = {}
 
     def shape_of(self, uses: Sequence[Use]) -> tuple[Expression, ...]:

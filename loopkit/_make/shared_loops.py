@@ -13,7 +13,7 @@ from typing import NoReturn
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import ExpressionMapper, variable_names
 from loopkit._kernel import Statement
-from loopkit._make.drafts import Draft, Held
+from loopkit._make.making import Draft, Held
 from loopkit._nodes import Expression, Reduction
 from loopkit._same import key_of
 from loopkit._tree import Entry, Path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pymbolic.primitives as prim
@@ -12,10 +12,8 @@ from loopkit._expression import ExpressionMapper, nodes_of
 from loopkit._kernel import Statement
 from loopkit._make.accumulators import accumulator_of
 from loopkit._make.atomic_updates import atomic_update
-from loopkit._make.drafts import Draft, Drafting, targets_of
-from loopkit._make.enclosing_loops import Inames
 from loopkit._make.free_names import fresh_names
-from loopkit._make.operation import ReductionOperation
+from loopkit._make.making import Draft, Making, targets_of
 from loopkit._nodes import Component, Expression, Record, Reduction, segments_of
 from loopkit._rules import reductions_in
 from loopkit._same import key_of
@@ -58,22 +56,15 @@ Part = tuple[Statement, Path]
 class Splitter:
     """Turns drafts into statements, with fresh ids, accumulators and loop numbers."""
 
-    def __init__(
-        self,
-        inames: Inames,
-        operations: Mapping[str, ReductionOperation],
-        drafting: Drafting,
-        numbers: Iterator[int],
-        temporaries: Collection[str],
-    ) -> None:
-        self.inames = inames
-        self.operations = operations
-        self.ids = drafting.ids
+    def __init__(self, making: Making, numbers: Iterator[int]) -> None:
+        self.inames = making.inames
+        self.operations = making.operations
+        self.ids = making.ids
         self.numbers = numbers
-        self.temporaries = frozenset(temporaries)
+        self.temporaries = frozenset(making.temporaries)
         self.accumulators: list[TemporaryVariable] = []
-        self._names = fresh_names("acc", drafting.taken)
-        self._results_names = fresh_names("results", drafting.taken)
+        self._names = fresh_names("acc", making.names)
+        self._results_names = fresh_names("results", making.names)
         self._parts: list[Part] = []
 
     def split(self, draft: Draft) -> Sequence[Part]:

@@ -9,8 +9,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
-from loopkit._make.drafts import Draft, Nop
-from loopkit._make.enclosing_loops import Inames
+from loopkit._make.domain_factors import Inames
+from loopkit._make.making import Draft, Nop
 from loopkit._relations import grouped, reachable
 from loopkit._syntax.items import position_of_name
 

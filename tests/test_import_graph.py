@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,6 +43,15 @@ UPWARD = {
     ("_run.sizes", "_run.plan"),
 }
 """Imports for type checkers alone that run upwards: no others may, and none of these in vain."""
+
+
+SHARED_NAMES = """
+_functions arguments barriers bounds calls cells combinations compare conditions conflicts
+copies costs declarations device_functions exits functions fusion instances launch layout
+limits lookback names nest operations panes places prepare prove ranges report resources
+sequence shown sizes storage table tables terms tree values widths
+"""
+"""Names that several modules have: no other may be shared, and these should become fewer."""
 
 
 def modules() -> dict[str, ast.Module]:
@@ -126,3 +136,9 @@ def test_data_stands_below_what_is_done_with_it() -> None:
     below = reached(import_graph(known, executed), "loopkit._kernel")
     rooms = ("_check", "_make", "_run", "_verify", "_transform", "transforms", "codegen")
     assert not [m for m in below if m.split(".")[1] in rooms]
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """A module is found by its name alone, except for those of a list that may only shrink."""
+    count = Counter(path.stem for path in product_files(ROOT) if path.stem != "__init__")
+    assert {name for name, times in count.items() if times > 1} <= set(SHARED_NAMES.split())

@@ -32,8 +32,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._linear import linear_in_parts
 from loopkit._nodes import Expression
 from loopkit._places import shared_storage
-from loopkit._poly.in_bounds import inside
-from loopkit._poly.pairs import steps
+from loopkit._poly.pairs import inside, steps
 from loopkit._poly.program_order import before
 from loopkit._relations import grouped
 from loopkit._same import remembered

@@ -1,6 +1,6 @@
 """Which loops of a nest are left where data end them, so that their flags need not be there.
 
-A flag (:mod:`loopkit._exits`) is a condition of all that its loop holds. Where that is one loop
+A flag (:mod:`loopkit._guarded`) is a condition of all that its loop holds. Where that is one loop
 of the nest, in the body in which the flag is set, clearing it is the same as leaving the loop:
 nothing else would be done.
 """
@@ -14,8 +14,8 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace
 from loopkit._cached import cached_property
-from loopkit._exits import Flag, flags_of
 from loopkit._frozen import dataclass
+from loopkit._guarded import Flag, flags_of
 from loopkit._kernel import Kernel, Statement
 from loopkit.codegen.barriers import GuardedLoop, Placed, leaves
 

@@ -35,7 +35,7 @@ from loopkit._intervals import Interval, contains
 from loopkit._intervals import of_expression as interval_of
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import between, is_inside
+from loopkit._poly.pairs import between, is_inside
 from loopkit._same import key_of, remembered
 from loopkit.codegen.hardware import Hardware
 

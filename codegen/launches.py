@@ -33,7 +33,7 @@ from loopkit._launches import Launch, Launches, LaunchLoop, launch_of, launches_
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
-from loopkit._poly.in_bounds import between
+from loopkit._poly.pairs import between
 from loopkit._relations import reachable
 from loopkit._rules import expand_rules
 from loopkit._same import key_of

@@ -10,9 +10,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import cached_property, memoised
-from loopkit._exits import flags_of
 from loopkit._frozen import dataclass
-from loopkit._poly.in_bounds import inside
+from loopkit._guarded import flags_of
+from loopkit._poly.pairs import inside
 from loopkit._tree import Loop, Tree, statements_in
 from loopkit._uniform import divergent_bounds
 from loopkit.codegen.conflicts import Conflicts, thread_word

@@ -19,7 +19,7 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import between
+from loopkit._poly.pairs import between
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit._target import CUDA
 from loopkit._uniform import varying

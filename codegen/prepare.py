@@ -17,8 +17,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.segments import with_segments
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
-from loopkit._own_axes import drop_own_axes
-from loopkit._places import decide_address_spaces, one_loop_per_statement, space_of
+from loopkit._places import decide_address_spaces, drop_own_axes, one_loop_per_statement, space_of
 from loopkit._rules import expand_rules
 from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_names

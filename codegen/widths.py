@@ -17,7 +17,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import between
+from loopkit._poly.pairs import between
 from loopkit.codegen.hardware import Coordinate, Hardware
 from loopkit.codegen.ir import Code, For, Let, walk
 

@@ -1,8 +1,10 @@
-"""Calls whose arguments fit no parameter: errors that name them, as for all that is asked for."""
+"""What users call: errors where arguments fit no parameter, and warnings about a line of theirs."""
 
 from __future__ import annotations
 
 import inspect
+import sys
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -64,3 +66,24 @@ def _error(
                 instead=near.instead if near.near else f"it takes {', '.join(known)}",
             )
     return InvalidArgumentError(f"{name}: {misfit}", instead=f"it takes {', '.join(known)}")
+
+
+warned: dict[str, object] = {}
+"""What has been said, by kind."""
+
+
+def warn_once(kind: str, text: str) -> None:
+    """Give a warning, unless one of its kind was given before."""
+    mine = object()
+    # One step, so that of several threads one warns, and nothing is locked where a process forks.
+    if warned.setdefault(kind, mine) is mine:
+        warnings.warn(text, RuntimeWarning, stacklevel=frames_inside())
+
+
+def frames_inside() -> int:
+    """How many frames up from the caller the nearest code outside loopkit is."""
+    frame, count = sys._getframe(1), 1
+    package = __name__.partition(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", package).partition(".")[0] == package:
+        frame, count = frame.f_back, count + 1
+    return count

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._assertions.check import obeying_data
 from loopkit._assertions.values import Assertion, in_order
 from loopkit._budget import in_turn
 from loopkit._called import fitting
-from loopkit._errors import InvalidArgumentError, LoopkitError, check_known
+from loopkit._errors import InvalidArgumentError, LoopkitError, ResourceError, check_known
 from loopkit._execute import best_executor, executor
+from loopkit._expression import evaluate, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._random_data import generator, random_arrays
 from loopkit._run.scalars import check_scalar, dtype_of_scalar, dtype_of_weak
 from loopkit._spelling import shown
 
@@ -182,3 +183,69 @@ def _tolerance_of(dtype: np.dtype[Any]) -> float:
     if width == 2:
         return 0.02
     return 64 * float(np.finfo(np.float32 if width == 4 else np.float64).eps)
+
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def generator(seed: int) -> np.random.Generator:
+    """The source of random numbers that a seed stands for."""
+    try:
+        return np.random.default_rng(seed)
+    except Exception:  # NumPy says it in many ways
+        raise InvalidArgumentError(
+            f"seed is an integer that is not negative, and {shown(seed)} is none"
+        ) from None
+
+
+def random_arrays(
+    arguments: Iterable[ArrayArg],
+    assertions: tuple[Assertion, ...],
+    sizes: Mapping[str, Any],
+    rng: np.random.Generator,
+    how: str,
+) -> dict[str, Array]:
+    """Numbers from -1 to 1, integers below 100, and for index arrays what is asserted of them.
+
+    ``how`` tells how missing sizes are given.
+    """
+    made = {argument.name: _random(argument, sizes, rng, how) for argument in arguments}
+    if assertions:
+        whole = {n: (a.shape, a.dtype) for n, a in made.items() if a.dtype.kind in "iu"}
+        made.update(obeying_data(assertions, whole, sizes, rng))
+    return made
+
+
+def shape_of(argument: ArrayArg, sizes: Mapping[str, Any], how: str) -> tuple[int, ...]:
+    """The shape of an argument at these sizes."""
+    names = frozenset().union(*(variable_names(e) for e in argument.shape or ()))
+    missing = sorted(names - sizes.keys())
+    if missing:
+        raise InvalidArgumentError(
+            f"the shape of '{argument.name}' needs {', '.join(missing)}", instead=how
+        )
+    shape = tuple(int(evaluate(e, sizes)) for e in argument.shape or ())
+    if min(shape, default=0) < 0:
+        raise InvalidArgumentError(
+            f"'{argument.name}' would have the shape {shape} for these parameters"
+        )
+    return shape
+
+
+def _random(
+    argument: ArrayArg, sizes: Mapping[str, Any], rng: np.random.Generator, how: str
+) -> Array:
+    shape = shape_of(argument, sizes, how)
+    try:
+        return _values(shape, argument.dtype or np.dtype(np.float32), rng)
+    except (MemoryError, ValueError) as error:  # the latter for more than there are addresses
+        raise ResourceError(f"there is no memory for '{argument.name}' of shape {shape}") from error
+
+
+def _values(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
+    if dtype.kind in "iub":
+        return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
+    values = rng.uniform(-1, 1, shape)
+    if dtype.kind == "c":
+        return (values + 1j * rng.uniform(-1, 1, shape)).astype(dtype)
+    return values.astype(dtype)

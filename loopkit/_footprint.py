@@ -28,7 +28,8 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear, linear, variable
 from loopkit._nodes import Expression
-from loopkit._poly import dealt, in_bounds
+from loopkit._poly import dealt
+from loopkit._poly.pairs import between
 from loopkit._simplify import simplify
 
 
@@ -365,7 +366,7 @@ def outer_names(box: Sequence[Axis]) -> frozenset[str]:
 def box_set(names: Sequence[str], extents: Sequence[int]) -> isl.Set:
     """``{ 0 <= name < extent for all names }``."""
     ends = zip(names, extents, strict=True)
-    return _sets.intersection(in_bounds.between(name, 0, extent - 1) for name, extent in ends)
+    return _sets.intersection(between(name, 0, extent - 1) for name, extent in ends)
 
 
 def touched_cells(

@@ -10,8 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from loopkit import _once
 from loopkit import _promotion as dt
+from loopkit._called import warn_once
 from loopkit._device_functions import DeviceFunction
 from loopkit._errors import InvalidArgumentError, LoopkitError, MissingDependencyError
 from loopkit._make.operation import SCALAR, ReductionOperation, operands
@@ -46,9 +46,7 @@ def check_meaning(
     try:
         compiled(function)
     except MissingDependencyError as error:
-        _once.warn(
-            "functions", f"'{function.name}' and what it means have not been tested: {error}"
-        )
+        warn_once("functions", f"'{function.name}' and what it means have not been tested: {error}")
         return
     if function.meaning is None:
         return

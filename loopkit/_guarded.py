@@ -1,23 +1,31 @@
-"""Accesses with the conditions under which an expression makes them.
+"""Accesses with the conditions under which an expression makes them, and flags that loops end by.
 
 Of ``if(c, a, b)`` one branch is evaluated, of ``and`` and ``or`` what follows
 where the parts before leave the answer open.  A branch that is not taken
 accesses nothing, and what it would have accessed need not be there.
+
+A loop that a ``break`` of the text ends has the instances of its whole domain.  A flag, which one
+statement sets in front of the loop and each ``break`` clears, is a condition of all that the loop
+holds: what comes behind the end does nothing.  So sets stay those of the domain, and what may be
+moved is what any condition on data, carried from one iteration to the next, leaves free.  That
+nothing is left to do once the flag is cleared, lowering knows, and leaves the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._cached import memoised
 from loopkit._expression import index_tuple, is_constant, parts_of, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._same import remembered
+from loopkit._same import remembered, same
 
 Guards = tuple[Expression, ...]
 Guarded = tuple[str, tuple[Expression, ...], Guards]
@@ -152,3 +160,41 @@ def decided(guard: Expression, integers: Collection[str]) -> isl.Set | None:
         return _sets.condition_set(guard)
     except _sets.NotAffineError:
         return None
+
+
+BREAK = "break"
+"""What makes a flag: :attr:`TemporaryVariable.made_by` of one."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag: the statement that sets it, and those that clear it."""
+
+    name: str
+    start: Statement
+    stops: tuple[Statement, ...]
+
+    def guards(self, statement: Statement) -> bool:
+        """Whether a statement runs only where the flag is set."""
+        return prim.Variable(self.name) in statement.predicates
+
+
+@memoised
+def flags_of(kernel: Kernel) -> Mapping[str, Flag]:
+    """The flags of a kernel by name (memoised).
+
+    Once cleared, one stays so until the statement that sets it runs again: there is one, which
+    runs under no condition, and all others that write it clear it.
+    """
+    found = {}
+    for temporary in kernel.temporaries:
+        if temporary.made_by != BREAK or temporary.shape:
+            continue
+        writers = kernel.writers.get(temporary.name, ())
+        # A write may be made in any case, and keep what is there.
+        kept = {s.id: s.rhs.then for s in writers if getattr(s.rhs, "else_", None) == s.lhs}
+        starts = [s for s in writers if same(kept.get(s.id, s.rhs), True)]
+        stops = tuple(s for s in writers if same(kept.get(s.id, s.rhs), False))
+        if len(starts) == 1 and len(starts) + len(stops) == len(writers):
+            found[temporary.name] = Flag(temporary.name, starts[0], stops)
+    return found

@@ -18,9 +18,8 @@ from loopkit._compat.gone import not_there
 from loopkit._errors import LoopkitError, Witness, WitnessError
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
-from loopkit._refused import ErrorMethods, WitnessMethods
 from loopkit._registry import transforms as registered
-from loopkit._steps import HistoryMethods, StepMethods
+from loopkit._steps import ErrorMethods, HistoryMethods, StepMethods, WitnessMethods
 
 
 class Methods:

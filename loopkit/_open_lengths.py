@@ -16,8 +16,7 @@ from loopkit._arrays import AddressSpace, TemporaryVariable, storage_shape
 from loopkit._errors import IllegalTransformError, LoopkitError, ResourceError
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel
-from loopkit._own_axes import drop_own_axes
-from loopkit._places import decide_address_spaces
+from loopkit._places import decide_address_spaces, drop_own_axes
 from loopkit._rules import expand_rules
 from loopkit._tags import GroupAxis, LocalAxis, Tag
 

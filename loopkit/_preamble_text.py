@@ -11,8 +11,7 @@ import re
 from itertools import accumulate
 
 from loopkit._errors import InvalidArgumentError
-from loopkit._spelling import shown
-from loopkit._words import meaning
+from loopkit._spelling import meaning, shown
 
 _SKIPPED = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*", re.ASCII)

@@ -19,6 +19,8 @@ from loopkit._nodes import Expression, Record
 from loopkit._preamble_text import definition
 from loopkit._promotion import DType, dtype_name
 from loopkit._spelling import (
+    CUDA,
+    KEYWORDS,
     check_component,
     check_identifier,
     check_name,
@@ -26,7 +28,6 @@ from loopkit._spelling import (
 )
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._types import concrete, dtype_of
-from loopkit._words import CUDA, KEYWORDS
 from loopkit.codegen.c.types import C_TYPES
 
 

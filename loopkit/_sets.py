@@ -19,12 +19,11 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._bits import arithmetic
 from loopkit._budget import is_spent, kept
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import evaluate, variable_names
 from loopkit._hidden import hidden
-from loopkit._linear import Linear, is_name, linear_sum, total
+from loopkit._linear import Linear, arithmetic, is_name, linear_sum, total
 from loopkit._linear import NotAffineError as NotAffineError
 from loopkit._nodes import Expression, is_integer
 from loopkit._relations import grouped

@@ -1,5 +1,8 @@
-"""What one does with a history: the methods of :class:`~loopkit._history.Step` and of
-:class:`~loopkit._history.History`, which themselves are data in a room below.
+"""What one does with histories and their steps, with errors and their witnesses.
+
+These classes hold the methods of :class:`~loopkit._history.Step`,
+:class:`~loopkit._history.History`, :class:`~loopkit.LoopkitError` and :class:`~loopkit.Witness`
+that need more than what the values hold, which themselves are data in a room below.
 """
 
 from __future__ import annotations
@@ -8,6 +11,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
+from loopkit._errors import LoopkitError, Witness
 from loopkit._history import History, Step, show_history
 from loopkit._printed import Printed
 
@@ -92,3 +96,32 @@ def _lines(steps: History) -> Iterator[str]:
         if step.kernels is not None:
             for text in in_words(step.changes()):
                 yield from wrap(text, PAGE, initial_indent=" " * 7, subsequent_indent=" " * 11)
+
+
+class ErrorMethods(Printed):
+    """What one does with an error."""
+
+    def _html(self) -> Any:
+        from loopkit._display.refusal import error_html
+
+        return error_html(cast(LoopkitError, self))
+
+    def _render_traceback_(self) -> list[str]:
+        """The traceback that IPython shows: without loopkit's own frames, unless asked for."""
+        from loopkit._display.ipython import traceback_of
+
+        return traceback_of(cast(LoopkitError, self))
+
+
+class WitnessMethods(Printed):
+    """What one does with a witness."""
+
+    def _html(self) -> Any:
+        from loopkit._display.refusal import witness_html
+
+        return witness_html(cast(Witness, self))
+
+    def _text(self) -> str:
+        from loopkit._display.refusal import witness_text
+
+        return witness_text(cast(Witness, self))

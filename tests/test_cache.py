@@ -30,7 +30,7 @@ posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes 
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("LOOPKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("LOOPKIT_NO_CACHE", raising=False)
-    monkeypatch.setattr(_once, "given", {})
+    monkeypatch.setattr(_once, "warned", {})
     entries._clean.cache_clear()
     yield tmp_path / "cache"
 

@@ -423,7 +423,7 @@ def test_without_a_meaning_the_text_is_compiled() -> None:
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said that nothing is tested, and what the reference cannot know."""
     monkeypatch.setattr("loopkit._host.compiler.find_compiler", lambda: None)
-    monkeypatch.setattr("loopkit._once.given", {})
+    monkeypatch.setattr("loopkit._called.warned", {})
     with pytest.warns(RuntimeWarning, match="'lonely' and what it means have not been tested"):
         own = lk.register_callable("lonely", {"x": "float32"}, "float32", body="return 3*x;")
     with pytest.raises(lk.MissingDependencyError, match="does not know what 'lonely' means"):

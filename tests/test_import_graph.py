@@ -24,7 +24,6 @@ UPWARD = {
     ("_history", "_kernel"),
     ("_kernel", "_check.instance_maps"),
     # Functions that are methods of the class that they take, in files of their own.
-    ("_assertions.nonlinear", "_assertions.constraints"),
     ("_check.partial_sums", "_check.schedule_check"),
     ("_costs.layouts", "_costs.costs"),
     ("_costs.occupancy", "_costs.devices"),

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("LOOPKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("LOOPKIT_NO_CACHE", raising=False)
     nvrtc._compiled.cache_clear()
-    monkeypatch.setattr(_once, "given", {})
+    monkeypatch.setattr(_once, "warned", {})
     yield tmp_path / "cache"
 
 

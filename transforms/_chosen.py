@@ -23,7 +23,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import between, inside
+from loopkit._poly.pairs import between, inside
 
 
 def with_ranges(kernel: Kernel, use: Use, shape: Sequence[Expression] | None) -> Use:

@@ -12,14 +12,13 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg
-from loopkit._change import Change
+from loopkit._change import Change, Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute, variable_names
 from loopkit._guarded import conjuncts_of
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._polynomials import are_one_polynomial
-from loopkit._renumbered import Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._tree import Key, Path
 from loopkit.transforms._common import simplified, statements_with, with_inames, with_statements
 from loopkit.transforms._loop_nests import ordered_domains

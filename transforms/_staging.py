@@ -18,19 +18,24 @@ from loopkit._assertions.cells import data_of, may_hold
 from loopkit._cached import cached_property
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._exits import flags_of
 from loopkit._expression import replace_accesses, to_text, variable_names
 from loopkit._footprint import Axis, Range, Use
 from loopkit._frozen import dataclass
-from loopkit._guarded import Guards, are_decided, guarded_accesses, guarded_reads, where_all_hold
+from loopkit._guarded import (
+    Guards,
+    are_decided,
+    flags_of,
+    guarded_accesses,
+    guarded_reads,
+    where_all_hold,
+)
 from loopkit._hidden import BASE, OTHER, labelled
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._places import space_of
-from loopkit._poly import in_bounds
 from loopkit._poly.model import model_of
-from loopkit._poly.pairs import Instance
+from loopkit._poly.pairs import Instance, inside
 from loopkit._relations import grouped
 from loopkit._rules import expand_in, reduced_inames
 from loopkit._simplify import simplify_indices
@@ -525,7 +530,7 @@ def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]
     if shape is None or len(shape) != len(cells):
         return _sets.universe()
     known = (pair for pair in zip(cells, shape, strict=True) if all(map(_sets.is_pw_affine, pair)))
-    return _sets.intersection(in_bounds.inside(cell, extent) for cell, extent in known)
+    return _sets.intersection(inside(cell, extent) for cell, extent in known)
 
 
 def limits_left(

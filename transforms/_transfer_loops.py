@@ -11,6 +11,7 @@ import numpy as np
 from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import ArrayArg, Nested, TemporaryVariable, strides_of
+from loopkit._deal_out import Layout, Part, dealt_domain, thread_layout
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._footprint import Axis
 from loopkit._frozen import dataclass
@@ -19,7 +20,6 @@ from loopkit._linear import Linear, variable
 from loopkit._nodes import Expression
 from loopkit._open_lengths import thread_inames
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
-from loopkit._thread_layout import Layout, Part, dealt_domain, thread_layout
 from loopkit.transforms._common import is_parallel, new_name
 from loopkit.transforms._placement import Place
 

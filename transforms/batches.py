@@ -24,7 +24,7 @@ from loopkit._errors import (
 from loopkit._expression import replace_accesses
 from loopkit._kernel import Domain, Kernel
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import inside
+from loopkit._poly.pairs import inside
 from loopkit._promotion import INT32
 from loopkit._spelling import check_name, shown
 from loopkit._tree import Loop

@@ -11,10 +11,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arrays import TemporaryVariable, axis_number, product
-from loopkit._change import Change
+from loopkit._change import Change, Factored, added_by, adding, multiplied
 from loopkit._errors import IllegalTransformError, UnknownNameError
 from loopkit._expression import accesses, is_constant, substitute, variable_names
-from loopkit._factored import Factored, added_by, adding, multiplied
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression

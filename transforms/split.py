@@ -11,12 +11,11 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._change import Change
+from loopkit._change import Change, Chunked
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
-from loopkit._renumbered import Chunked
 from loopkit._slabs import with_slabs
 from loopkit._tags import parse_tag
 from loopkit._transform import transform

@@ -29,6 +29,7 @@ from loopkit._arrays import (
     storage_shape,
     strides_of,
 )
+from loopkit._called import frames_inside
 from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
@@ -42,7 +43,6 @@ from loopkit._errors import (
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._once import frames_inside
 from loopkit._registry import transform_named
 from loopkit._swizzle import Swizzle, default_bits, default_by
 from loopkit._syntax.expression_parser import parse_expression

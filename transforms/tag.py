@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from loopkit import _arguments as kind
+from loopkit._called import frames_inside
 from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
@@ -17,7 +18,6 @@ from loopkit._errors import (
 )
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._once import frames_inside
 from loopkit._relations import grouped
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform

@@ -13,8 +13,8 @@ from typing import Any
 from loopkit import _promotion as dt
 from loopkit._frozen import dataclass
 from loopkit._promotion import DType, dtype_name
+from loopkit._spelling import meaning
 from loopkit._target import CUDA
-from loopkit._words import meaning
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import ATOMICS
 from loopkit.codegen.c.calls import ADDRESSES, CONSTANTS, result_of

@@ -14,8 +14,8 @@ from functools import lru_cache, reduce
 from operator import and_, attrgetter, or_, xor
 from typing import Any
 
-from loopkit._bits import runs
 from loopkit._cached import cached_property
+from loopkit._linear import runs
 
 
 class Node:

@@ -14,8 +14,7 @@ from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._make.segments import with_segments
 from loopkit._make.type_inference import infer_types
-from loopkit._own_axes import drop_own_axes
-from loopkit._places import decide_address_spaces
+from loopkit._places import decide_address_spaces, drop_own_axes
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit._slabs import settled

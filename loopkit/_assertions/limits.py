@@ -26,7 +26,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import plain
 from loopkit._intervals import Interval, contains
 from loopkit._nodes import Component, Expression, Record, TypeCast, subtrahend
-from loopkit._poly.in_bounds import between
+from loopkit._poly.pairs import between
 from loopkit._promotion import BOOL, INT32, INT64, INTEGER, INTEGERS, Typed, components_of
 from loopkit._same import Exact
 from loopkit._types import Typer, known_types

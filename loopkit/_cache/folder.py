@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from loopkit import _once
+from loopkit._called import warn_once
 from loopkit._errors import CompileError
 
 _REMEDY = "LOOPKIT_CACHE_DIR names another folder, LOOPKIT_NO_CACHE=1 does without."
@@ -81,7 +81,7 @@ def not_kept(where: Path | None, error: OSError) -> None:
     why = error.strerror or str(error)
     place = error.filename2 or error.filename or where
     at = why if isinstance(error, UntrustedError) or place is None else f"{place}: {why}"
-    _once.warn("cache", f"compiled kernels are not kept: {at}. {_REMEDY}")
+    warn_once("cache", f"compiled kernels are not kept: {at}. {_REMEDY}")
 
 
 def _make(folder: Path) -> None:

@@ -29,9 +29,8 @@ from loopkit._expression import to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._hidden import BASE, ONE, TWO, hidden, variable
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import inside, outside
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance, Undecided
+from loopkit._poly.pairs import Instance, Undecided, inside, outside
 from loopkit._poly.places import at_the_origin, places_of
 from loopkit._same import Key, key_of
 from loopkit._simplify import simplify

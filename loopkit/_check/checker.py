@@ -11,6 +11,7 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, turn, within
+from loopkit._change import Factored
 from loopkit._check.declarations import broken_declaration, broken_structure, moved_cell
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
 from loopkit._check.step_proof import ALL_TOUCHED, NOTHING, Obligations, StepProof
@@ -19,15 +20,13 @@ from loopkit._collectives import combined_axes, thread_scans
 from loopkit._combined import with_combinations
 from loopkit._deal_out import check_waiting
 from loopkit._errors import IllegalTransformError, UndecidedError
-from loopkit._factored import Factored
 from loopkit._places import shared_storage
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 
 if TYPE_CHECKING:
-    from loopkit._change import Change
+    from loopkit._change import Change, Renumbered
     from loopkit._kernel import Kernel
-    from loopkit._renumbered import Renumbered
 
 
 def check_change(

@@ -30,7 +30,7 @@ from loopkit._expression import (
 from loopkit._guarded import guarded_accesses
 from loopkit._hidden import number
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import inside
+from loopkit._poly.pairs import inside
 from loopkit._same import key_of
 
 Numbers = Mapping[object, Expression]

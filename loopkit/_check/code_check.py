@@ -15,7 +15,7 @@ from loopkit._check.race_check import unordered_writes
 from loopkit._collectives import TOGETHER, combined_axes
 from loopkit._combined import with_combinations
 from loopkit._errors import LoopkitError, ResourceError
-from loopkit._exits import BREAK
+from loopkit._guarded import BREAK
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch
 from loopkit._open_lengths import open_lengths

@@ -27,7 +27,7 @@ from loopkit._poly.dataflow import commute, is_own_read, is_update
 from loopkit._poly.equal_values import Computed, equal_values_of
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in, without
-from loopkit._tables import looked_up, tables_of
+from loopkit._poly.smallest_case import looked_up, tables_of
 
 _TEXT = (READER, WRITER)
 _TRIED = 4096

@@ -15,9 +15,9 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._change import Factored, added_by, multiplied
 from loopkit._check.value_types import ValueTypes
 from loopkit._expression import accesses, is_constant, variable_names
-from loopkit._factored import Factored, added_by, multiplied
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import model_of

@@ -35,9 +35,16 @@ from loopkit._kernel import Domain, Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression, Record
 from loopkit._poly.dataflow import Sources, commute, dataflow_of
-from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Model, model_of
-from loopkit._poly.pairs import Instance, Undecided, equal_inames, nonempty, renamed, without
+from loopkit._poly.pairs import (
+    Instance,
+    Undecided,
+    equal_inames,
+    inside,
+    nonempty,
+    renamed,
+    without,
+)
 from loopkit._poly.parallel_axes import Axis
 from loopkit._same import same
 

@@ -22,8 +22,8 @@ from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.source_check import SourceCheck, SourceImage
 from loopkit._check.violation import Violation
-from loopkit._exits import flags_of
 from loopkit._expression import Access
+from loopkit._guarded import flags_of
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Sources, commute, is_own_read, is_update
 from loopkit._poly.model import Cell

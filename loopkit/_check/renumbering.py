@@ -3,7 +3,7 @@
 Such a step is no map between sets, and is read back instead: the tree has the new loops where the
 old ones were, one directly inside the other, and every statement is what it was, with the values of
 the old inames in their places.  That these run through the old iterations in their order is a fact
-about numbers of any size (:mod:`loopkit._renumbered`), and is counted out for small ones.
+about numbers of any size (:mod:`loopkit._change`), and is counted out for small ones.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg, is_computed
+from loopkit._change import Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._points import points_of
 from loopkit._polynomials import are_one_polynomial
-from loopkit._renumbered import Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._tree import Loop, Node, Tree
 
 if TYPE_CHECKING:

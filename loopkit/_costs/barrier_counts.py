@@ -18,8 +18,8 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import inside
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError
+from loopkit._poly.pairs import inside
 from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware

@@ -38,10 +38,9 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import between
 from loopkit._poly.integer_points import Rows, System, Walk, systems
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance
+from loopkit._poly.pairs import Instance, between
 from loopkit._target import CUDA
 from loopkit.codegen.ir import Code, Do, For, If, Let
 from loopkit.codegen.nest import nest_of

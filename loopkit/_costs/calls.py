@@ -15,7 +15,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
-from loopkit._poly.in_bounds import inside
+from loopkit._poly.pairs import inside
 from loopkit._poly.projection import distinct
 
 BLOCKS = tuple(hidden("block", axis) for axis in range(3))

@@ -9,8 +9,8 @@ from math import prod
 from loopkit._algebra.conditions import negation
 from loopkit._algebra.ranges import INTEGERS, range_of, remainders_in
 from loopkit._algebra.terms import INF, ZERO, Term, is_constant, names_in, subterms
-from loopkit._bits import runs
 from loopkit._decide.by_isl import ForeignError
+from loopkit._linear import runs
 
 _MOST_BITS = 128
 _MOST_LEMMAS = 80

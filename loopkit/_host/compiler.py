@@ -17,7 +17,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from loopkit import _cache, _once
+from loopkit import _cache
+from loopkit._called import warn_once
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._frozen import dataclass
 
@@ -84,7 +85,7 @@ def find_compiler() -> str | None:
         return chosen
     found = next((name for name in ("g++", "clang++", "c++") if shutil.which(name)), None)
     if wrong and found is not None:
-        _once.warn("compiler", f"{wrong}; {found} is used instead")
+        warn_once("compiler", f"{wrong}; {found} is used instead")
     return found
 
 

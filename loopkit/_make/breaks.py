@@ -9,7 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError
-from loopkit._exits import BREAK
+from loopkit._guarded import BREAK
 from loopkit._make.free_names import fresh_names
 from loopkit._syntax.items import (
     RawAssignment,

@@ -19,11 +19,10 @@ from loopkit._guarded import guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._points import TooManyPointsError, points_of
-from loopkit._poly.in_bounds import between, outside
-from loopkit._poly.smallest_case import AccessCase, smallest_access
+from loopkit._poly.pairs import between, outside
+from loopkit._poly.smallest_case import AccessCase, looked_up, smallest_access, tables_of
 from loopkit._rules import expand_rules
 from loopkit._same import Key, key_of
-from loopkit._tables import looked_up, tables_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     """Raise :class:`OutOfBoundsError` for the first access that leaves a declared array.
 
     Subscripts and conditions that data decide are left to the executors, and what neither sets
-    nor the order of products (:mod:`loopkit._assertions.nonlinear`) tell. What a table of
+    nor the order of products (:mod:`loopkit._assertions.constraints`) tell. What a table of
     constants holds is known.
     """
     kernel = expand_rules(kernel)

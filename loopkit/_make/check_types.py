@@ -10,13 +10,13 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _promotion
+from loopkit._called import frames_inside
 from loopkit._errors import LoopkitWarning, TypeInferenceError, caret_at
 from loopkit._expression import NUMBERS, is_constant, parts_of, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.atomic_updates import check_update
 from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
-from loopkit._once import frames_inside
 from loopkit._rules import expand_rules
 from loopkit._types import Typer, asked_of, known_types, not_an_index
 

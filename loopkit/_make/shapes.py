@@ -23,7 +23,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
-from loopkit._assertions.tables import facts_of_tables
+from loopkit._assertions.check import facts_of_tables
 from loopkit._cached import memoised
 from loopkit._errors import InvalidArgumentError, OutOfBoundsError
 from loopkit._expression import substitute, to_text, variable_names

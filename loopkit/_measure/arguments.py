@@ -9,12 +9,12 @@ import numpy as np
 
 from loopkit._arrays import ArrayArg
 from loopkit._assertions.values import Assertion, Within, in_order
+from loopkit._compare import generator, random_arrays, shape_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._executors import types_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
-from loopkit._random_data import generator, random_arrays, shape_of
 from loopkit._replay.examples import index_data
 from loopkit._run.arrays import HOST
 from loopkit._run.plan import ArgumentPlan

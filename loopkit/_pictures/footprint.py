@@ -35,7 +35,7 @@ from loopkit._pictures.shown_instances import (
     rows_of,
     text_inames,
 )
-from loopkit._poly.in_bounds import between
+from loopkit._poly.pairs import between
 
 
 @dataclass(frozen=True)

@@ -19,20 +19,20 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import memoised, once
-from loopkit._exits import flags_of
 from loopkit._expression import Access, accesses, variable_names
 from loopkit._frozen import dataclass
-from loopkit._guarded import Guards
+from loopkit._guarded import Guards, flags_of
 from loopkit._hidden import KILLER, READER, WRITER, hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import between, inside
 from loopkit._poly.model import Cell, Model, model_of
 from loopkit._poly.pairs import (
     Instance,
     Undecided,
+    between,
     differ,
     equal_inames,
+    inside,
     intersection,
     renamed,
     within_any,

@@ -17,8 +17,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._launches import inames_by_launch, is_one_launch, launch_of
 from loopkit._nodes import Expression
 from loopkit._places import first_block_alone
-from loopkit._poly.in_bounds import between
-from loopkit._poly.pairs import Instance
+from loopkit._poly.pairs import Instance, between
 from loopkit._relations import grouped, reachable
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 

@@ -21,7 +21,7 @@ from loopkit._guarded import running
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import is_inside
+from loopkit._poly.pairs import is_inside
 from loopkit._polynomials import Monomial, NoPolynomialError, Polynomial, polynomial
 
 _MOST_AXES = 4

@@ -1,6 +1,6 @@
 """Loops that data end, in pieces: nobody enumerates iterations that never run.
 
-A loop may have far more iterations than are executed (:mod:`loopkit._exits`). Its statements'
+A loop may have far more iterations than are executed (:mod:`loopkit._guarded`). Its statements'
 instances are found for some of its values at a time, for as long as the loop goes on.
 """
 
@@ -14,8 +14,8 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._cached import once
 from loopkit._errors import InvalidArgumentError
-from loopkit._exits import flags_of
 from loopkit._frozen import dataclass
+from loopkit._guarded import flags_of
 from loopkit._kernel import Kernel
 from loopkit._points import range_in
 from loopkit._reference.compile_statement import Compiled

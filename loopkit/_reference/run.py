@@ -29,7 +29,7 @@ from loopkit._expression import evaluate, to_text
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._points import points_of
-from loopkit._poly.in_bounds import between
+from loopkit._poly.pairs import between
 from loopkit._reference.compile_statement import Compiled, Store, compile_statement
 from loopkit._reference.endings import Ending, Pieces, endings_of
 from loopkit._reference.memory import Memory, temporary

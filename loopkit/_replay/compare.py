@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._assertions.generate import obeying_data
+from loopkit._assertions.check import obeying_data
 from loopkit._assertions.values import in_order
 from loopkit._poly.model import Model
 from loopkit._replay.examples import ExampleData, Place, Sizes

@@ -11,8 +11,9 @@ from dataclasses import replace
 from io import StringIO
 from typing import Any
 
-from loopkit import _cache, _once
+from loopkit import _cache
 from loopkit._cached import cached_property
+from loopkit._called import warn_once
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._frozen import dataclass
 from loopkit._program import Program
@@ -107,7 +108,7 @@ def compile_program(program: Program, arch: str, *, with_lines: bool = False) ->
     version = nvrtc_version()
     fault = known_fault(version)
     if fault:
-        _once.warn("nvrtc", f"{fault}: {UPGRADE}")
+        warn_once("nvrtc", f"{fault}: {UPGRADE}")
     options = (*program.options, *(("--lineinfo",) if with_lines else ()))
     made = _compiled(program.name, program.source, arch, version, options)
     return CompiledProgram(program, arch, *made)

@@ -1,7 +1,7 @@
 """Operations on the bits of values in domains: sums of quotients and remainders, as isl reads them.
 
 Whole numbers have as many bits as one likes, so ``x >> 3`` is ``floor(x / 8)`` and ``x & 24`` is
-``8*(floor(x / 8) mod 4)`` for every ``x`` (:mod:`loopkit._bits`).
+``8*(floor(x / 8) mod 4)`` for every ``x`` (:mod:`loopkit._linear`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from loopkit._bits import MOST, runs
+from loopkit._linear import MOST_SHIFT, runs
 from loopkit._syntax.isl_text import Value, number, total
 
 POWERS = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4}
@@ -30,7 +30,7 @@ def of_bits(word: str, left: Value, right: Value) -> Value | str:
         return f"'{word}' is of integers"
     one, two = left.constant, right.constant
     if word in ("<<", ">>"):
-        if two is None or not 0 <= two < MOST:
+        if two is None or not 0 <= two < MOST_SHIFT:
             return "a shift goes by a number of bits that is known, and less than 64"
     elif one is not None and two is None:
         left, right, one, two = right, left, two, one

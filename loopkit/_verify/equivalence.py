@@ -19,9 +19,8 @@ from loopkit._expression import to_text
 from loopkit._intervals import of_dtype
 from loopkit._kernel import Kernel
 from loopkit._make.check_initialized import check_initialized
-from loopkit._poly.in_bounds import between
 from loopkit._poly.model import Model, model_of
-from loopkit._poly.pairs import Undecided, intersection
+from loopkit._poly.pairs import Undecided, between, intersection
 from loopkit._poly.rows import kernels_in_rows
 from loopkit._replay.examples import Sizes
 from loopkit._sets import conditions

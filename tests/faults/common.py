@@ -462,7 +462,7 @@ COMMON: dict[str, CommonFault] = {
         sizes={"n": 5},
         by_hand=lambda given: given["a"] / given["c"] - 2 * given["a"],
     ),
-    "_own_axes.drop_own_axes": CommonFault(RUN, _own_in_any_case, programs.rolling, sizes={"T": 3}),
+    "_places.drop_own_axes": CommonFault(RUN, _own_in_any_case, programs.rolling, sizes={"T": 3}),
     "_places.decide_address_spaces": CommonFault(
         REFUSED,
         _temporaries(_private),

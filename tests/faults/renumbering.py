@@ -46,7 +46,7 @@ def values_of(kind: type, wrong: Callable[[Any, dict[str, Any]], dict[str, Any]]
         right = original.fget
         return property(lambda claim: wrong(claim, dict(right(claim))))
 
-    return Patch(f"_renumbered:{kind.__name__}.values", make)
+    return Patch(f"_change:{kind.__name__}.values", make)
 
 
 def after_of(kind: type, name: str, value: Any) -> Patch:
@@ -56,7 +56,7 @@ def after_of(kind: type, name: str, value: Any) -> Patch:
         right = original.fget
         return property(lambda claim: right(dataclasses.replace(claim, **{name: value(claim)})))
 
-    return Patch(f"_renumbered:{kind.__name__}.after", make)
+    return Patch(f"_change:{kind.__name__}.after", make)
 
 
 fault(

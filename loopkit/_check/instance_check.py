@@ -23,8 +23,6 @@ def check_instances(check: Check, origin: str) -> None:
     same, or another check reports it.  What is wrong is reported.
     """
     root, new, lineage = check.root, check.new, check.lineage
-    if _is_untouched(check, origin):
-        return
     at = Instance(origin, WRITER)
     context = new.kernel.assumptions.set & lineage.sizes
     wanted = root.domain(at) & context
@@ -134,24 +132,6 @@ def check_once(check: Check, images: tuple[Image, ...]) -> None:
             for bad in parts_in(both, pieces):
                 sides = check.origin_side(second, two), check.origin_side(first, one)
                 check.report(Violation("repeated", bad, *sides, text=check.root))
-
-
-def _is_untouched(check: Check, origin: str) -> bool:
-    """Whether a step has left a statement's instances as they were."""
-    images = check.lineage.images_from[origin]
-    if len(images) != 1 or check.lineage.fixed:
-        return False
-    old, new = check.root.statement[origin], check.new.statement[images[0].statement]
-    if old.predicates != new.predicates or not _is_same(check, images[0]):
-        return False
-    before, after = check.root.kernel, check.new.kernel
-    if set(before.all_inames) - old.inames and any(d.parameters for d in before.domains):
-        # The bounds of other domains may matter, too.
-        return before.domains == after.domains
-    return all(
-        before.domains[before.home_domain[i]] is after.domains[after.home_domain[i]]
-        for i in old.inames
-    )
 
 
 def _is_same(check: Check, image: Image) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -273,6 +273,35 @@ def without_names(data: Argument | TemporaryVariable) -> Argument | TemporaryVar
     if isinstance(data, ValueArg) or data.dim_names is None:
         return data
     return replace(data, dim_names=None)
+
+
+_WITH_EXPRESSIONS = ("shape", "dim_tags", "offset", "default")
+
+D = TypeVar("D", bound="Argument | TemporaryVariable")
+
+
+def expressions_of(data: Argument | TemporaryVariable) -> Iterator[Expression]:
+    """The expressions of a declaration: extents and strides, the offset, and the default."""
+    for field in _WITH_EXPRESSIONS:
+        value = getattr(data, field, None)
+        for part in value if isinstance(value, tuple) else (value,):
+            expr = part.stride if isinstance(part, Strided) else part
+            if isinstance(expr, prim.ExpressionNode):
+                yield expr
+
+
+def with_expressions(data: D, changed: Callable[[Expression], Expression]) -> D:
+    """A declaration with others in the place of its expressions (:func:`expressions_of`)."""
+
+    def value(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(map(value, part))
+        if isinstance(part, Strided):
+            return Strided(value(part.stride))
+        return changed(part) if isinstance(part, prim.ExpressionNode) else part
+
+    fields = (field for field in _WITH_EXPRESSIONS if hasattr(data, field))
+    return replace(data, **{field: value(getattr(data, field)) for field in fields})
 
 
 def if_distinct(names: Iterable[str] | None) -> tuple[str, ...] | None:

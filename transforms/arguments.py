@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import Strided
+from loopkit._arrays import with_expressions
 from loopkit._assertions.values import in_order
 from loopkit._assertions.values import renamed as with_names
 from loopkit._change import Change
@@ -51,21 +51,9 @@ def with_arguments_named(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
     """The kernel with arguments by other names."""
     variables = {old: prim.Variable(new) for old, new in names.items()}
 
-    def value(of: Any) -> Any:
-        return substitute(of, variables)
-
     def declared(data: Any) -> Any:
-        changes: dict[str, Any] = {"name": names.get(data.name, data.name)}
-        if getattr(data, "shape", None):
-            changes["shape"] = tuple(map(value, data.shape))
-        if getattr(data, "dim_tags", None):
-            changes["dim_tags"] = tuple(
-                Strided(value(t.stride)) if isinstance(t, Strided) else t for t in data.dim_tags
-            )
-        for part in ("offset", "default"):
-            if isinstance(getattr(data, part, None), prim.ExpressionNode):
-                changes[part] = value(getattr(data, part))
-        return replace(data, **changes)
+        data = with_expressions(data, lambda e: substitute(e, variables))
+        return replace(data, name=names.get(data.name, data.name))
 
     return renamed(kernel, Renaming(names, {})).with_(
         args=tuple(map(declared, kernel.args)),

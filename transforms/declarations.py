@@ -11,7 +11,7 @@ import numpy as np
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import Argument, ArrayArg, Strided, ValueArg, is_computed
+from loopkit._arrays import D, with_expressions
 from loopkit._assertions.values import map_bounds
 from loopkit._change import Change
 from loopkit._check.value_types import ValueTypes
@@ -71,20 +71,6 @@ def _fixed(expr: Expression, values: Mapping[str, int]) -> Expression:
     return expr if plain is expr else simplify(plain)
 
 
-def _fixed_data(data: Any, values: Mapping[str, int]) -> Any:
-    changes: dict[str, Any] = {}
-    if data.shape is not None:
-        changes["shape"] = tuple(_fixed(extent, values) for extent in data.shape)
-    if data.dim_tags is not None:
-        changes["dim_tags"] = tuple(
-            Strided(_fixed(t.stride, values)) if isinstance(t, Strided) else t
-            for t in data.dim_tags
-        )
-    if isinstance(data, ArrayArg):
-        changes["offset"] = _fixed(data.offset, values)
-    return replace(data, **changes)
-
-
 def _fixed_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
     check_known("size", given, kernel.sizes)
     values: dict[str, int] = {}
@@ -127,7 +113,11 @@ def fix_parameters(
                 instead=f"fix {', '.join(sorted(variable_names(kernel.computed_sizes[name])))}",
             )
         values[name] = value
-    args = [_fixed_size(a, values) for a in kernel.args if a.name not in values]
+
+    def declared(data: D) -> D:
+        return with_expressions(data, lambda e: _fixed(e, values))
+
+    args = [declared(a) for a in kernel.args if a.name not in values]
     kernel, given = kernel.with_(args=tuple(args)), kernel
     known = at_values(kernel.assumptions.set, values) & kernel.computed_facts
     if known.is_empty():
@@ -145,22 +135,13 @@ def fix_parameters(
         statements=tuple(
             s.map_expressions(lambda e: types.substituted(e, values)) for s in kernel.statements
         ),
-        args=tuple(a if isinstance(a, ValueArg) else _fixed_data(a, values) for a in args),
-        temporaries=tuple(_fixed_data(t, values) for t in kernel.temporaries),
+        temporaries=tuple(map(declared, kernel.temporaries)),
         assumptions=Domain((), known),
         substitutions=tuple(_fixed_rule(kernel, r, values) for r in kernel.substitutions),
         assertions=map_bounds(kernel.assertions, lambda bound: _fixed(bound, values)),
     )
     touched = {s.id for s in kernel.statements if s.names & values.keys()}
     return Change(simplified(new, touched) if touched else new, fixed=values)
-
-
-def _fixed_size(argument: Argument, values: Mapping[str, int]) -> Argument:
-    """An argument, with numbers in what it is computed of."""
-    if not is_computed(argument):
-        return argument
-    assert isinstance(argument, ValueArg)
-    return replace(argument, default=simplify(substitute(argument.default, values)))
 
 
 def _fixed_rule(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import Strided
+from loopkit._arrays import expressions_of, with_expressions
 from loopkit._assertions.values import in_order
 from loopkit._assertions.values import renamed as with_names
 from loopkit._check.instance_maps import Image, Lineage, with_values
@@ -63,17 +63,9 @@ def with_arguments(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
         raise IllegalTransformError(f"the name '{(clash or [*changed.values()])[0]}' is taken")
     variables = {old: prim.Variable(new) for old, new in changed.items()}
 
-    def spelled(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(spelled, value))
-        if isinstance(value, Strided):
-            return Strided(substitute(value.stride, variables))
-        is_tree = isinstance(value, prim.ExpressionNode)
-        return substitute(value, variables) if is_tree else value
-
     def declared(data: Any) -> Any:
-        more = {n: spelled(getattr(data, n)) for n in _PARTS if hasattr(data, n)}
-        return replace(data, name=changed.get(data.name, data.name), **more)
+        data = with_expressions(data, lambda e: substitute(e, variables))
+        return replace(data, name=changed.get(data.name, data.name))
 
     by_name = kernel.arg_by_name
     return kernel.with_(
@@ -96,9 +88,6 @@ def _without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any
     return {name: value for name, value in values.items() if name not in names}
 
 
-_PARTS = ("shape", "dim_tags", "offset", "default")
-
-
 def names_needed(kernel: Kernel, gone: Collection[str] = ()) -> frozenset[str]:
     """The names that anything in a kernel uses, the extents of its arrays but ``gone`` included."""
     found = set(kernel.assumptions.parameters)
@@ -111,15 +100,6 @@ def names_needed(kernel: Kernel, gone: Collection[str] = ()) -> frozenset[str]:
     for assertion in kernel.assertions:
         found |= {*assertion.arrays, *getattr(assertion, "sizes", ())}
     for data in (*kernel.args, *kernel.temporaries):
-        if data.name in gone:
-            continue
-        for extent in getattr(data, "shape", None) or ():
-            found |= variable_names(extent)
-        for tag in getattr(data, "dim_tags", None) or ():
-            if isinstance(tag, Strided):
-                found |= variable_names(tag.stride)
-        for part in ("offset", "default"):
-            value = getattr(data, part, None)
-            if isinstance(value, prim.ExpressionNode):
-                found |= variable_names(value)
+        if data.name not in gone:
+            found |= variable_names(tuple(expressions_of(data)))
     return frozenset(found)

@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pymbolic.primitives as prim
-
 from loopkit import _sets
-from loopkit._arrays import Strided, ValueArg
+from loopkit._arrays import with_expressions
 from loopkit._assertions.values import map_bounds
 from loopkit._check.compare_statements import StatementComparison
-from loopkit._check.declarations import is_same_extent
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import is_constant, substitute
+from loopkit._expression import substitute
 from loopkit._kernel import Statement
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance
@@ -55,34 +52,11 @@ def _same_array(old: Any, new: Any, change: Change) -> bool:
     """Whether a declaration differs in its type alone, or by numbers that stand for sizes."""
     if type(old) is not type(new):
         return False
-    changed = {"dtype": new.dtype}
-    if change.fixed and not isinstance(old, ValueArg):
-        for name in ("shape", "dim_tags", "offset"):
-            mine, its = getattr(old, name, None), getattr(new, name, None)
-            if mine != its and not _same_numbers(mine, its, change):
-                return False
-            if mine is not None:
-                changed[name] = its
-    return bool(replace(old, **changed) == new)
-
-
-def _same_numbers(old: Any, new: Any, change: Change) -> bool:
-    """Whether numbers, strides and tags of axes, or several of these, are the same."""
-    if old is None or type(old) is not type(new):
-        return old is new or (not (old is None or new is None) and _is_extent(old, new, change))
-    if isinstance(old, tuple):
-        return len(old) == len(new) and all(
-            _same_numbers(a, b, change) for a, b in zip(old, new, strict=True)
-        )
-    if isinstance(old, Strided):
-        return is_same_extent(old.stride, new.stride, change)
-    return bool(old == new) or _is_extent(old, new, change)
-
-
-def _is_extent(old: Any, new: Any, change: Change) -> bool:
-    """Whether two expressions over sizes are the same; a tag of an axis is none."""
-    is_expression = is_constant(old) or isinstance(old, prim.ExpressionNode)
-    return is_expression and is_same_extent(old, new, change)
+    numbers = dict(change.fixed)
+    mine, its = (
+        with_expressions(data, lambda e: simplify(substitute(e, numbers))) for data in (old, new)
+    )
+    return bool(replace(mine, dtype=its.dtype) == its)
 
 
 def _same_sets(old: Model, new: Model, change: Change) -> bool:

@@ -15,8 +15,8 @@ from loopkit._arrays import (
     ArrayArg,
     ConstantTable,
     GivenStride,
-    Strided,
     ValueArg,
+    expressions_of,
 )
 from loopkit._errors import (
     InvalidArgumentError,
@@ -236,10 +236,7 @@ class _ArgumentMaker:
 
 def _names_of_data(argument: Argument) -> list[str]:
     """The names in an argument's declaration, in its order."""
-    if not isinstance(argument, ArrayArg):
-        return []
-    strides = [t.stride for t in argument.dim_tags or () if isinstance(t, Strided)]
-    parts = (*(argument.shape or ()), *strides, argument.offset)
+    parts = expressions_of(argument) if isinstance(argument, ArrayArg) else ()
     return [name for part in parts for name in sorted(variable_names(part))]
 
 

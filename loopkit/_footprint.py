@@ -28,8 +28,8 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear, linear, variable
 from loopkit._nodes import Expression
-from loopkit._poly import dealt
 from loopkit._poly.pairs import between
+from loopkit._poly.projection import project_onto
 from loopkit._simplify import simplify
 
 
@@ -404,7 +404,7 @@ def touched_cells(
             gap = axis.cell(variable(name)) - Linear(values[0].terms)
             for rest in (gap - min(constants), gap * -1 + max(constants)):
                 domain = domain & _sets.pw_affine(rest.expression).nonneg_set()
-        found.append(dealt.project_onto(domain, kept))
+        found.append(project_onto(domain, kept))
     return reduce(isl.Set.union, found)
 
 

@@ -216,14 +216,23 @@ def set_of(system: System) -> isl.Set:
 # {{{ bounds
 
 
+def plain_box(system: System) -> Box | None:
+    """Bounds of each name that its constraints give, if they do; None where it has no point."""
+    low, high = [-UNKNOWN] * len(system.names), [UNKNOWN] * len(system.names)
+    return (low, high) if _narrowed(_as_inequalities(system), low, high) else None
+
+
+def _as_inequalities(system: System) -> list[list[int]]:
+    equalities = system.equalities
+    return [*system.inequalities.tolist(), *equalities.tolist(), *(-equalities).tolist()]
+
+
 def _box(system: System) -> Box | None:
     """Bounds of each name, from those of the others, until nothing gets narrower."""
-    low, high = [-UNKNOWN] * len(system.names), [UNKNOWN] * len(system.names)
-    rows = [[int(c) for c in row] for row in system.inequalities]
-    for row in system.equalities:
-        rows += [[int(c) for c in row], [-int(c) for c in row]]
-    if not _narrowed(rows, low, high):
+    found, rows = plain_box(system), _as_inequalities(system)
+    if found is None:
         return None
+    low, high = found
     for column, name in enumerate(system.names):
         # Where no name is bounded alone, isl looks at several constraints together.
         if name and (low[column] == -UNKNOWN or high[column] == UNKNOWN):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import reduce
 from math import gcd, prod
 
@@ -24,9 +25,11 @@ from loopkit._poly.integer_points import (
     Rows,
     System,
     TooManyPointsError,
+    plain_box,
     points_of,
     remembered,
     set_of,
+    system_of,
     systems,
 )
 from loopkit._poly.linear_rows import (
@@ -116,6 +119,30 @@ def image(system: System, keep: Collection[str]) -> System:
             names = [name if n in kept else "" for n, name in enumerate(system.names)]
             return rows.over(sorted(left | kept), names)
     raise InexactError
+
+
+def project_onto(domain: isl.Set, keep: Iterable[str]) -> isl.Set:
+    """The projection of ``domain`` to the names in ``keep``.
+
+    Where equalities tie names that are gone, as in ``256*round + 16*y + x = 20*row + column``, isl
+    would keep them as unknowns, and what is asked then takes it a hundred times as long.
+    """
+    kept = {*keep}
+    if len(_sets.involved_names(domain) - kept) > 1:
+        pieces = domain.compute_divs().get_basic_sets()
+        domain = reduce(isl.Set.union, (_untied(p, kept) for p in pieces), domain - domain)
+    return _sets.project_onto(domain, kept)
+
+
+def _untied(piece: isl.BasicSet, keep: Collection[str]) -> isl.Set:
+    """A set with the same projection; that itself, where names that are tied can be eliminated."""
+    system = system_of(piece, _sets.names_of(piece))
+    gone = [n for n, name in enumerate(system.names) if name not in keep]
+    ties = np.count_nonzero(system.equalities[:, gone], axis=1)
+    if (ties > 1).any() and (box := plain_box(system)) is not None:
+        with suppress(InexactError, TooManyPointsError):
+            return set_of(image(replace(system, bounds=box), keep))
+    return piece.to_set()
 
 
 def _by_distance(system: System, kept: set[int]) -> list[set[int]]:

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
-from seams import Change, GroupAxis, Linear, in_order
+from seams import Change, GroupAxis, in_order
 from seams import sets as _sets
 
 import loopkit as lk
@@ -210,20 +211,18 @@ fault(
 )
 
 
-def _bound(sign: int, change: Callable[[int, int], int]) -> Callable[[Any], Any]:
-    """Where a number begins (or ends) that has two digits, is another one."""
+def _short(where: Callable[[int], bool]) -> Callable[[Any], Any]:
+    """What is left of numbers that threads spell is one less, in constraints of some sign."""
 
     def make(original: Any) -> Any:
-        def as_one(rows: Any, low: Any, high: Any, ratio: int) -> Any:
-            found = original(rows, low, high, ratio)
-            return found and [
-                (Linear(form.terms, change(form.constant, ratio)), is_zero)
-                if form.terms == {high: sign}
-                else (form, is_zero)
-                for form, is_zero in found
+        def image(*given: Any) -> Any:
+            found = original(*given)
+            rows = [
+                (*row, constant - where(sum(row))) for *row, constant in found.inequalities.tolist()
             ]
+            return dataclasses.replace(found, inequalities=np.array(rows))
 
-        return as_one
+        return image
 
     return make
 
@@ -231,15 +230,15 @@ def _bound(sign: int, change: Callable[[int, int], int]) -> Callable[[Any], Any]
 VALUES = do("precompute", "u", ["v_dim_0", "v_dim_1"])
 AHEAD = (*TILES, do("precompute", "v", ["i_inner", "j_inner"]))
 for what, bound in (
-    ("ends where its lower digit is 0", _bound(-1, lambda last, ratio: last - ratio + 1)),
-    ("ends where its higher digit does", _bound(-1, lambda last, ratio: last // ratio + ratio - 1)),
-    ("begins where its lower digit ends", _bound(1, lambda first, ratio: first - ratio + 1)),
+    ("ends too early, or begins too late", _short(lambda sign: True)),
+    ("ends too early", _short(lambda sign: sign < 0)),
+    ("begins too late", _short(lambda sign: sign > 0)),
 ):
     fault(
         f"precompute: a number that threads spell {what}",
         steps_in_time,
         VALUES,
-        Patch("_poly.dealt:_as_one", bound),
+        Patch("_poly.projection:image", bound),
         chain=AHEAD,
         sizes={"n": 5},
     )

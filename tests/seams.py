@@ -229,7 +229,7 @@ SEAMS: Mapping[str, str] = {
     "total": "_linear:total",
     "linear_variable": "_linear:variable",
     "KernelFunction": "_make.kernel_functions:KernelFunction",
-    "MEANINGS": "_make.numpy_names:MEANINGS",
+    "MEANINGS": "_make.words:MEANINGS",
     "operands": "_make.operation:operands",
     "Constantly": "_make.reduction_operations:Constantly",
     "operations_of": "_make.reduction_operations:operations_of",

@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._expression import ExpressionMapper, index_tuple, substitute
 from loopkit._frozen import dataclass
-from loopkit._make.own_calls import with_expressions
+from loopkit._make.expressions import with_expressions
 from loopkit._nodes import Expression, Reduction, SubArray
 from loopkit._syntax.items import RawItem, RawSubstitution
 

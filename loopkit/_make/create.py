@@ -25,38 +25,33 @@ from loopkit._errors import (
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._functions import FUNCTIONS
 from loopkit._kernel import Kernel, Options, SubstitutionRule
-from loopkit._launches import broken_launches
 from loopkit._make.check_bounds import check_in_bounds, check_may_settle
 from loopkit._make.check_initialized import check_initialized
-from loopkit._make.check_sense import check_sense
+from loopkit._make.check_sense import check_names, check_text
 from loopkit._make.check_types import check_types
 from loopkit._make.disjoint_bits import with_sums_of_bits
 from loopkit._make.domain_factors import Inames
 from loopkit._make.drafts import find_drafts
 from loopkit._make.enclosing_loops import Nest, check_sources, find_inames
+from loopkit._make.expressions import (
+    expressions_of,
+    with_expressions,
+)
 from loopkit._make.flat_subscripts import with_all_indices
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import as_offset, read_kernel_data
 from loopkit._make.infer_arguments import find_arguments, find_uses, read_dtypes
 from loopkit._make.kernel_functions import KernelFunction, check_dtypes, check_together
-from loopkit._make.launch_conditions import check_launch_conditions
 from loopkit._make.link import link
 from loopkit._make.making import Draft, Making, Nop, targets_of
 from loopkit._make.needless_guards import without_needless_guards
-from loopkit._make.numpy_names import in_own_words
 from loopkit._make.operation import ReductionOperation
-from loopkit._make.own_calls import (
-    check_function_names,
-    expressions_of,
-    with_expressions,
-    with_own_calls,
-)
 from loopkit._make.shapes import find_shapes
 from loopkit._make.shared_loops import with_parts
 from loopkit._make.split_reductions import Splitter
 from loopkit._make.statement_order import in_order
-from loopkit._make.tagged_uses import check_tagged_uses, with_names_first
 from loopkit._make.type_inference import infer_known_types
+from loopkit._make.words import in_own_words, with_names_first
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax.instruction_parser import parse_instructions
@@ -215,21 +210,16 @@ def items_of(instructions: str | Iterable[Any]) -> tuple[RawItem, ...]:
     return parse_instructions([kind.program("an instruction", line) for line in lines])
 
 
-def know_numbers_and_functions(making: Making) -> None:
-    """Put numbers in the place of fixed parameters, and functions in C in that of their names."""
+def use_own_words(making: Making) -> None:
+    """Put numbers in the place of fixed parameters, functions in C in that of their names.
+
+    The language's own words come in the place of NumPy's, and names in front of their tags.
+    """
     if making.fixed:
         making.items = [_with_numbers(item, making.fixed) for item in making.items]
-    if making.functions:
-        functions = by_name(making.functions)
-        making.items = [with_own_calls(item, functions) for item in making.items]
-        making.substitutions = tuple(with_own_calls(r, functions) for r in making.substitutions)
-
-
-def use_own_words(making: Making) -> None:
-    """Put the language's own words in the place of NumPy's, and names in front of their tags."""
-    declared = making.declared
+    declared, functions = making.declared, by_name(making.functions)
     making.items, making.substitutions = in_own_words(
-        making.items, making.substitutions, making.callable, declared
+        making.items, making.substitutions, functions, making.operations, declared
     )
     rules = (rule.name for rule in making.substitutions)
     making.items = with_names_first(making.items, declared.union(rules))
@@ -364,31 +354,6 @@ def nest(making: Making) -> None:
     making.expanded = expand_rules(making.kernel)
 
 
-def check_text(making: Making) -> None:
-    """Check that statements have a meaning, and that rules are used with their arguments."""
-    statements, rules = making.expanded.statements, making.book.rules
-    due = {name: r.arguments for name, r in rules.items() if r.arguments}
-    for statement in statements if due else ():
-        for name in sorted(due.keys() & statement.names):
-            raise ParseError(
-                f"'{name}' is a substitution rule, and is used without arguments",
-                position=statement.position,
-                instead=f"{name}({', '.join(due[name])}) is a use; what else is called "
-                f"'{name}' needs another name",
-            )
-    called = making.callable.union(rules)
-    check_sense(statements, making.inames.order.keys(), called, making.declared)
-
-
-def check_names(making: Making) -> None:
-    """Check the names of functions, what has tags, and where launches end."""
-    check_function_names(making.kernel)
-    check_tagged_uses(making.items, making.kernel, making.book.rules)
-    check_launch_conditions(making.drafts, making.kernel)
-    if broken := broken_launches(making.kernel):
-        raise InvalidArgumentError(broken, instead="end the loop above '... gbarrier'")
-
-
 def check_meaning(making: Making) -> None:
     """Find types, and check them, what is read before it is written, and bounds."""
     kernel, uses = making.kernel, making.uses
@@ -408,7 +373,6 @@ def check_meaning(making: Making) -> None:
 
 TEXT_PASSES: tuple[Callable[[Making], None], ...] = (
     link,
-    know_numbers_and_functions,
     use_own_words,
     with_all_indices,
     with_sums_of_bits,

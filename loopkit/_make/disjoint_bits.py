@@ -15,8 +15,8 @@ from loopkit._algebra.ranges import INTEGERS
 from loopkit._algebra.reading import term_of
 from loopkit._algebra.terms import ZERO, Term, UnreadableError, name
 from loopkit._decide import Proven, decide
+from loopkit._make.expressions import TextMapper, with_expressions
 from loopkit._make.making import Making
-from loopkit._make.own_calls import TextMapper, with_expressions
 from loopkit._nodes import Expression, is_integer
 
 

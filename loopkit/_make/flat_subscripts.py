@@ -23,8 +23,8 @@ from loopkit._expression import (
     to_text,
     variable_names,
 )
+from loopkit._make.expressions import TextMapper, expressions_of, with_expressions
 from loopkit._make.making import Making
-from loopkit._make.own_calls import TextMapper, expressions_of, with_expressions
 from loopkit._nodes import Expression, FlatIndex
 from loopkit._poly.pairs import intersection
 from loopkit._syntax.items import RawItem, RawSubstitution

@@ -14,8 +14,8 @@ from loopkit._expression import nodes_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._make.domain_factors import Domains
+from loopkit._make.expressions import expressions_of
 from loopkit._make.operation import ReductionOperation
-from loopkit._make.own_calls import expressions_of
 from loopkit._nodes import SubArray
 from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution
 

@@ -137,7 +137,7 @@ class OwnRecord(RecordOperation):
         """What the user's function makes of two records, whatever their types."""
         a, b = operands(self.components)
         found = self._several(self.combine(a, b), "combine", "expressions")
-        return tuple(as_expression(part, self.name, (*a, *b)) for part in found)
+        return tuple(as_expression(part, self.name, "combine", (*a, *b)) for part in found)
 
     @property
     def has_values(self) -> bool:
@@ -172,25 +172,25 @@ class OwnRecord(RecordOperation):
             found = larger
 
 
-def as_expression(found: Any, name: str, operands: Sequence[Any]) -> Expression:
+def as_expression(found: Any, name: str, which: str, operands: Sequence[Any]) -> Expression:
     """What a user's function made of ``operands``, if it is an expression of these alone."""
     try:
         check_expression(found)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(
-            f"combine of the reduction '{name}' gives no expression: {error.why}",
+            f"{which} of the reduction '{name}' gives no expression: {error.why}",
             instead="Python's operators and pymbolic's nodes make expressions of its operands",
         ) from None
     known = frozenset().union(*map(variable_names, operands))
     strange = variable_names(found) - known
     if strange:
         raise InvalidArgumentError(
-            f"combine of the reduction '{name}' uses '{min(strange)}', which is no operand of it"
+            f"{which} of the reduction '{name}' uses '{min(strange)}', which is no operand of it"
         )
     return found
 
 
-def as_number(found: Any, name: str, which: str) -> Any:
+def as_number(found: Any, name: str, which: str, operands: Sequence[Any] = ()) -> Any:
     """What a user's function gives, if it is a number of Python's or of NumPy's."""
     if isinstance(found, np.ndarray) and found.ndim == 0:
         found = found[()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class ScalarOperation(ReductionOperation):
 
     neutral: Callable[[DType], Any]
     combine: Callable[[Expression, Expression], Expression]
-    reference: Callable[[Any, Any], Any] | None
+    reference: Callable[[Any, Any], Any] | None = None
     boolean: bool = False
 
     def start(self, dtype: DType | None) -> Expression:
@@ -54,11 +55,6 @@ class ScalarOperation(ReductionOperation):
         """The expression that joins two values, as that of the only component."""
         (a,), (b,) = operands(SCALAR)
         return (self.combine(a, b),)
-
-    def on_values(self, a: Any, b: Any) -> Any:
-        """The operation on NumPy's scalars."""
-        assert self.reference is not None
-        return self.reference(a, b)
 
 
 def ones(dtype: DType) -> Any:
@@ -88,25 +84,24 @@ class Joined(Exact):
         return self.node((a, b))
 
 
-def _scalar(name: str, *functions: Any, boolean: bool = False) -> ScalarOperation:
-    neutral, combine, reference = functions
-    return ScalarOperation(
-        name, neutral=neutral, combine=combine, reference=reference, boolean=boolean
-    )
+def _scalar(
+    name: str, neutral: Callable[[DType], Any], node: type, *, boolean: bool = False
+) -> ScalarOperation:
+    return ScalarOperation(name, neutral=neutral, combine=Joined(node), boolean=boolean)
 
 
 _BUILT_IN: Mapping[str, ReductionOperation] = {
     operation.name: operation
     for operation in (
-        _scalar("sum", Constantly(0), Joined(prim.Sum), np.add),
-        _scalar("product", Constantly(1), Joined(prim.Product), np.multiply),
-        _scalar("max", lowest, Joined(prim.Max), np.maximum),
-        _scalar("min", highest, Joined(prim.Min), np.minimum),
-        _scalar("bit_and", ones, Joined(prim.BitwiseAnd), np.bitwise_and),
-        _scalar("bit_or", Constantly(0), Joined(prim.BitwiseOr), np.bitwise_or),
-        _scalar("bit_xor", Constantly(0), Joined(prim.BitwiseXor), np.bitwise_xor),
-        _scalar("any", Constantly(False), Joined(prim.LogicalOr), np.logical_or, boolean=True),
-        _scalar("all", Constantly(True), Joined(prim.LogicalAnd), np.logical_and, boolean=True),
+        _scalar("sum", Constantly(0), prim.Sum),
+        _scalar("product", Constantly(1), prim.Product),
+        _scalar("max", lowest, prim.Max),
+        _scalar("min", highest, prim.Min),
+        _scalar("bit_and", ones, prim.BitwiseAnd),
+        _scalar("bit_or", Constantly(0), prim.BitwiseOr),
+        _scalar("bit_xor", Constantly(0), prim.BitwiseXor),
+        _scalar("any", Constantly(False), prim.LogicalOr, boolean=True),
+        _scalar("all", Constantly(True), prim.LogicalAnd, boolean=True),
         FirstExtremum("argmin"),
         FirstExtremum("argmax"),
     )
@@ -157,12 +152,11 @@ def own_operation(
                 f"the reduction '{name}' has components, and one neutral element",
                 instead="neutral is a tuple with one for each",
             )
-        checked = Combined(combining)
         made = ScalarOperation(
             name,
             neutral=_neutral(name, neutral),
-            combine=checked,
-            reference=on_values and Evaluated(on_values),
+            combine=replace(combining, check=as_expression),
+            reference=on_values and replace(on_values, check=as_number),
             is_ordered=ordered,
         )
         made.joined(FLOAT64)
@@ -201,7 +195,7 @@ def _components(name: str, count: int, given: Sequence[str] | None) -> tuple[str
 def _neutral(name: str, given: Any) -> Callable[[DType], Any]:
     """A neutral element as a function of a type."""
     if callable(given):
-        return Evaluated(Given(name, "neutral", given))
+        return Given(name, "neutral", given, as_number)
     if not isinstance(given, (int, float, complex, np.generic)):
         raise InvalidArgumentError(
             f"neutral is a number, or a function of a type, not {shown(given)}"
@@ -211,15 +205,19 @@ def _neutral(name: str, given: Any) -> Callable[[DType], Any]:
 
 @dataclass(frozen=True, eq=False)
 class Given(Exact):
-    """A function of the user's; what it raises becomes an error that says whose it was."""
+    """A function of the user's; what it raises becomes an error that says whose it was.
+
+    ``check`` looks at what it gives.
+    """
 
     operation: str
     argument: str
     function: Callable[..., Any]
+    check: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
         try:
-            return self.function(*args)
+            found = self.function(*args)
         except LoopkitError:
             raise
         except Exception as error:
@@ -227,23 +225,6 @@ class Given(Exact):
                 f"{self.argument} of the reduction '{self.operation}' raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-
-
-@dataclass(frozen=True, eq=False)
-class Combined(Exact):
-    """A user's function of two expressions; what it gives must be one of these alone."""
-
-    given: Given
-
-    def __call__(self, a: Expression, b: Expression) -> Expression:
-        return as_expression(self.given(a, b), self.given.operation, (a, b))
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluated(Exact):
-    """A user's function that gives a number."""
-
-    given: Given
-
-    def __call__(self, *args: Any) -> Any:
-        return as_number(self.given(*args), self.given.operation, self.given.argument)
+        return (
+            found if self.check is None else self.check(found, self.operation, self.argument, args)
+        )

@@ -6,29 +6,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-import numpy as np
-
 from loopkit._errors import LaunchError, UninitializedReadError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operation import SCALAR, ReductionOperation, operands
-from loopkit._make.reduction_operations import ScalarOperation, operations_of
-from loopkit._nodes import Expression
-from loopkit._promotion import BOOL, DType, components_of
+from loopkit._make.reduction_operations import Joined, ScalarOperation, operations_of
+from loopkit._nodes import Expression, TypeCast
+from loopkit._promotion import DType, components_of
 from loopkit._reference import scalar_functions as functions
 from loopkit._reference.device_functions import evaluator
 from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
-from loopkit._reference.python_source import Names, Translator, Value
+from loopkit._reference.python_source import Names, Translator
 from loopkit._tree import common_prefix, path_inames
-
-_COMBINING: Mapping[str, Callable[[Any, Any], Any]] = {
-    "max": functions.maximum,
-    "min": functions.minimum,
-    "sum": np.logical_or,  # of truth values; of numbers it has a symbol
-    "product": np.logical_and,
-}
 
 
 @dataclass(frozen=True)
@@ -172,20 +163,15 @@ def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: 
         joined = _joined(operation, dtype)
         return translator.apply(joined, target, translator.stored(statement.rhs, dtype))
     assert isinstance(operation, ScalarOperation)
-    if operation.boolean:
-        value = translator.condition(statement.rhs)
-    else:
-        value = translator.stored(statement.rhs, dtype)
-    symbol = {"sum": "+", "product": "*"}.get(operation.name)
-    if symbol is not None and dtype != BOOL:
-        return f"({target} {symbol} {value})"
     if operation.name in ("any", "all"):
         word = "|" if operation.name == "any" else "&"  # both sides are computed
-        return f"(bool({target}) {word} bool({value}))"
-    function = _COMBINING.get(operation.name, operation.reference)
-    if function is None:
-        return translator.stored(operation.combine(statement.lhs, statement.rhs), dtype)
-    return translator.converted(Value(translator.apply(function, target, value), dtype), dtype)
+        return f"(bool({target}) {word} bool({translator.condition(statement.rhs)}))"
+    if operation.reference is not None:
+        value = translator.stored(statement.rhs, dtype)
+        return translator.apply(operation.reference, target, value)
+    is_own = not isinstance(operation.combine, Joined)
+    term = statement.rhs if is_own else TypeCast(dtype, statement.rhs)
+    return translator.stored(operation.combine(statement.lhs, term), dtype)
 
 
 def _joined(operation: ReductionOperation, dtype: DType) -> Callable[[Any, Any], Any]:

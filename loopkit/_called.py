@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from loopkit._compat.ignored import without_ignored
+from loopkit._compat.gone import without_ignored
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 
 P = ParamSpec("P")

@@ -41,7 +41,7 @@ def check_meaning(
     ``ranges`` says which arguments there are, and ``tolerance`` how far results may be apart.
     """
     from loopkit._host.device_functions import compiled, in_process_of_its_own
-    from loopkit._reference.device_functions import evaluator
+    from loopkit._reference.compile_statement import evaluator
 
     try:
         compiled(function)

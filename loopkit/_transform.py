@@ -19,7 +19,7 @@ from loopkit._change import Change
 from loopkit._check import check_change
 from loopkit._check.instance_maps import Lineage, text_with_names
 from loopkit._check.violation import Violation
-from loopkit._compat.ignored import without_ignored
+from loopkit._compat.gone import without_ignored
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,

@@ -21,8 +21,8 @@ from loopkit._expression import accesses, substitute, unbound_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel, Statement, SubstitutionRule
 from loopkit._make import infer_known_types
-from loopkit._make.accumulators import accumulator_of
 from loopkit._make.reduction_operations import operations_of
+from loopkit._make.split_reductions import accumulator_of
 from loopkit._match import rules_of
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import reduced_inames, results_of, with_results

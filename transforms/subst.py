@@ -21,7 +21,7 @@ from loopkit._errors import (
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._make.free_names import could_reduce
 from loopkit._make.reduction_operations import operations_of
-from loopkit._make.words import as_in_text
+from loopkit._make.text_names import as_in_text
 from loopkit._match import matching, read_names, rules_of
 from loopkit._nodes import Expression, TaggedVariable, TypeCast
 from loopkit._rules import expand_in

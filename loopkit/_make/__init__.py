@@ -4,11 +4,11 @@ from loopkit._arrays import AUTO
 from loopkit._make import create, functions
 from loopkit._make.check_types import check_types
 from loopkit._make.einsum import make_einsum
+from loopkit._make.functions import linkable, merge
 from loopkit._make.given_data import ConstantArg, GlobalArg
 from loopkit._make.infer_arguments import read_dtypes
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.type_inference import infer_known_types, infer_types
-from loopkit._make.unlinked import linkable, merge
 
 make_kernel = linkable(create.make_kernel)
 make_function = linkable(functions.make_function)

@@ -21,8 +21,8 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._launches import broken_launches
 from loopkit._linear import NotAffineError, linear
 from loopkit._make.making import Making, Nop
+from loopkit._make.text_names import tagged_in
 from loopkit._make.type_inference import located
-from loopkit._make.words import tagged_in
 from loopkit._nodes import Expression
 from loopkit._promotion import Typed
 from loopkit._same import remembered

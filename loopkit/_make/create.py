@@ -25,33 +25,32 @@ from loopkit._errors import (
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._functions import FUNCTIONS
 from loopkit._kernel import Kernel, Options, SubstitutionRule
-from loopkit._make.check_bounds import check_in_bounds, check_may_settle
+from loopkit._make.check_bounds import check_in_bounds, check_may_settle, without_needless_guards
 from loopkit._make.check_initialized import check_initialized
 from loopkit._make.check_sense import check_names, check_text
 from loopkit._make.check_types import check_types
-from loopkit._make.disjoint_bits import with_sums_of_bits
 from loopkit._make.domain_factors import Inames
 from loopkit._make.drafts import find_drafts
 from loopkit._make.enclosing_loops import Nest, check_sources, find_inames
-from loopkit._make.expressions import (
-    expressions_of,
-    with_expressions,
-)
-from loopkit._make.flat_subscripts import with_all_indices
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import as_offset, read_kernel_data
 from loopkit._make.infer_arguments import find_arguments, find_uses, read_dtypes
 from loopkit._make.kernel_functions import KernelFunction, check_dtypes, check_together
 from loopkit._make.link import link
 from loopkit._make.making import Draft, Making, Nop, targets_of
-from loopkit._make.needless_guards import without_needless_guards
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.shapes import find_shapes
 from loopkit._make.shared_loops import with_parts
 from loopkit._make.split_reductions import Splitter
 from loopkit._make.statement_order import in_order
+from loopkit._make.text_names import (
+    expressions_of,
+    in_own_words,
+    with_expressions,
+    with_names_first,
+)
+from loopkit._make.text_subscripts import with_all_indices, with_sums_of_bits
 from loopkit._make.type_inference import infer_known_types
-from loopkit._make.words import in_own_words, with_names_first
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax.instruction_parser import parse_instructions

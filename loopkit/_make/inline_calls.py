@@ -18,9 +18,8 @@ from loopkit._errors import ParseError, counted
 from loopkit._expression import accesses, nodes_of, substitute, to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Domain
-from loopkit._make.argument_mapping import Parts, mapped
 from loopkit._make.extents import extents
-from loopkit._make.kernel_functions import KernelFunction
+from loopkit._make.kernel_functions import KernelFunction, Parts, mapped
 from loopkit._make.making import Making
 from loopkit._nodes import Expression, Record, SubArray, TypeCast
 from loopkit._spelling import candidates

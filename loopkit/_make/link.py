@@ -11,7 +11,7 @@ from loopkit._make.inline_calls import Inlining
 from loopkit._make.kernel_functions import KernelFunction, calls_in, check_no_parts
 from loopkit._make.making import Making
 from loopkit._make.operation import ReductionOperation
-from loopkit._make.words import with_arguments_in_order
+from loopkit._make.text_names import with_arguments_in_order
 from loopkit._syntax.items import RawAssignment
 
 

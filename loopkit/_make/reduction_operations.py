@@ -12,14 +12,16 @@ import pymbolic.primitives as prim
 from loopkit._arguments import values_of
 from loopkit._errors import InvalidArgumentError, LoopkitError, counted
 from loopkit._frozen import dataclass
-from loopkit._make.operation import SCALAR, ReductionOperation, operands
-from loopkit._make.record_operations import (
+from loopkit._make.operation import (
+    SCALAR,
     FirstExtremum,
     OwnRecord,
+    ReductionOperation,
     as_expression,
     as_number,
     highest,
     lowest,
+    operands,
 )
 from loopkit._nodes import Expression
 from loopkit._promotion import BOOL, DTYPES, FLOAT64, DType

@@ -18,8 +18,7 @@ from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.operation import operands
-from loopkit._make.record_operations import Parts, RecordOperation
+from loopkit._make.operation import Parts, RecordOperation, operands
 from loopkit._make.reduction_operations import ScalarOperation, operations_of
 from loopkit._nodes import Component, Expression, Record
 from loopkit._promotion import BOOL, DType, record_of

@@ -11,7 +11,7 @@ import re
 from typing import NoReturn
 
 from loopkit._syntax import isl_text
-from loopkit._syntax.bit_values import POWERS, of_bits
+from loopkit._syntax.isl_text import POWERS, of_bits
 from loopkit._syntax.tokens import CLOSING, END, OPENING, Words
 
 LARGEST = 2**63 - 1

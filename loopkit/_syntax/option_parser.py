@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
-from loopkit._compat.ignored import IGNORED_OPTIONS
+from loopkit._compat.gone import IGNORED_OPTIONS
 from loopkit._errors import ParseError, SourcePosition, nearest
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression

@@ -10,8 +10,7 @@ from loopkit import _expression
 from loopkit._arrays import ValueArg
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression, Record
-from loopkit._reference.compile_statement import conditions_in_order
-from loopkit._reference.device_functions import evaluator
+from loopkit._reference.compile_statement import conditions_in_order, evaluator
 from loopkit._reference.python_source import Names, Translator
 from loopkit._replay.interpreter import Interpreter, TracedValue
 

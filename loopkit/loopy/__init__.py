@@ -52,7 +52,7 @@ from loopkit.loopy._instructions import (
     NoOpInstruction as NoOpInstruction,
     Optional as Optional,
 )
-from loopkit.loopy._names import (
+from loopkit.loopy._instructions import (
     MOST_RECENT_LANGUAGE_VERSION as MOST_RECENT_LANGUAGE_VERSION,
     VERSION as VERSION,
     CTarget as CTarget,

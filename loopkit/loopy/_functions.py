@@ -140,8 +140,8 @@ def merge(kernels: Iterable[TranslationUnit]) -> TranslationUnit:
 
     Functions may come one by one: what is still missing is brought by another call.
     """
+    from loopkit._make.functions import Unlinked
     from loopkit._make.kernel_functions import MissingFunctionError
-    from loopkit._make.unlinked import Unlinked
 
     units = list(kernels)
     called = [unit for unit in units if isinstance(unit, TranslationUnit)]

@@ -1,4 +1,4 @@
-"""Instructions as objects: each is a line of the language."""
+"""Targets, types, options and instructions, as scripts name them; these are lines of text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import pymbolic.primitives as prim
+
+import loopkit
 from loopkit._arguments import names_in
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Statement, SubstitutionRule
@@ -200,3 +204,68 @@ def _joined(names: Any, start: str = "") -> str:
     texts = [str(one) for one in names or ()]
     ordered = sorted(texts) if isinstance(names, (set, frozenset)) else texts
     return start + ":".join(ordered) if texts else ""
+
+
+class TargetBase:
+    """A target, whatever it was made with: the code is CUDA C in any case."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+
+class CudaTarget(TargetBase):
+    """CUDA C, which is what there is."""
+
+
+class OpenCLTarget(TargetBase):
+    """OpenCL in Loopy; CUDA C here."""
+
+
+class PyOpenCLTarget(OpenCLTarget):
+    """OpenCL in Loopy; CUDA C here."""
+
+
+class CTarget(TargetBase):
+    """C in Loopy; CUDA C here, which the host executor compiles for the CPU."""
+
+
+class ExecutableCTarget(CTarget):
+    """C in Loopy; CUDA C here, which the host executor compiles for the CPU."""
+
+
+class ISPCTarget(TargetBase):
+    """ISPC in Loopy; CUDA C here."""
+
+
+_REDUCE = "reduce"  # a word of the language, and no name
+
+
+def Reduction(operation: str, inames: Any, expr: Any, allow_simultaneous: bool = False) -> Any:
+    """``reduce(operation, inames, expr)``."""
+    names = inames.split(",") if isinstance(inames, str) else list(inames)
+    over = tuple(prim.Variable(str(name).strip()) for name in names)
+    swept = over[0] if len(over) == 1 else over
+    terms = expr if isinstance(expr, tuple) else (expr,)
+    return prim.Variable(_REDUCE)(prim.Variable(operation), swept, *terms)
+
+
+def TypeCast(dtype: Any, child: Any) -> Any:
+    """``float32(child)``."""
+    return prim.Variable(dtype_name(as_dtype(dtype)))(child)
+
+
+def to_loopy_type(dtype: Any, *args: Any, **kwargs: Any) -> np.dtype[Any]:
+    """NumPy's type."""
+    return as_dtype(dtype)
+
+
+def Options(**given: Any) -> Any:
+    """Options for :func:`make_kernel` and :func:`set_options`: Loopy's, or loopkit's own."""
+    own = loopkit.Options.__dataclass_fields__
+    return loopkit.Options(**given) if given and given.keys() <= own.keys() else dict(given)
+
+
+VERSION = (2025, 2)
+"""The version of Loopy whose interface this follows."""
+MOST_RECENT_LANGUAGE_VERSION = (2018, 2)
+"""The version of the language, of which there is one here."""

@@ -14,7 +14,7 @@ from loopkit._compat.gone import not_there
 from loopkit._expression import variable_names
 from loopkit._match import Glob, Joined, Match, Not, parse_match
 from loopkit._same import digest_of
-from loopkit.loopy._names import VERSION
+from loopkit.loopy._instructions import VERSION
 
 
 def And(children: Iterable[Match]) -> Match:

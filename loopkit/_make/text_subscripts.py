@@ -1,20 +1,32 @@
-"""Flat subscripts: ``a[[e]]`` is the element at offset ``e`` in the storage order of ``a``.
+"""Subscripts of a text that are written in another form: flat ones, and bits that are sums.
 
-They are read, and gone when a kernel is made: where rows have 8 elements, ``a[[8*i + j]]`` is
+Both are read, and gone when a kernel is made.
+
+A flat subscript ``a[[e]]`` is the element at offset ``e`` in the storage order of ``a``: where rows
+have 8 elements, ``a[[8*i + j]]`` is
 ``a[i, j]`` for ``0 <= j < 8``, and ``a[i + j // 8, j % 8]`` for others.  What is a multiple of an
 extent counts whole rows, so that extents may be sizes; where the rest may be no place in a row
 then, the check of bounds says so, and nothing else is accepted than what is at that offset.
+
+Bits of several inames in one subscript, ``(i & 1) << 2 | i & 2 | i >> 2``, are a sum: where
+operands of ``|`` and ``^`` have no bit in common, they add up, and sums are affine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import prod
 
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._algebra.conditions import is_zero
+from loopkit._algebra.make import make_term
+from loopkit._algebra.ranges import INTEGERS
+from loopkit._algebra.reading import term_of
+from loopkit._algebra.terms import ZERO, Term, UnreadableError, name
 from loopkit._arrays import ArrayArg, ConstantTable, Nested, Strided, TemporaryVariable
+from loopkit._decide import Proven, decide
 from loopkit._errors import InvalidArgumentError, SourcePosition
 from loopkit._expression import (
     index_tuple,
@@ -23,9 +35,9 @@ from loopkit._expression import (
     to_text,
     variable_names,
 )
-from loopkit._make.expressions import TextMapper, expressions_of, with_expressions
 from loopkit._make.making import Making
-from loopkit._nodes import Expression, FlatIndex
+from loopkit._make.text_names import TextMapper, expressions_of, with_expressions
+from loopkit._nodes import Expression, FlatIndex, is_integer
 from loopkit._poly.pairs import intersection
 from loopkit._syntax.items import RawItem, RawSubstitution
 
@@ -186,9 +198,9 @@ def _split(offset: Expression, extent: Expression) -> tuple[Expression, Expressi
             rest.append(count % number)
             continue
         left = list(factors)
-        for name in names:
-            if name in left:
-                left.remove(name)
+        for factor in names:
+            if factor in left:
+                left.remove(factor)
         if count % number or len(left) + len(names) != len(factors):
             rest.append(term)
         else:
@@ -222,3 +234,52 @@ def _times(number: int, factors: Collection[Expression]) -> Expression:
 def _added(terms: Iterable[Expression]) -> Expression:
     parts = tuple(t for t in terms if not (isinstance(t, int) and t == 0))
     return prim.Sum(parts) if len(parts) > 1 else parts[0] if parts else 0
+
+
+class _Adder(TextMapper):
+    def __init__(self, named: Callable[[Expression], Term | None]) -> None:
+        super().__init__()
+        self.named = named
+
+    def map_bitwise_or(self, expr: prim.BitwiseOr) -> Expression:
+        return self._sum(expr, prim.BitwiseOr)
+
+    def map_bitwise_xor(self, expr: prim.BitwiseXor) -> Expression:
+        return self._sum(expr, prim.BitwiseXor)
+
+    def _sum(self, expr: Expression, kind: Callable[..., Expression]) -> Expression:
+        parts = tuple(self.rec(child) for child in expr.children)
+        # A mask of one unknown is affine.
+        is_sum = sum(not is_integer(part) for part in parts) > 1 and self._are_apart(expr.children)
+        return prim.Sum(parts) if is_sum else kind(parts)
+
+    def _are_apart(self, exprs: Sequence[Expression]) -> bool:
+        """Whether numbers have no bit in common, where no data decide what they are."""
+        try:
+            terms = [term_of(expr, self.named) for expr in exprs]
+        except UnreadableError:
+            return False
+        before = ZERO
+        for term in terms:
+            if term.sort != "Z" or not isinstance(
+                decide(is_zero(make_term("and", before, term))), Proven
+            ):
+                return False
+            before = make_term("or", before, term)
+        return True
+
+
+def with_sums_of_bits(making: Making) -> None:
+    """Add operands without common bits, in what holds no data."""
+
+    def named(expr: Expression) -> Term | None:
+        if not isinstance(expr, prim.Variable):
+            return None
+        domains, known = making.domains.domains, making.known.set
+        home = next((d for d in domains if expr.name in d.inames), None)
+        low, high = (None, None) if home is None else home.range_of(expr.name, known)
+        least, most = INTEGERS["int64"]
+        return name(expr.name, least if low is None else low, most if high is None else high)
+
+    adder = _Adder(named)
+    making.items = [with_expressions(item, adder) for item in making.items]

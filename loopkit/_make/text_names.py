@@ -10,19 +10,65 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import pymbolic.primitives as prim
 
 from loopkit._device_functions import OwnFunction, by_name
 from loopkit._errors import InvalidArgumentError, SourcePosition, caret_at, counted
-from loopkit._expression import accesses, map_heads, nodes_of, tagged_uses, with_numbers
+from loopkit._expression import (
+    ExpressionMapper,
+    accesses,
+    is_constant,
+    map_heads,
+    nodes_of,
+    tagged_uses,
+    with_numbers,
+)
 from loopkit._kernel import Kernel, SubstitutionRule
-from loopkit._make.expressions import T, TextMapper, expressions_of, with_expressions
 from loopkit._make.reduction_operations import operations_of
 from loopkit._match import name_first
 from loopkit._nodes import Expression, Named, TaggedVariable, TypeCast, head_of
 from loopkit._promotion import UINT8
-from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution
+from loopkit._syntax.items import RawAssignment, RawItem, RawStatement, RawSubstitution
+
+T = TypeVar("T", RawItem, SubstitutionRule)
+
+
+class TextMapper(ExpressionMapper):
+    """Rebuilds an expression of a text, but for the inames of a reduction."""
+
+    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
+        return expr  # the inames of a reduction
+
+
+def with_expressions(item: T, called: Callable[[Expression], Expression]) -> T:
+    """A part of a text, or a rule, with all of its expressions changed that are no constants."""
+
+    def changed(expr: Expression) -> Expression:
+        return expr if is_constant(expr) else called(expr)
+
+    if isinstance(item, (RawSubstitution, SubstitutionRule)):
+        return replace(item, expression=changed(item.expression))
+    if isinstance(item, RawStatement):
+        item = replace(item, predicates=tuple(map(changed, item.predicates)))
+    if isinstance(item, RawAssignment):
+        item = replace(item, lhs=changed(item.lhs), rhs=changed(item.rhs))
+    return item
+
+
+def expressions_of(item: RawItem) -> list[Expression]:
+    """The expressions of a part of a text."""
+    found: list[Expression] = []
+    if isinstance(item, RawSubstitution):
+        found.append(item.expression)
+    if isinstance(item, RawStatement):
+        found += item.predicates
+    if isinstance(item, RawAssignment):
+        found += (item.lhs, item.rhs)
+    return [e for e in found if not is_constant(e)]
+
 
 Signatures = Mapping[str, Sequence[tuple[str, ...]]]
 """The names of the arguments that functions take, in order, of each overload."""

@@ -27,10 +27,11 @@ from loopkit._expression import index_tuple, substitute, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
+from loopkit._relations import reachable
 from loopkit._rules import expand_in
 from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_name
-from loopkit._tree import Path, rewrite_paths
+from loopkit._tree import Path, build, entries_of, rewrite_paths
 from loopkit._types import Kind, dtype_of, known_types
 from loopkit.transforms._rule_uses import Values, rename_functions, with_rewritten_rules
 
@@ -194,11 +195,65 @@ def map_reads(statement: Statement, function: Callable[[Expression], Expression]
     return replace(statement, lhs=lhs, rhs=function(statement.rhs), predicates=predicates)
 
 
+def map_texts(
+    kernel: Kernel,
+    function: Callable[[Expression], Expression],
+    ids: Collection[str] | None = None,
+    *,
+    reads: bool = False,
+    rules: bool = True,
+) -> Kernel:
+    """The kernel with a function applied to the expressions of its statements and rules.
+
+    :arg ids: of these statements alone.
+    :arg reads: to all but the accesses that statements write.
+    :arg rules: False leaves rules as they are.
+    """
+
+    def changed(statement: Statement) -> Statement:
+        if ids is not None and statement.id not in ids:
+            return statement
+        return map_reads(statement, function) if reads else statement.map_expressions(function)
+
+    new = kernel.with_(statements=tuple(map(changed, kernel.statements)))
+    if not rules:
+        return new
+    return new.with_(
+        substitutions=tuple(
+            replace(r, expression=function(r.expression)) for r in kernel.substitutions
+        )
+    )
+
+
 def with_statements(kernel: Kernel, changed: Mapping[str, Statement]) -> Kernel:
     """The kernel with some statements exchanged, by their ids."""
     if not changed:
         return kernel
     return kernel.with_(statements=tuple(changed.get(s.id, s) for s in kernel.statements))
+
+
+def without_statements(
+    kernel: Kernel, gone: Collection[str], temporaries: Collection[str]
+) -> Kernel:
+    """The kernel without some statements, by their ids, and without some temporaries.
+
+    What depended on a statement that goes depends on what that depended on.
+    """
+    by_id = kernel.statement_by_id
+
+    def left(ids: frozenset[str]) -> frozenset[str]:
+        if ids.isdisjoint(gone):
+            return ids
+        passed = reachable(ids, lambda id_: by_id[id_].depends_on if id_ in gone else ())
+        return passed.difference(gone)
+
+    return kernel.with_(
+        statements=tuple(
+            replace(s, depends_on=left(s.depends_on)) for s in kernel.statements if s.id not in gone
+        ),
+        tree=build([entry for entry in entries_of(kernel.tree) if entry[0] not in gone]),
+        temporaries=tuple(t for t in kernel.temporaries if t.name not in temporaries),
+    )
 
 
 def with_arrays(kernel: Kernel, changed: Mapping[str, Argument | TemporaryVariable]) -> Kernel:

@@ -1,13 +1,14 @@
-"""Values of a substitution rule that a tile uses, computed ahead into a temporary."""
+"""Copies of cells of an array, and of values of a substitution rule that are computed ahead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import pymbolic.primitives as prim
 
-from loopkit._arrays import AddressSpace, DType
+from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError, counted
 from loopkit._expression import (
@@ -19,86 +20,123 @@ from loopkit._expression import (
     variable_names,
 )
 from loopkit._footprint import Axis, Use
-from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
 from loopkit._rules import expand_in, results_of
 from loopkit._tags import Tag
 from loopkit._types import concrete
-from loopkit.transforms import _staging
-from loopkit.transforms._common import known_dtype, map_reads, new_name, then
+from loopkit.transforms._common import known_dtype, map_texts, new_name, then
 from loopkit.transforms._rule_arguments import told_apart, with_free_inames
-from loopkit.transforms._rule_results import made_anew, names_of_bounds, taken_apart
+from loopkit.transforms._rule_results import Apart, made_anew, names_of_bounds, taken_apart
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._spanning import (
-    Given,
-    Spanned,
-    also_swept,
-    footprint,
-    in_inames,
-    within_reach,
-)
-from loopkit.transforms._staging import Indices, Staging, element
+from loopkit.transforms._spanning import Spanned, also_swept, footprint, in_inames, within_reach
+from loopkit.transforms._staging import Request, Staging, axis_tags, choose_space, stage
 from loopkit.transforms._transfer_loops import reused_axes
+from loopkit.transforms._uses import Indices, element, reads_of
+
+Uses = tuple[Kernel, Sequence[Use]]
+"""A kernel where rules are expanded so that the uses of something show, and these uses."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Values:
-    """Which values of a rule are computed ahead, where, and by which threads.
+def copied(
+    kernel: Kernel,
+    rule: SubstitutionRule,
+    found: Uses,
+    find: Callable[[Kernel, Collection[str]], Uses],
+    request: Request,
+    shown: Callable[[Indices], Expression],
+    apart: Apart | None = None,
+) -> tuple[Change, Change]:
+    """The loops in an order in which a copy of values of a rule has a place, and the copy then.
 
-    ``spanning`` are invocations of the rule, if such say which; ``outer`` are the loops that the
-    computation is to be in, ``names`` its inames, which the argument ``names_argument`` gave, and
-    ``tag`` theirs, but for the axes in ``tags``.  The temporary is ``copy`` and the statement
-    ``id``; where these are not given, they begin with ``base``, and with ``verb`` and that.
-    ``nothing`` is the error where none of the uses is in an invocation, or there is no use, and
-    ``shown`` how an error shows a use.
+    ``found`` are the uses that are to be of the copy, ``find`` gives those in some statements of
+    a kernel, and ``shown`` is what errors call a use with some arguments.
     """
+    what, swept = request.what, request.swept
+    users = {use.statement.id: use.statement for use in found[1]}
+    if request.spanning is None:
+        swept = also_swept(kernel, found[1], swept, request.outer)
 
-    base: str
-    verb: str
-    made_by: str
-    what: str
-    nothing: Callable[[Sequence[Use]], IllegalTransformError]
-    swept: tuple[str, ...]
-    tag: Tag | None
-    spanning: Given | None
-    outer: str | Iterable[str] | None
-    names: str | Iterable[str] | None
-    names_argument: str
-    space: AddressSpace | str | None
-    whole_box: bool
-    copy: str | None
-    id: str | None
-    tags: Mapping[str | int, Tag | None] = field(default_factory=dict)
-    storage_axes: Sequence[str | int] | None = None
-    dtype: DType | None = None
-    kind: str = "user"
-    shown: Callable[[str, Indices], Expression] = lambda name, cells: prim.Call(
-        prim.Variable(name), cells
+    def spanned(moved: Kernel) -> Spanned:
+        opened, uses = found if moved is kernel else find(moved, users)
+        uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
+        box, uses = footprint(opened, uses, swept, request.spanning, rule.name, what, shown)
+        return Spanned(opened, box, uses)
+
+    body = expand_in(rule.expression, kernel.rule_by_name)
+    order, its = within_reach(
+        kernel, users.values(), swept, request.outer, spanned, unbound_names(body)
     )
+    kernel, used = order.kernel, its.uses
+    box = _with_storage_axes(its.box, rule, request.storage_axes)
+    reused = reused_axes(kernel, box, request.names) if request.may_reuse else {}
+    tags = _tags(kernel, rule, request, len(box), reused)
+    moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
+    of_threads = [request.tag] if request.array and not rule.arguments else [*moving.values()]
+    space = choose_space(kernel, request.space, swept, of_threads, request.outer, used)
+    suffix = "s" if space is AddressSpace.LOCAL else "r"
+    copy = new_name(kernel, request.copy, f"{request.base}_{suffix}")
+    statement = new_name(kernel, request.id, f"{request.verb}_{request.base}", [copy])
+    body = expand_in(rule.expression, kernel.rule_by_name)
+    free = unbound_names(body) - frozenset(rule.arguments)
+    if apart is not None:
+        free |= names_of_bounds(kernel, rule)
+    dtype = request.dtype
+    if dtype is None:
+        arguments = dict(zip(rule.arguments, used[0].indices, strict=True))
+        held = body if apart is None else apart.value(body)
+        inferred = known_dtype(kernel, substitute(held, arguments))
+        dtype = None if inferred is None else concrete(inferred)
+    in_place = apart is not None and kernel is apart.kernel
+    staging = Staging(
+        request=request,
+        base=rule.name,
+        base_in_rules=apart.other if apart is not None and in_place else "",
+        name=copy,
+        dtype=dtype,
+        box=box,
+        swept=swept,
+        space=space,
+        tags=axis_tags(tags, space, what),
+        sources=sorted(n for n in free if kernel.is_array(n)),
+        needed=free & frozenset(kernel.all_inames),
+        reused=reused,
+        may_move=request.space is None,
+    )
+
+    def value(cells: Indices) -> Expression:
+        return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
+
+    with_rules = apart.text if apart is not None and in_place else kernel
+    return order, stage(its.kernel, staging, used, value, statement, with_rules)
 
 
 def computed_ahead(
-    kernel: Kernel, rule: SubstitutionRule, selected: Collection[str], values: Values
+    kernel: Kernel,
+    rule: SubstitutionRule,
+    selected: Collection[str],
+    request: Request,
+    nothing: Callable[[Sequence[Use]], IllegalTransformError],
+    shown: Callable[[Indices], Expression],
 ) -> Change:
-    """Compute ``values`` of a rule ahead; uses in ``selected`` statements are of the temporary.
+    """Compute values of a rule ahead; uses in ``selected`` statements are of the temporary.
 
     Before: out[i, j] = f(i + j)      After: f_r[x] = ... for x, then out[i, j] = f_r[j]
 
-    Uses that stay are of the rule again.
+    Uses that stay are of the rule again.  ``nothing`` is the error where none of the uses is in an
+    invocation, or there is no use, and ``shown`` how an error shows a use with some arguments.
     """
-    text, name, what = kernel, rule.name, values.what
+    text, name = kernel, rule.name
     apart = taken_apart(kernel, rule, selected) if results_of(rule.expression) else None
     if apart is not None:
         kernel = apart.kernel
-    start, swept = kernel, values.swept
-    axes = {*swept, *(axis for axis in values.storage_axes or () if isinstance(axis, str))}
-    expanded, uses = _all_uses(kernel, rule, selected)
-    every = uses
-    spanning = in_inames(expanded, uses, values.spanning)
+    start = kernel
+    axes = {*request.swept, *(axis for axis in request.storage_axes or () if isinstance(axis, str))}
+    expanded, every = found = _all_uses(rule, kernel, selected)
+    spanning = in_inames(expanded, every, request.spanning)
 
     def uses_in(kernel: Kernel, rule: SubstitutionRule) -> Sequence[Use]:
-        return _all_uses(kernel, rule, selected)[1]
+        return _all_uses(rule, kernel, selected)[1]
 
     bound = told_apart(expanded, rule, uses_in, axes, spanning)
     if bound.kernel is not expanded:
@@ -114,77 +152,22 @@ def computed_ahead(
     more = tuple(map(prim.Variable, rule.arguments[rank:]))
     spanning = spanning and [(*cells, *more) for cells in spanning]
     if kernel is not start:
-        expanded, uses = _all_uses(kernel, rule, selected)
-    if not uses:
-        raise values.nothing(every)
-    users = {use.statement.id: use.statement for use in uses}
-    if spanning is None:
-        swept = also_swept(kernel, uses, swept, values.outer)
-
-    def shown(indices: Indices) -> Expression:
-        return values.shown(name, bound.arguments(indices))
-
-    def spanned(moved: Kernel) -> Spanned:
-        opened, found = (expanded, uses) if moved is kernel else _all_uses(moved, rule, users)
-        found = [replace(use, text=to_text(shown(use.indices))) for use in found]
-        return Spanned(opened, *footprint(opened, found, swept, spanning, rule.name, what, shown))
-
-    free = unbound_names(expand_in(rule.expression, kernel.rule_by_name))
-    order, its = within_reach(kernel, users.values(), swept, values.outer, spanned, free)
-    kernel, box, used = order.kernel, its.box, its.uses
-    box = _with_storage_axes(box, rule, values.storage_axes)
-    reused = reused_axes(kernel, box, values.names)
-    tags = _tags(kernel, rule, values, len(box), reused)
-    moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
-    space = _staging.choose_space(
-        kernel, values.space, swept, list(moving.values()), values.outer, used
+        found = _all_uses(rule, kernel, selected)
+    if not found[1]:
+        raise nothing(every)
+    order, change = copied(
+        kernel,
+        rule,
+        found,
+        partial(_all_uses, rule),
+        replace(request, spanning=spanning),
+        lambda indices: shown(bound.arguments(indices)),
+        apart,
     )
-    suffix = "s" if space is AddressSpace.LOCAL else "r"
-    copy = new_name(kernel, values.copy, f"{values.base}_{suffix}")
-    statement = new_name(kernel, values.id, f"{values.verb}_{values.base}", [copy])
-    body = expand_in(rule.expression, kernel.rule_by_name)
-    free = unbound_names(body) - frozenset(rule.arguments)
-    dtype = values.dtype
-    if apart is not None:
-        free |= names_of_bounds(kernel, rule)
-    if dtype is None:
-        arguments = dict(zip(rule.arguments, used[0].indices, strict=True))
-        held = body if apart is None else apart.value(body)
-        inferred = known_dtype(kernel, substitute(held, arguments))
-        dtype = None if inferred is None else concrete(inferred)
-    staging = Staging(
-        made_by=values.made_by,
-        what=what,
-        base=rule.name,
-        loops_base=values.base,
-        base_in_rules=apart.other if apart is not None and kernel is apart.kernel else "",
-        name=copy,
-        dtype=dtype,
-        box=box,
-        swept=swept,
-        space=space,
-        tags=_staging.axis_tags(tags, space, what),
-        sources=sorted(n for n in free if kernel.is_array(n)),
-        needed=free & frozenset(kernel.all_inames),
-        outer=values.outer,
-        axis_names=values.names,
-        axis_argument=values.names_argument,
-        reused=reused,
-        whole_box=values.whole_box,
-        may_move=values.space is None,
-    )
-
-    def value(cells: Indices) -> Expression:
-        return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
-
-    with_rules = text if apart is not None and kernel is apart.kernel else kernel
-    change = _staging.stage(its.kernel, staging, used, value, statement, values.kind, with_rules)
-    new = change.kernel
     if spanning is not None:
-        new = bound.restored(_with_calls(new, rule), name)
-    change = replace(change, kernel=new)
+        change = replace(change, kernel=bound.restored(_with_calls(change.kernel, rule), name))
     if apart is not None:
-        change = made_anew(apart, change, statement)
+        change = made_anew(apart, change)
     new = without_unused(change.kernel, rule.name, *bound.names)
     return replace(then(text, order, replace(change, kernel=new)), is_text=apart is not None)
 
@@ -192,13 +175,13 @@ def computed_ahead(
 def _tags(
     kernel: Kernel,
     rule: SubstitutionRule,
-    values: Values,
+    request: Request,
     rank: int,
     reused: Mapping[int, str],
 ) -> dict[int, Tag | None]:
     """The tags of the loops along the axes; of inames that exist, their own."""
-    tags: dict[int, Tag | None] = dict.fromkeys(range(rank), values.tag)
-    for axis, tag in values.tags.items():
+    tags: dict[int, Tag | None] = dict.fromkeys(range(rank), request.tag)
+    for axis, tag in request.tags.items():
         number = _axis_number(rule, axis, "storage_axis_to_tag")
         tags[number] = tag
         if number in reused:
@@ -209,9 +192,7 @@ def _tags(
     return tags | {axis: kernel.iname_tags.get(iname) for axis, iname in reused.items()}
 
 
-def _all_uses(
-    kernel: Kernel, rule: SubstitutionRule, selected: Collection[str]
-) -> tuple[Kernel, Sequence[Use]]:
+def _all_uses(rule: SubstitutionRule, kernel: Kernel, selected: Collection[str]) -> Uses:
     """The kernel where the uses of a rule in the selected statements show, and these."""
     expanded = expand_rules_that_use(kernel, rule.name, selected)
     chosen = (s for s in expanded.statements if s.id in selected)
@@ -223,11 +204,11 @@ def _uses_of(kernel: Kernel, statement: Statement, rule: SubstitutionRule) -> li
     if not any(rule.name in called_names(e) for e in statement.expressions):
         return []
     if not rule.arguments:
-        return _staging.reads_of(kernel, statement, rule.name)
+        return reads_of(kernel, statement, rule.name)
     access = element(rule.name, tuple(map(prim.Variable, rule.arguments)))
     as_access = {rule.name: replace(rule, expression=access)}
     changed = statement.map_expressions(lambda e: expand_in(e, as_access))
-    found = _staging.reads_of(kernel, changed, rule.name)
+    found = reads_of(kernel, changed, rule.name)
     if any(rule.name in variable_names(i) for use in found for i in use.indices):
         raise IllegalTransformError(
             f"statement '{statement.id}' uses '{rule.name}' within its own arguments",
@@ -243,10 +224,7 @@ def _with_calls(kernel: Kernel, rule: SubstitutionRule) -> Kernel:
     def call(name: str, indices: Indices) -> Expression | None:
         return prim.Call(prim.Variable(name), indices) if name == rule.name and indices else None
 
-    def called(statement: Statement) -> Statement:
-        return map_reads(statement, lambda e: replace_accesses(e, call))
-
-    return kernel.with_(statements=tuple(map(called, kernel.statements)))
+    return map_texts(kernel, lambda e: replace_accesses(e, call), reads=True, rules=False)
 
 
 def without_unused(kernel: Kernel, *names: str) -> Kernel:

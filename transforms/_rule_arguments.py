@@ -17,9 +17,7 @@ from loopkit._linear import Linear, linear_in_parts
 from loopkit._nodes import Expression, tagged_like
 from loopkit._rules import expand_in
 from loopkit.transforms._rows import Rows
-from loopkit.transforms._spanning import Given
-
-Indices = tuple[Expression, ...]
+from loopkit.transforms._uses import Given, Indices
 
 
 def with_free_inames(

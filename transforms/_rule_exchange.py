@@ -75,10 +75,10 @@ def replaced_within_rules(
     kernel: Kernel,
     name: str,
     users: Collection[str],
-    new: Callable[[Indices, SubstitutionRule | None], Expression | None],
+    new: Callable[[str, Indices, SubstitutionRule | None], Expression | None],
     mentioned: Collection[str] = (),
 ) -> Kernel | None:
-    """The kernel where ``users`` use ``new(indices, rule)`` for ``name[indices]`` in each rule.
+    """The kernel where ``users`` use ``new(name, indices, rule)`` for ``name[indices]``, in rules.
 
     Rules stay rules; those that others use, too, get copies.  None where ``new`` gives none for
     what stands in a rule.  What a rule's reductions read stays: :func:`with_operands`.  Where
@@ -98,7 +98,8 @@ def replaced_within_rules(
         return rename_functions(with_parameters(expr, left), spelling.names)
 
     def rewritten(expr: Expression, rule: SubstitutionRule | None = None) -> Expression:
-        return respelled(_exchanged(expr, {name}, rules, lambda _, indices: new(indices, rule)))
+        exchanged = _exchanged(expr, {name}, rules, lambda n, indices: new(n, indices, rule))
+        return respelled(exchanged)
 
     def followed(rule: SubstitutionRule, of: str) -> SubstitutionRule:
         if of not in spelling.following:

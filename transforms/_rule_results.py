@@ -27,6 +27,7 @@ from loopkit._match import rules_of
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import reduced_inames, results_of, with_results
 from loopkit._tree import Path, build, entries_of
+from loopkit.transforms._common import without_statements
 from loopkit.transforms._loop_nests import ancestors_of, fresh_number, ordered_domains
 from loopkit.transforms._rule_arguments import Uses
 from loopkit.transforms._rule_uses import (
@@ -43,10 +44,12 @@ Indices = tuple[Expression, ...]
 class Apart:
     """A kernel where the uses of a rule in some statements do not say what holds its results.
 
-    These were ``given`` to each use, by its statement and arguments, and are ``results`` of all;
-    all other uses are of a rule ``other``, which says the same.
+    ``text`` is that kernel before.  The results were ``given`` to each use, by its statement and
+    arguments, and are ``results`` of all; all other uses are of a rule ``other``, which says the
+    same.
     """
 
+    text: Kernel
     kernel: Kernel
     rule: SubstitutionRule
     other: str
@@ -84,7 +87,7 @@ class Apart:
 
 def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str]) -> Apart:
     """A kernel where uses of a rule in the selected statements are without their results."""
-    name, count = rule.name, len(rule.arguments)
+    name, count, text = rule.name, len(rule.arguments), kernel
     kernel = expand_rules_that_use(kernel, name, selected)
     for iname in sorted(reduced_inames(rule.expression) - kernel.home_domain.keys()):
         raise IllegalTransformError(
@@ -111,7 +114,7 @@ def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str
     rules = [rename_in_rule(r, {name: other}) for r in kernel.substitutions]
     rules.append(replace(rule, name=other))
     new = kernel.with_(statements=statements, substitutions=tuple(rules))
-    return Apart(new, rule, other, given, tuple(results))
+    return Apart(text, new, rule, other, given, tuple(results))
 
 
 def names_of_bounds(kernel: Kernel, rule: SubstitutionRule) -> frozenset[str]:
@@ -139,21 +142,12 @@ def without_unread(kernel: Kernel, accumulators: Iterable[str]) -> Kernel:
     waiting = list(accumulators)
     while waiting:
         name = waiting.pop()
-        writers = {s.id: s for s in kernel.writers.get(name, ())}
+        writers = {s.id for s in kernel.writers.get(name, ())}
         is_read = any(s.id not in writers for s in kernel.readers.get(name, ()))
         if is_read or any(name in unbound_names(r.expression) for r in kernel.substitutions):
             continue
         waiting += accumulators_read(kernel, name)
-        entries = [entry for entry in entries_of(kernel.tree) if entry[0] not in writers]
-        kernel = kernel.with_(
-            tree=build(entries),
-            statements=tuple(
-                replace(s, depends_on=s.depends_on - writers.keys())
-                for s in kernel.statements
-                if s.id not in writers
-            ),
-            temporaries=tuple(t for t in kernel.temporaries if t.name != name),
-        )
+        kernel = without_statements(kernel, writers, {name})
     return kernel
 
 
@@ -184,13 +178,14 @@ def held_by(kernel: Kernel, reduction: Reduction, name: str | None) -> Held:
     return Held(dtype, tuple(within))
 
 
-def made_anew(apart: Apart, change: Change, id_: str) -> Change:
-    """A change that stages a rule in the statement ``id_``, with loops for what that reduces.
+def made_anew(apart: Apart, change: Change) -> Change:
+    """A change that stages a rule in one statement, with loops for what that reduces.
 
     What computed the results of uses that are gone goes with them.
     """
     given = (accesses(value)[0][0] for value in next(iter(apart.given.values())))
     found = zip(results_of(apart.rule.expression), given, strict=True)
+    (id_,) = change.moves
     held = [held_by(apart.kernel, one, name) for one, name in found]
     kernel, gone = apart.together(change.kernel), apart.accumulators()
     used = frozenset().union(*(rules_of(kernel, s) for s in kernel.statements))

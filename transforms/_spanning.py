@@ -19,13 +19,10 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
-from loopkit.transforms import _staging
+from loopkit.transforms import _uses
 from loopkit.transforms._common import inames_in, is_parallel
 from loopkit.transforms._free_order import moved_out
-
-Indices = tuple[Expression, ...]
-Given = Sequence[tuple[Expression | slice, ...]]
-"""Subscripts as :func:`loopkit._arguments.subscripts` gives them."""
+from loopkit.transforms._uses import Given, Indices
 
 
 def check_outer(
@@ -94,7 +91,7 @@ def footprint(
     ``shown`` is what errors call an access with given indices, if not one of ``name``.
     """
     if subscripts is None:
-        return _staging.find_box(kernel, found, swept, what), found
+        return _uses.find_box(kernel, found, swept, what), found
     if not subscripts:
         raise InvalidArgumentError(
             "footprint_subscripts: a list of none spans nothing",
@@ -122,11 +119,11 @@ def footprint(
     uses = [
         use
         for cells in spanning
-        for use in _staging.uses_of(kernel, _of(kernel, found, cells), name, [(cells, ())])
+        for use in _uses.uses_of(kernel, _of(kernel, found, cells), name, [(cells, ())])
     ]
     if shown is not None:
         uses = [replace(use, text=to_text(shown(use.indices))) for use in uses]
-    box = _staging.find_box(kernel, uses, swept, what, more)
+    box = _uses.find_box(kernel, uses, swept, what, more)
     ranges = iname_ranges(kernel, swept)
     inside = [use for use in found if is_inside(use, box, ranges)]
     if not inside:

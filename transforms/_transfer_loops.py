@@ -15,11 +15,12 @@ from loopkit._deal_out import Layout, Part, dealt_domain, thread_layout
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
 from loopkit._footprint import Axis
 from loopkit._frozen import dataclass
-from loopkit._kernel import Domain, Kernel
+from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import Linear, variable
 from loopkit._nodes import Expression
 from loopkit._open_lengths import thread_inames
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
+from loopkit._tree import Entry, Path, build, entries_of
 from loopkit.transforms._common import is_parallel, new_name
 from loopkit.transforms._placement import Place
 
@@ -228,3 +229,45 @@ def by_stride(array: ArrayArg | TemporaryVariable | None, kept: Sequence[int]) -
         return -float(stride) if isinstance(stride, (int, np.integer)) else float("-inf")
 
     return sorted(kept, key=distance)
+
+
+def with_nest(
+    kernel: Kernel,
+    statement: Statement,
+    nest: Nest,
+    place: Place,
+    entry: int,
+    sources: Collection[str] = (),
+) -> Kernel:
+    """The kernel with one statement more, in ``nest``, before entry number ``entry``.
+
+    Of loops that exist it is in the one that stands in front, if there is no writer of ``sources``.
+    """
+    entries = entries_of(kernel.tree)
+    before = entries[entry - 1][1] if entry else ()
+    loops = list(place.path)
+    for iname in nest.loops:
+        keys = {key for _, path in entries for key in path if key[0] == iname}
+        found = before[len(loops)] if before[: len(loops)] == tuple(loops) != before else None
+        if found not in keys or _writes_in(kernel, entries, (*loops, found), sources):
+            found = (iname, max((number for _, number in keys), default=-1) + 1)
+        loops.append(found)
+    entries.insert(entry, (statement.id, tuple(loops)))
+    domains = kernel.domains if nest.domain is None else (*kernel.domains, nest.domain)
+    return kernel.with_(
+        domains=domains,
+        statements=(*kernel.statements, statement),
+        tags=(*kernel.tags, *nest.tags),
+        tree=build(entries),
+    )
+
+
+def _writes_in(
+    kernel: Kernel, entries: Sequence[Entry], path: Path, names: Collection[str]
+) -> bool:
+    """Whether a loop holds a writer of some of ``names``, or the end of a launch."""
+    inside = [leaf for leaf, own in entries if own[: len(path)] == path]
+    return any(
+        not isinstance(leaf, str) or kernel.statement_by_id[leaf].written in names
+        for leaf in inside
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import pymbolic.primitives as prim
 
@@ -13,10 +14,12 @@ from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, variable_names
-from loopkit._footprint import Use, outer_names
+from loopkit._footprint import Use, outer_names, ranges_of
+from loopkit._frozen import dataclass
 from loopkit._hidden import READER, WRITER
 from loopkit._kernel import Kernel, Statement
-from loopkit._match import matching
+from loopkit._make.reduction_operations import operations_of
+from loopkit._match import Match, matching
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, differ
@@ -24,13 +27,20 @@ from loopkit._poly.rows import Rows, rows_of
 from loopkit._promotion import components_of
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
-from loopkit.transforms import _partial, _staging
+from loopkit._tree import common_prefix, path_inames
+from loopkit.transforms import _uses
 from loopkit.transforms._common import swept_in, with_statements
 from loopkit.transforms._free_order import moved_out
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import Staging, element
-from loopkit.transforms._tagged import uses_of_array
+from loopkit.transforms._staging import (
+    Request,
+    Staging,
+    axis_tags,
+    choose_space,
+    inames_of_sources,
+)
+from loopkit.transforms._uses import element, reads_in, replace_reads, uses_of_array
 
 
 @transform
@@ -111,23 +121,22 @@ def buffer_array(
     :raises IllegalTransformError: where the footprint has no constant size, no place is
         before all users, or another statement would miss what is in the buffer.
     """
-    given = functools.partial(
-        _buffered,
-        var_name=var_name,
-        buffer_inames=buffer_inames,
-        init_expression=init_expression,
-        store_expression=store_expression,
-        within=within,
-        default_tag=default_tag,
-        temporary_scope=temporary_scope,
-        fetch_bounding_box=fetch_bounding_box,
-        partial=partial,
+    asked = _Asked(init_expression, store_expression, within, partial)
+    request = Request(
+        base=var_name,
+        made_by=f"buffer_array('{var_name}')",
+        what=f"the buffer of '{var_name}'",
+        swept=(),
+        tag=parse_tag(default_tag),
+        space=temporary_scope,
+        whole_box=fetch_bounding_box,
     )
     name = uses_of_array(kernel, var_name, writes=True).of
     rows = rows_of([kernel], name)
+    inames = kind.names_in(buffer_inames)
     if rows is None:
-        return given(kernel)
-    return _laid_flat(given(rows[0].of(kernel)), rows[0], kernel)
+        return _buffered(kernel, inames, asked, request)
+    return _laid_flat(_buffered(rows[0].of(kernel), inames, asked, request), rows[0], kernel)
 
 
 def _laid_flat(change: Change, rows: Rows, before: Kernel) -> Change:
@@ -138,94 +147,89 @@ def _laid_flat(change: Change, rows: Rows, before: Kernel) -> Change:
     return Change(parts[-1].kernel, parts=parts)
 
 
-def _buffered(
-    kernel: Kernel,
-    var_name: kind.UsedName,
-    buffer_inames: kind.Names,
-    init_expression: kind.MaybeFormula,
-    store_expression: kind.FormulaOrFlag,
-    within: kind.Within,
-    default_tag: kind.TagLike,
-    temporary_scope: kind.Space,
-    fetch_bounding_box: kind.Flag,
-    partial: kind.Flag,
-) -> Change:
-    """What :func:`buffer_array` makes of its arguments."""
-    asked = (init_expression, store_expression, within, default_tag, temporary_scope)
-    chosen = uses_of_array(kernel, var_name, writes=True)
-    given, var_name = var_name, chosen.name
-    array = kernel.array(chosen.of)
-    swept = swept_in(kernel, buffer_inames)
-    selected = matching(kernel, within)
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Which uses go to a buffer, what it starts with, what is stored, and if that is partial."""
+
+    init: Expression | None
+    store: Expression | bool | None
+    within: str | Match | None
+    partial: bool
+
+
+def _buffered(kernel: Kernel, inames: Sequence[str], asked: _Asked, request: Request) -> Change:
+    """The change of :func:`buffer_array`, for an array that does not lie flat."""
+    given = request.base
+    chosen = uses_of_array(kernel, given, writes=True)
+    name, array = chosen.name, kernel.array(chosen.of)
+    swept = swept_in(kernel, inames)
+    selected = matching(kernel, asked.within)
     before, kernel = kernel, chosen.kernel
-    expanded = expand_rules_that_use(kernel, var_name, selected)
-    reads, writes = _accesses(expanded, var_name, selected)
-    touching = [s for s in expanded.statements if s.names & {var_name, chosen.of}]
+    expanded = expand_rules_that_use(kernel, name, selected)
+    reads, writes = _accesses(expanded, name, selected)
+    touching = [s for s in expanded.statements if s.names & {name, chosen.of}]
     if not reads and not writes:
-        others = ", ".join(s.id for s in touching if var_name in s.names)
+        others = ", ".join(s.id for s in touching if name in s.names)
         raise IllegalTransformError(
             f"the buffer would replace nothing: no selected statement reads or writes '{given}'",
             instead=f"'{given}' is used by {others}" if others else "",
         )
-    what = f"the buffer of '{given}'"
     users = list({use.statement.id: use.statement for use in (*reads, *writes)}.values())
-    outer, operation = None, ""
-    if partial:
-        _partial.check_expressions(init_expression, store_expression)
-        users = _partial.updates_among(var_name, users)
-        operation = _partial.operation_of(var_name, users)
-        writes = [use for use in writes if use.statement in users]
-        reads, outer = writes, _partial.loops_around(expanded, users, swept)
+    operation = None
+    request = replace(request, base=name, swept=swept, array=array)
+    if asked.partial:
+        _check_expressions(asked)
+        users = _updates_among(name, users)
+        operation = _operation_of(name, users)
+        reads = writes = [use for use in writes if use.statement in users]
+        request = replace(request, outer=_loops_around(expanded, users, swept))
     # Of loops that no subscript knows of, the length does not matter to partial results.
-    lengths = [i for i in swept if not partial or i in _partial.names_in_indices(writes)]
-    box = _staging.find_box(expanded, [*reads, *writes], lengths, what)
+    lengths = [i for i in swept if operation is None or i in _names_in_indices(writes)]
+    box = _uses.find_box(expanded, [*reads, *writes], lengths, request.what)
     order = moved_out(before, users, swept, None, outer_names(box))
     if order.kernel is not before:
-        rest = _buffered(order.kernel, given, swept, *asked, fetch_bounding_box, partial)
+        rest = _buffered(order.kernel, swept, asked, replace(request, base=given))
         return Change(rest.kernel, parts=(order, rest))
-    tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
-    own = threads & (outer_names(box) | _staging.inames_of_sources(before, [chosen.of]))
+    own = threads & (outer_names(box) | inames_of_sources(before, [chosen.of]))
     # Cells that no thread has for itself, all of them fill together; partial results are those
     # of one thread, until there are more.
-    is_shared = not own and bool(threads or not partial)
-    space = _staging.choose_space(kernel, temporary_scope, swept, [tag] if is_shared else [])
+    is_shared = not own and bool(threads or operation is None)
+    space = choose_space(kernel, request.space, swept, [request.tag] if is_shared else [])
     if space is AddressSpace.GLOBAL:
         raise InvalidArgumentError(
             "a buffer is in shared or private memory", instead="temporary_scope='shared'"
         )
+    tags = dict.fromkeys(range(len(box)), request.tag)
     staging = Staging(
-        made_by=f"buffer_array('{given}')",
-        what=what,
-        base=var_name,
-        name=kernel.fresh_name(f"{var_name}_buf"),
+        request=request,
+        base=name,
+        name=kernel.fresh_name(f"{name}_buf"),
         dtype=array.dtype,
         box=box,
         swept=swept,
         space=space,
-        tags=_staging.axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
+        tags=axis_tags(tags, space, request.what),
         sources=[chosen.of],
-        array=array,
-        outer=outer,
-        whole_box=fetch_bounding_box,
     )
     place = staging.place(expanded, users, [s for s in touching if s not in users])
-    if partial:
-        collected = _partial.collect(expanded, staging, place, writes, operation)
-        return replace(collected, kernel=chosen.restored(collected.kernel))
-    result = expanded.with_(temporaries=(*expanded.temporaries, staging.temporary))
-    result = with_statements(result, {s.id: _on_copy(s, var_name, staging) for s in users})
+    temporary = replace(staging.temporary, accumulates=operation)
+    result = expanded.with_(temporaries=(*expanded.temporaries, temporary))
+    result = with_statements(result, {s.id: _on_copy(s, name, staging) for s in users})
+    if operation is not None:
+        change = _collect(result, staging, place, writes, operation)
+        return replace(change, kernel=chosen.restored(change.kernel))
     moves = []
-    if store_expression is not False and writes:
-        if store_expression is True:
+    if asked.store is not False and writes:
+        if asked.store is True:
             raise InvalidArgumentError(
                 "store_expression is an expression, None or False, not True",
                 instead="None stores the buffer as it is",
             )
-        stored = _given(array, store_expression, "buffer", "store_expression")
+        stored = _given(array, asked.store, "buffer", "store_expression")
         result, id_ = _with_transfer(result, staging, place, "store", writes, stored)
         moves.append(id_)
-    loaded = _given(array, init_expression, "base", "init_expression")
+    loaded = _given(array, asked.init, "base", "init_expression")
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
     text = chosen.restored(expanded)
@@ -245,16 +249,16 @@ def _accesses(kernel: Kernel, name: str, selected: Collection[str]) -> tuple[lis
     for statement in kernel.statements:
         if statement.id not in selected:
             continue
-        reading = _staging.reads_in(statement, name)
+        reading = reads_in(statement, name)
         writing = [(statement.write[1], ())] if statement.written == name else []
-        uses = _staging.uses_of(kernel, statement, name, [*reading, *writing])
+        uses = _uses.uses_of(kernel, statement, name, [*reading, *writing])
         writes += uses[len(reading) :]
         reads += uses if statement.operation is not None else uses[: len(reading)]
     return reads, writes
 
 
 def _on_copy(statement: Statement, name: str, staging: Staging) -> Statement:
-    changed = _staging.replace_reads(statement, name, staging.at)
+    changed = replace_reads(statement, name, staging.at)
     if statement.written != name:
         return changed
     return replace(changed, lhs=staging.at(statement.write[1]))
@@ -311,17 +315,107 @@ def _given(
 
 
 def _with_transfer(
-    kernel: Kernel, staging: Staging, place: Place, verb: str, uses: Sequence[Use], expr: Expression
+    kernel: Kernel,
+    staging: Staging,
+    place: Place,
+    verb: str,
+    uses: Sequence[Use],
+    expr: Expression,
+    kind: str = "",
 ) -> tuple[Kernel, str]:
-    """The kernel with a statement that loads (``"init"``) or stores (``"store"``), and its id."""
+    """The kernel with a statement that loads (``"init"``) or stores (``"store"``), and its id.
+
+    One of a ``kind`` that is given runs over exactly the cells of the ``uses``.
+    """
     storing, name, box = verb == "store", staging.base, staging.box
-    value = None if storing else functools.partial(element, name)
+    value = None if storing or kind else functools.partial(element, name)
     loops = staging.loops(kernel, place, uses, f"{name}_{verb}", value)
     base = element(name, tuple(loops.cells(box)))
     buffer = element(staging.name, tuple(loops.kept(box)))
     moved = substitute(expr, {"base": base, "buffer": buffer})
     id_ = kernel.fresh_name(f"{'load' if not storing and moved == base else verb}_{name}")
     target = base if storing else buffer
-    kind = "move" if moved in (base, buffer) else "user"
+    kind = kind or ("move" if moved in (base, buffer) else "user")
     kernel = staging.transfer(kernel, place, loops, id_, target, moved, kind, after=storing)
     return kernel, id_
+
+
+# {{{ partial results: they start at the neutral element, and are combined at the end
+
+
+def _updates_among(name: str, users: Sequence[Statement]) -> list[Statement]:
+    """Those of some statements that update ``name``.
+
+    Raises :class:`IllegalTransformError` where there are none.
+    """
+    found = [s for s in users if s.operation is not None and s.written == name]
+    if not found:
+        others = ", ".join(f"'{s.id}'" for s in users)
+        raise IllegalTransformError(
+            f"no selected statement updates '{name}': {others} read or assign it",
+            instead=f"an update is marked: {name} = {name} + ... {{atomic}}",
+        )
+    return found
+
+
+def _operation_of(name: str, users: Sequence[Statement]) -> str:
+    """The operation by which all of some statements update ``name``, and do nothing else with it.
+
+    Raises :class:`IllegalTransformError` where they do.
+    """
+    for user in users:
+        plain = reads_in(user, name)
+        if plain or user.operation != users[0].operation:
+            what = "reads it beside" if plain else f"updates it by another, {user.operation}"
+            raise IllegalTransformError(
+                f"the buffer of '{name}' would hold partial results of {users[0].operation} "
+                f"updates, and '{user.id}' {what}",
+                instead="select updates by one operation by `within`, or leave out partial=True",
+            )
+    assert users[0].operation is not None
+    return users[0].operation
+
+
+def _check_expressions(asked: _Asked) -> None:
+    """The operation says what a buffer of partial results starts with, and how it ends."""
+    for argument, given in (("init_expression", asked.init), ("store_expression", asked.store)):
+        if given is not None:
+            raise InvalidArgumentError(
+                f"a buffer of partial results takes no {argument}",
+                instead="it starts at the neutral element and is combined by its operation",
+            )
+
+
+def _names_in_indices(uses: Sequence[Use]) -> frozenset[str]:
+    """The names by which cells differ."""
+    cells = frozenset().union(*(variable_names(index) for use in uses for index in use.cells))
+    return cells.union(*(found.lower.names for found in ranges_of(uses).values()))
+
+
+def _loops_around(kernel: Kernel, users: Sequence[Statement], swept: Collection[str]) -> list[str]:
+    """The loops that all of some statements share, outermost first, up to the first swept one."""
+    shared = path_inames(common_prefix([kernel.paths[u.id] for u in users]))
+    return [*takewhile(lambda iname: iname not in swept, shared)]
+
+
+def _collect(
+    kernel: Kernel, staging: Staging, place: Place, uses: Sequence[Use], operation: str
+) -> Change:
+    """The change that starts a buffer of partial results, and combines it with the array."""
+    if staging.dtype is None:
+        raise IllegalTransformError(
+            f"the type of '{staging.base}' is not known, and so not what a partial result starts "
+            "with",
+            instead=f"add_dtypes({{'{staging.base}': ...}}) first",
+        )
+    atomic = all(kernel.statement_by_id[use.statement.id].is_atomic for use in uses)
+    kind, stored = "atomic" if atomic else "update", prim.Variable("buffer")
+    kernel, store = _with_transfer(kernel, staging, place, "store", uses, stored, kind)
+    flush = replace(kernel.statement_by_id[store], operation=operation)
+    kernel = with_statements(kernel, {store: flush})
+    neutral = operations_of(kernel.reductions)[operation].start(staging.dtype)
+    kernel, init = _with_transfer(kernel, staging, place, "init", uses, neutral, "init")
+    return Change(kernel, moves=frozenset([store, init]))
+
+
+# }}}

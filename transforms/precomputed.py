@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+import pymbolic.primitives as prim
+
 from loopkit import _arguments as kind
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, check_known
@@ -17,9 +19,10 @@ from loopkit._match import matching, name_first, rules_of
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._common import swept_in
-from loopkit.transforms._computed_ahead import Values, computed_ahead, without_unused
-from loopkit.transforms._spanning import Given, check_outer
-from loopkit.transforms._tagged import uses_of_rule
+from loopkit.transforms._computed_ahead import computed_ahead, without_unused
+from loopkit.transforms._spanning import check_outer
+from loopkit.transforms._staging import Request
+from loopkit.transforms._uses import Given, uses_of_rule
 
 
 @transform
@@ -96,18 +99,18 @@ def precompute(
     chosen = uses_of_rule(kernel, given)
     swept = swept_in(kernel, sweep_inames)
     check_outer(kernel, swept, precompute_outer_inames, "precompute_outer_inames")
-    values = Values(
+    request = Request(
         base=chosen.name,
         id=compute_insn_id,
         verb="compute",
         made_by=f"precompute('{given if chosen.tag else name}')",
         what=f"the precomputation of '{name}'",
-        nothing=partial(_nothing_to_replace, kernel, given),
         swept=swept,
         spanning=spanning,
         outer=precompute_outer_inames,
         names=precompute_inames,
         names_argument="precompute_inames",
+        may_reuse=True,
         storage_axes=storage_axes,
         tag=parse_tag(default_tag),
         tags={axis: parse_tag(tag) for axis, tag in (storage_axis_to_tag or {}).items()},
@@ -117,7 +120,14 @@ def precompute(
         dtype=dtype,
     )
     rule = chosen.kernel.rule_by_name[chosen.name]
-    change = computed_ahead(chosen.kernel, rule, matching(kernel, within), values)
+    change = computed_ahead(
+        chosen.kernel,
+        rule,
+        matching(kernel, within),
+        request,
+        partial(_nothing_to_replace, kernel, given),
+        partial(prim.Call, prim.Variable(chosen.name)),
+    )
     left = without_unused(change.kernel, chosen.name)
     return replace(change, kernel=without_unused(chosen.restored(left), name))
 

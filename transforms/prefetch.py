@@ -10,7 +10,6 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses, variable_names
@@ -21,21 +20,13 @@ from loopkit._match import Match, matching
 from loopkit._nodes import Expression
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
-from loopkit.transforms import _staging
-from loopkit.transforms._common import map_reads, new_name, swept_in
-from loopkit.transforms._computed_ahead import Values, computed_ahead
+from loopkit.transforms._common import map_texts, swept_in
+from loopkit.transforms._computed_ahead import Uses, computed_ahead, copied
 from loopkit.transforms._rule_arguments import strange_parts
 from loopkit.transforms._rule_uses import expand_rules_that_use, without_rule
-from loopkit.transforms._spanning import (
-    Given,
-    Spanned,
-    also_swept,
-    check_outer,
-    footprint,
-    within_reach,
-)
-from loopkit.transforms._staging import Indices, Staging, element
-from loopkit.transforms._tagged import Selected, uses_of_array
+from loopkit.transforms._spanning import check_outer
+from loopkit.transforms._staging import Request
+from loopkit.transforms._uses import Given, Indices, Selected, element, reads_of, uses_of_array
 
 
 @transform
@@ -117,85 +108,78 @@ def add_prefetch(
     array = before.array(chosen.of)
     swept = swept_in(kernel, sweep_inames)
     check_outer(kernel, swept, fetch_outer_inames, "fetch_outer_inames")
-    tag = parse_tag(default_tag)
     selected = matching(before, within)
-    expanded = expand_rules_that_use(kernel, var_name, selected)
-    readers = [s for s in expanded.statements if s.id in selected]
     if within is None:
         # A statement that was made to copy the array goes on copying the array.
-        readers = [s for s in readers if s.kind != "move"]
-    found = [use for s in readers for use in _staging.reads_of(expanded, s, var_name)]
-    if not found:
+        selected -= {s.id for s in kernel.statements if s.kind == "move"}
+
+    def find(kernel: Kernel, ids: Collection[str]) -> Uses:
+        opened = expand_rules_that_use(kernel, var_name, ids)
+        readers = (s for s in opened.statements if s.id in ids)
+        return opened, [use for s in readers for use in reads_of(opened, s, var_name)]
+
+    found = find(kernel, selected)
+    if not found[1]:
         raise _nothing_to_replace(before, chosen, within)
-    if any(_is_apart(use, kernel.integers, swept) for use in found):
-        how = Values(
-            base=var_name,
-            id=prefetch_insn_id,
-            verb="fetch",
-            made_by=f"add_prefetch('{given}')",
-            what=f"the prefetch of '{given}'",
-            nothing=lambda _: _nothing_to_replace(before, chosen, within),
-            shown=lambda _, cells: element(var_name, cells),
-            swept=swept,
-            spanning=spanning,
-            outer=fetch_outer_inames,
-            names=dim_arg_names,
-            names_argument="dim_arg_names",
-            tag=tag,
-            space=temporary_address_space,
-            whole_box=fetch_bounding_box,
-            copy=temporary_name,
-            dtype=array.dtype,
-            kind="move",
-        )
-        change = _in_parts(kernel, chosen, {use.statement.id for use in found}, how)
-        return replace(change, kernel=chosen.restored(change.kernel))
-    users = {use.statement.id: use.statement for use in found}
-    if spanning is None:
-        swept = also_swept(kernel, found, swept, fetch_outer_inames)
-    what = f"the prefetch of '{given}'"
-
-    def spanned(moved: Kernel) -> Spanned:
-        opened, uses = expanded, found
-        if moved is not kernel:
-            opened = expand_rules_that_use(moved, var_name, selected)
-            now = (opened.statement_by_id[id_] for id_ in users)
-            uses = [use for s in now for use in _staging.reads_of(opened, s, var_name)]
-        return Spanned(opened, *footprint(opened, uses, swept, spanning, var_name, what))
-
-    order, its = within_reach(kernel, users.values(), swept, fetch_outer_inames, spanned)
-    box, uses = its.box, its.uses
-    space = _staging.choose_space(
-        order.kernel, temporary_address_space, swept, [tag], fetch_outer_inames, uses
-    )
-    suffix = "s" if space is AddressSpace.LOCAL else "r"
-    copy = new_name(order.kernel, temporary_name, f"{var_name}_{suffix}")
-    statement = new_name(order.kernel, prefetch_insn_id, f"fetch_{var_name}", [copy])
-    staging = Staging(
-        made_by=f"add_prefetch('{given}')",
-        what=what,
+    request = Request(
         base=var_name,
-        name=copy,
-        dtype=array.dtype,
-        box=box,
+        id=prefetch_insn_id,
+        verb="fetch",
+        made_by=f"add_prefetch('{given}')",
+        what=f"the prefetch of '{given}'",
         swept=swept,
-        space=space,
-        tags=_staging.axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
-        sources=[chosen.of],
-        array=array,
+        spanning=spanning,
         outer=fetch_outer_inames,
-        axis_names=dim_arg_names,
-        axis_argument="dim_arg_names",
+        names=dim_arg_names,
+        names_argument="dim_arg_names",
+        tag=parse_tag(default_tag),
+        space=temporary_address_space,
         whole_box=fetch_bounding_box,
-        may_move=temporary_address_space is None,
+        copy=temporary_name,
+        dtype=array.dtype,
+        kind="move",
+        array=array,
     )
-    value = partial(element, chosen.of)
-    change = _staging.stage(its.kernel, staging, uses, value, statement, "move", order.kernel)
+    shown = partial(element, var_name)
+    if any(_is_apart(use, kernel.integers, swept) for use in found[1]):
+        # While that happens a[i*m + j] is f(i, j), where f(y, x) is a[y*m + x].
+        rule = _rule_of(kernel, chosen, kernel.fresh_name(var_name), len(array.shape or ()) or 1)
+        users = {use.statement.id for use in found[1]}
+        change = computed_ahead(
+            _with_calls(kernel, var_name, rule, users),
+            rule,
+            users,
+            replace(request, array=None, may_reuse=True),
+            lambda _: _nothing_to_replace(before, chosen, within),
+            shown,
+        )
+        new = without_rule(change.kernel, rule)
+        return replace(change, kernel=chosen.restored(new))
+    rule = _rule_of(kernel, chosen, var_name, len(found[1][0].indices))
+    order, change = copied(kernel, rule, found, find, request, shown)
     change = replace(change, kernel=chosen.restored(change.kernel))
-    if order.kernel is chosen.kernel:
+    if order.kernel is kernel:
         return change
     first = replace(order, kernel=chosen.restored(order.kernel))
     return Change(change.kernel, parts=(first, change))
+
+
+def _rule_of(kernel: Kernel, chosen: Selected, name: str, rank: int) -> SubstitutionRule:
+    """What is in a cell of an array of some rank, as a rule of its indices."""
+    arguments = tuple(kernel.fresh_name(f"axis_{axis}", [name]) for axis in range(rank))
+    return SubstitutionRule(name, arguments, element(chosen.of, (*map(prim.Variable, arguments),)))
+
+
+def _with_calls(
+    kernel: Kernel, name: str, rule: SubstitutionRule, users: Collection[str]
+) -> Kernel:
+    """The kernel where what some statements and the rules read of an array are uses of a rule."""
+
+    def called(found: str, indices: Indices) -> Expression | None:
+        return prim.Call(prim.Variable(rule.name), indices) if found == name else None
+
+    new = map_texts(kernel, lambda e: replace_accesses(e, called), users, reads=True)
+    return new.with_(substitutions=(*new.substitutions, rule))
 
 
 def _is_apart(use: Use, integers: frozenset[str], swept: Collection[str]) -> bool:
@@ -207,34 +191,6 @@ def _is_apart(use: Use, integers: frozenset[str], swept: Collection[str]) -> boo
     parts = [p for index in unknown for p in strange_parts(linear_in_parts(index), integers)]
     names = [variable_names(part) for part in parts]
     return bool(parts) and all(n <= integers or n.isdisjoint(swept) for n in names)
-
-
-def _in_parts(kernel: Kernel, chosen: Selected, users: Collection[str], how: Values) -> Change:
-    """Fetch cells whose indices are affine in parts, as values of a rule that has these.
-
-    While that happens ``a[i*m + j]`` is ``f(i, j)``, where ``f(y, x)`` is ``a[y*m + x]``.
-    """
-    rank = len(kernel.array(chosen.of).shape or ()) or 1
-    name = kernel.fresh_name(chosen.name)
-    arguments = tuple(kernel.fresh_name(f"axis_{axis}", [name]) for axis in range(rank))
-    cells = tuple(map(prim.Variable, arguments))
-    rule = SubstitutionRule(name, arguments, element(chosen.of, cells))
-
-    def called(found: str, indices: Indices) -> Expression | None:
-        if found != chosen.name:
-            return None
-        return prim.Call(prim.Variable(name), indices)
-
-    def read(expr: Expression) -> Expression:
-        return replace_accesses(expr, called)
-
-    rules = (replace(r, expression=read(r.expression)) for r in kernel.substitutions)
-    with_rule = kernel.with_(
-        statements=tuple(map_reads(s, read) if s.id in users else s for s in kernel.statements),
-        substitutions=(*rules, rule),
-    )
-    change = computed_ahead(with_rule, rule, users, how)
-    return replace(change, kernel=without_rule(change.kernel, rule))
 
 
 def _nothing_to_replace(

@@ -40,8 +40,8 @@ from loopkit._tree import common_prefix, entries_of, path_inames
 from loopkit.transforms._common import temporaries_in, with_arrays
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._placement import Place, span
-from loopkit.transforms._staging import element, with_nest
-from loopkit.transforms._transfer_loops import make_nest, name_axes
+from loopkit.transforms._transfer_loops import make_nest, name_axes, with_nest
+from loopkit.transforms._uses import element
 from loopkit.transforms.barriers import with_barrier
 
 _MADE_BY = "save_and_reload_temporaries"

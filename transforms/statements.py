@@ -21,7 +21,7 @@ from loopkit._relations import reachable
 from loopkit._spelling import check_tags
 from loopkit._transform import transform
 from loopkit._tree import Entry, LaunchBarrier, build, common_prefix, entries_of
-from loopkit.transforms._common import new_name, with_statements
+from loopkit.transforms._common import new_name, with_statements, without_statements
 from loopkit.transforms._expand import settled
 from loopkit.transforms._renaming import Renaming, renamed
 
@@ -123,13 +123,7 @@ def replace_instruction_ids(
 def _without(kernel: Kernel, gone: Collection[str]) -> Kernel:
     """The kernel without some statements, and without temporaries that only they touched."""
     left = [s for s in kernel.statements if s.id not in gone]
-    by_id = kernel.statement_by_id
-
-    def known(ids: Collection[str]) -> frozenset[str]:
-        passed = reachable(ids, lambda id_: by_id[id_].depends_on if id_ in gone else ())
-        return passed.difference(gone)
-
-    lost = frozenset().union(*(by_id[id_].names for id_ in gone))
+    lost = frozenset().union(*(kernel.statement_by_id[id_].names for id_ in gone))
     used = frozenset().union(*(s.names for s in left), *(d.parameters for d in kernel.domains))
     used = used.union(*(variable_names(rule.expression) for rule in kernel.substitutions))
     for domain in kernel.domains:
@@ -140,11 +134,7 @@ def _without(kernel: Kernel, gone: Collection[str]) -> Kernel:
                     f"'{writers[0].id}' writes '{name}', which bounds the loop over "
                     f"'{domain.inames[0]}'"
                 )
-    return kernel.with_(
-        statements=tuple(replace(s, depends_on=known(s.depends_on)) for s in left),
-        tree=build([entry for entry in entries_of(kernel.tree) if entry[0] not in gone]),
-        temporaries=tuple(t for t in kernel.temporaries if t.name in used or t.name not in lost),
-    )
+    return without_statements(kernel, gone, lost - used)
 
 
 @transform

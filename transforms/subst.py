@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -27,7 +27,6 @@ from loopkit._nodes import Expression, TaggedVariable, TypeCast
 from loopkit._rules import expand_in
 from loopkit._same import same
 from loopkit._transform import transform
-from loopkit._tree import build, entries_of
 from loopkit.transforms import _common
 from loopkit.transforms._rule_exchange import replaced_within_rules, with_operands
 
@@ -243,42 +242,20 @@ def assignment_to_subst(
     for id_ in sorted(ids):
         _check_use(kernel, definition, kernel.statement_by_id[id_], rule)
 
-    def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+    def access(name: str, indices: tuple[Expression, ...], _: Any = None) -> Expression | None:
         more = map(prim.Variable, extra)
         return _use(rule.name, (*indices, *more)) if name == lhs_name else None
 
-    changed = replaced_within_rules(kernel, lhs_name, ids, lambda i, _: access(lhs_name, i))
+    changed = replaced_within_rules(kernel, lhs_name, ids, access)
     if changed is None:
-        changed = kernel.with_(
-            statements=tuple(
-                s.map_expressions(lambda e: _expression.replace_accesses(e, access))
-                if s.id in ids
-                else s
-                for s in kernel.statements
-            )
+        changed = _common.map_texts(
+            kernel, lambda e: _expression.replace_accesses(e, access), ids, rules=False
         )
-    operands = with_operands(
-        kernel.with_(substitutions=changed.substitutions),
-        {lhs_name},
-        ids,
-        lambda name, indices, _: access(name, indices),
-    )
-    statements: Iterable[Statement] = changed.statements
-    tree, temporaries = kernel.tree, kernel.temporaries
+    before = kernel.with_(substitutions=changed.substitutions)
+    operands = with_operands(before, {lhs_name}, ids, access)
+    new = changed.with_(substitutions=(*operands, rule))
     if isinstance(array, TemporaryVariable) and ids == readers:
-        tree = build([entry for entry in entries_of(tree) if entry[0] != definition.id])
-        statements = [
-            replace(s, depends_on=(s.depends_on - {definition.id}) | definition.depends_on)
-            if definition.id in s.depends_on
-            else s
-            for s in statements
-            if s.id != definition.id
-        ]
-        temporaries = tuple(t for t in temporaries if t.name != lhs_name)
-    rules = (*operands, rule)
-    new = kernel.with_(
-        statements=tuple(statements), tree=tree, temporaries=temporaries, substitutions=rules
-    )
+        new = _common.without_statements(new, {definition.id}, {lhs_name})
     return Change(new)
 
 

@@ -79,7 +79,7 @@ def made(edit: Edit) -> Patch:
 
         return collect
 
-    return Patch("transforms._partial:collect", make)
+    return Patch("transforms.buffer:_collect", make)
 
 
 def statement(name: str, change: Callable[[Statement], Statement]) -> Edit:

@@ -79,7 +79,7 @@ fault(
     "precompute: in the loop that writes what the rule reads",
     kernels.loops_in_front,
     do("precompute", "g", "j", default_tag=None, precompute_inames="q"),
-    Patch("transforms._staging:_writes_in", lambda f: lambda *_: False),
+    Patch("transforms._transfer_loops:_writes_in", lambda f: lambda *_: False),
     sizes={"n": 3},
 )
 fault(
@@ -101,8 +101,8 @@ def _shifted_rules(original: Any) -> Any:
     """What a rule uses of the copy is the cell beside."""
 
     def replaced(kernel: Any, name: str, users: Any, new: Any, *rest: Any) -> Any:
-        def beside(indices: Any, rule: Any) -> Any:
-            return new(tuple(prim.Sum((i, 1)) for i in indices) if rule else indices, rule)
+        def beside(found: str, indices: Any, rule: Any) -> Any:
+            return new(found, tuple(prim.Sum((i, 1)) for i in indices) if rule else indices, rule)
 
         return original(kernel, name, users, beside, *rest)
 
@@ -154,7 +154,7 @@ for rule in ("a[place[x]]", "sum(k, a[place[x]] * k)"):
         f"precompute: what lies between values of {rule} is read, too",
         partial(kernels.ruled_by_some_places, rule),
         do("precompute", "f", default_tag=None),
-        Patch("transforms._staging:limits_left", lambda original: lambda *_, **__: ()),
+        Patch("transforms._filled:limits_left", lambda original: lambda *_, **__: ()),
         sizes={"n": 2, "m": 3},
         values=lambda sizes: {"place": [0, 1 << 20, 1, -(1 << 20), 1 << 20, 2]},
         by_running=True,
@@ -335,7 +335,7 @@ fault(
     "buffer_array: one cell is not stored",
     kernels.updated,
     BUFFER,
-    Patch("transforms._staging:cells_in_use", _store_only_lacks),
+    Patch("transforms._filled:cells_in_use", _store_only_lacks),
     sizes=TWO,
 )
 WITHIN = do("buffer_array", "c", "j", default_tag=None, within="id:add")

@@ -172,7 +172,7 @@ fault(
     "copies: two arrays share one copy",
     kernels.two_inputs,
     do("add_prefetch", "b", "i_inner"),
-    Patch("transforms._staging:stage", _shared_by_two),
+    Patch("transforms._computed_ahead:stage", _shared_by_two),
     chain=(*THREADS, do("add_prefetch", "a", "i_inner")),
     sizes=RAGGED,
 )
@@ -301,7 +301,7 @@ fault(
     kernels.half_updated,
     do("buffer_array", "c", "j", default_tag=None),
     Patch(
-        "transforms._staging:cells_in_use",
+        "transforms._filled:cells_in_use",
         lambda f: (
             lambda kernel, uses, box, positions, place, **m: (
                 _sets.condition_set(

@@ -29,7 +29,7 @@ def box_becomes(change: Callable[[Any], Any], number: int = 0) -> Patch:
 
         return find
 
-    return Patch("transforms._staging:find_box", make)
+    return Patch("transforms._uses:find_box", make)
 
 
 def without_last(axis: Any) -> Any:
@@ -55,7 +55,7 @@ def cells_lack(end: str) -> Patch:
 
         return cells
 
-    return Patch("transforms._staging:cells_in_use", make)
+    return Patch("transforms._filled:cells_in_use", make)
 
 
 THREADS = (do("split_iname", "i", 4, outer_tag="g.0", inner_tag="l.0"),)
@@ -113,27 +113,27 @@ fault(
     "add_prefetch: cells are not fetched that a second statement writes",
     kernels.table_of_two,
     do("add_prefetch", "t", default_tag=None),
-    Patch("transforms._staging:where_written", _first_writes_alone),
+    Patch("transforms._filled:where_written", _first_writes_alone),
     sizes={"n": 9},
     by_running=True,
     values=lambda _: {"p": np.arange(9, dtype="i4") % 8, "a": np.arange(8, dtype="f4")},
 )
 
 
-def _guards_turned() -> Patch:
+def _guards_turned(module: str) -> Patch:
     """What is read where a condition holds counts as read where it does not."""
 
     def make(original: Any) -> Any:
         return lambda guards, names: original([prim.LogicalNot(g) for g in guards], names)
 
-    return Patch("transforms._staging:where_all_hold", make)
+    return Patch(f"transforms.{module}:where_all_hold", make)
 
 
 fault(
     "add_prefetch: what a condition lets be read is not fetched",
     kernels.guarded,
     SHARED,
-    _guards_turned(),
+    _guards_turned("_uses"),
     chain=(*THREADS, do("expand_subst")),
     sizes=RAGGED,
 )
@@ -141,7 +141,7 @@ fault(
     "precompute: what a condition lets be read is not computed",
     kernels.guarded,
     do("precompute", "f", "i_inner"),
-    _guards_turned(),
+    _guards_turned("_filled"),
     chain=THREADS,
     sizes=RAGGED,
 )
@@ -176,7 +176,7 @@ fault(
     "add_prefetch: no halo",
     kernels.stencil,
     PRIVATE,
-    Patch("transforms._staging:find_box", _first_use_only),
+    Patch("transforms._uses:find_box", _first_use_only),
     chain=LOOPS,
     sizes=RAGGED,
 )
@@ -207,7 +207,7 @@ fault(
     "add_prefetch: reads beyond the array at its edge",
     kernels.stencil,
     do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
-    Patch("transforms._staging:inside_array", lambda f: lambda *_: _sets.universe()),
+    Patch("transforms._filled:inside_array", lambda f: lambda *_: _sets.universe()),
     chain=THREADS,
     sizes=RAGGED,
 )
@@ -216,7 +216,7 @@ fault(
     kernels.stencil,
     do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
     Patch(
-        "transforms._staging:inside_array",
+        "transforms._filled:inside_array",
         lambda f: lambda shape, cells: f(tuple(prim.Sum((s, -1)) for s in shape), cells),
     ),
     chain=THREADS,
@@ -283,7 +283,7 @@ for step in CHOSEN:
             f"{step}: the {end} cell that data may choose is not in the footprint",
             kernels.chosen_by_data,
             CHOSEN[step],
-            Patch("transforms._chosen:_range_in", _range_lacks(end)),
+            Patch("transforms._uses:_range_in", _range_lacks(end)),
             chain=THREADS,
             sizes={"n": 6},
             by_running=True,
@@ -443,7 +443,7 @@ fault(
     kernels.stencil,
     do("add_prefetch", "a", temporary_address_space="private"),
     Patch("transforms._placement:coordinates", _each_its_own),
-    Patch("transforms._staging:choose_space", lambda f: lambda *_: AddressSpace.LOCAL),
+    Patch("transforms._computed_ahead:choose_space", lambda f: lambda *_: AddressSpace.LOCAL),
     Patch(
         "transforms._staging:make_nest", lambda f: lambda *a, **m: f(*a, **{**m, "together": False})
     ),

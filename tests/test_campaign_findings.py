@@ -1797,3 +1797,21 @@ def test_blocks_that_write_a_shared_array_several_times_write_it_alike() -> None
         temporary_address_space="private",
     )
     assert knl.tag_inames({"time_outer": "g.0", "k": "l.0"}).prove().ok
+
+
+@pytest.mark.parametrize(
+    ("first", "bounds"), [("", "0 <= r < m"), ("<> m = ptr[1]\n", "0 <= r < m")]
+)
+def test_a_copy_is_replaced_by_the_last_one_that_surely_follows(first: str, bounds: str) -> None:
+    """Whether bounds are loaded or not: a copy of all iterations leaves the last one's values."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", f"{{ [r]: {bounds} }}"],
+        first + "u[i + 1] = u$near[i + 1] + g[r]",
+        [lk.GlobalArg("g", shape="n + 2" if first else "m"), ...],
+        dtypes={"g, u": "float32", "ptr": "int16"} if first else {"g, u": "float32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("i", 5, outer_tag="g.0", inner_tag="l.0")
+    knl = knl.add_prefetch("u$near", ["i_inner"], default_tag=None, fetch_outer_inames=["r"])
+    with pytest.raises(lk.LoopkitError, match=r"read u\[1\] before"):
+        knl.fission(["r"], "id:fetch_u_near")

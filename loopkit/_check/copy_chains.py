@@ -10,17 +10,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import islpy as isl
+import pymbolic.primitives as prim
 
+from loopkit import _sets
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._expression import Access, accesses, variable_names
 from loopkit._guarded import guarded_reads
-from loopkit._hidden import BASE, OTHER, SOURCE, copied
+from loopkit._hidden import BASE, OTHER, SOURCE, copied, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in
 from loopkit._relations import grouped
+from loopkit._uniform import divergent_bounds
 
 
 class CopyChains:
@@ -87,18 +90,51 @@ class CopyChains:
                 self.check.missing(ReadEvent(where, at, mover, {}, everywhere, at), cell)
 
     def not_replaced(
-        self, where: isl.Set, at: Instance, writer: Statement, cell: Cell, until: Instance
+        self,
+        where: isl.Set,
+        at: Instance,
+        writer: Statement,
+        cell: Cell,
+        until: Instance,
+        *,
+        surely: bool = False,
     ) -> isl.Set:
         """The cases of ``where`` in which a statement does not write ``cell`` between two others.
 
-        Exact, over the names of ``where``.
+        Over the names of ``where``.  Exact, unless the statement's loops have loaded bounds: then
+        each write counts that some bounds allow, or with ``surely`` those that certainly happen.
         """
         other = Instance(writer.id, OTHER)
         both = where & self.new.writing(other, cell)
         for first in parts_in(both, self.new.order.before(at, other)):
             for dead in parts_in(first, self.new.order.before(other, until)):
+                if surely:
+                    dead = self.with_equal_bounds(dead, at, other, writer)
                 where = where - self.check.onto(dead, where)
         return where
+
+    def with_equal_bounds(
+        self, where: isl.Set, at: Instance, until: Instance, asked: Statement
+    ) -> isl.Set:
+        """The cases of ``where`` in which a statement surely runs, if its bounds are loaded.
+
+        ``asked`` is the statement of one of two instances.  It runs as often as the loops of the
+        other one say where both have the same bounds, which have not changed in between.
+        """
+        loaded = self.new.bounds_from_data(asked.id)
+        divergent = divergent_bounds(self.new.kernel, asked.inames)
+        for name in loaded:
+            cells = []
+            for one in (at, until):
+                if one.statement is None or name not in self.new.bounds_from_data(one.statement):
+                    return where - where
+                cells.append(self.new.cell(name, (), one, self.new.everywhere(one)[1]))
+            where = where & _sets.equality(instance(name, at.label), variable(name, until.label))
+            if name in divergent:
+                where = where & self.new.same_cell(*cells)
+        if all(self.is_unchanged(prim.Variable(name), at, until, where) for name in loaded):
+            return where
+        return where - where
 
     def check_plain(self, copy: Statement, event: ReadEvent, at: Instance, where: isl.Set) -> None:
         """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
@@ -204,7 +240,8 @@ class CopyChains:
                 )
                 self.check_conditions(statement, later, access, event)
                 yield later, statement
-                part = self.check.onto(both, remaining)
+                sure = self.with_equal_bounds(both, at, event.time, statement)
+                part = self.check.onto(sure, remaining)
                 covered = part if covered is None else covered | part
             if covered is not None:
                 remaining = remaining - covered
@@ -248,12 +285,14 @@ class CopyChains:
                     self.check.report(found)
 
     def latest(self, event: ReadEvent, access: Access, reader: ReadEvent) -> isl.Set:
-        """``event.where`` without copies that a later one replaces before they are read, exactly.
+        """``event.where`` without copies that a later one surely replaces before they are read.
 
         ``event`` is one that :meth:`through_copies` found behind an access of ``reader``.
         """
         result = event.where
         cell = self.check.cell(reader, access)
         for statement in self.check.copy_statements(access[0]):
-            result = self.not_replaced(result, event.time, statement, cell, reader.time)
+            result = self.not_replaced(
+                result, event.time, statement, cell, reader.time, surely=True
+            )
         return result

@@ -85,8 +85,11 @@ def _decided(
     names = names_in(*cells)
     if where is None:
         where = kernel.domain_of(names.keys() & kernel.home_domain.keys())
-    known = condition_of(where & kernel.assumptions.set)
-    context = [substitute_names(known, names), *_size_limits(kernel)]
+    try:
+        known = substitute_names(condition_of(where & kernel.assumptions.set), names)
+    except UnreadableError:
+        return frozenset()
+    context = [known, *_size_limits(kernel)]
     # Data that bound loops may differ between instances, too.
     varying = names_in(*cells, *context).keys() - {*kernel.sizes}
     found = set[str]()

@@ -179,3 +179,13 @@ def test_answers_do_not_depend_on_what_was_asked_before() -> None:
     once = [str(answered(q)) for q in quick]
     again = [str(answered(q)) for q in reversed(quick)]
     assert once == again[::-1]
+
+
+def test_a_question_of_too_many_cases_is_open() -> None:
+    """Choices among many values, in cells of two instances."""
+    numbers = range(12)
+    cell_text = " + ".join(f"({3**n} if a{n} > b{n} else i)" for n in numbers)
+    bounds = {f"{letter}{n}": (0, 9) for letter in "ab" for n in numbers} | {"i": (0, 9)}
+    cell = read_term(cell_text, bounds)
+    decision = one_to_one.decide_one_to_one([cell], [], set(bounds), ["i"])
+    assert type(decision).__name__ == "Open"

@@ -9,9 +9,17 @@ from loopkit._algebra.conditions import are_equal, conjunction, is_at_most, is_b
 from loopkit._algebra.make import make_term, substitute_names
 from loopkit._algebra.polynomials import Monomial, polynomial, sum_of
 from loopkit._algebra.ranges import range_of
-from loopkit._algebra.terms import Term, is_constant, name, names_in, number, subterms
+from loopkit._algebra.terms import (
+    Term,
+    UnreadableError,
+    is_constant,
+    name,
+    names_in,
+    number,
+    subterms,
+)
 from loopkit._decide.by_isl import BITWISE
-from loopkit._decide.decide import Decision, Proven, decide
+from loopkit._decide.decide import Decision, Open, Proven, decide
 from loopkit._decide.prepare import with_bounds
 
 _OTHER = "'"
@@ -28,13 +36,24 @@ def decide_one_to_one(
     ``cells`` and ``context`` are of one instance; ``inames`` differ from instance to instance,
     other names, such as sizes, do not.
     """
+    try:
+        question = _question(cells, context, inames, asked)
+    except UnreadableError as error:
+        return Open(str(error))
+    return decide(*question)
+
+
+def _question(
+    cells: Sequence[Term], context: Sequence[Term], inames: Collection[str], asked: Collection[str]
+) -> tuple[Term, tuple[Term, ...]]:
+    """What is claimed of two instances with equal cells, and in which context."""
     peeled = _peeled(cells, context, inames)
     cells = [digit for cell in peeled for digit in _digits(cell, context)]
     own = {text: t for text, t in names_in(*cells, *context).items() if text in inames}
     others = {text: name(text + _OTHER, *t.data[1:]) for text, t in own.items()}
     same = [are_equal(cell, substitute_names(cell, others)) for cell in cells]
     claim = conjunction(*(are_equal(own[text], others[text]) for text in sorted(asked)))
-    return decide(claim, (*context, *(substitute_names(c, others) for c in context), *same))
+    return claim, (*context, *(substitute_names(c, others) for c in context), *same)
 
 
 def determined_by_ranges(

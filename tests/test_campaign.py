@@ -169,6 +169,17 @@ def test_brute_force_counts_what_each_block_repeats():
         assert "by chance" in try_to_break(wrong, [case], 1, text=knl).what
 
 
+def test_brute_force_leaves_loops_in_each_block_by_its_own_values():
+    knl = lk.make_kernel(
+        "{ [i, k, h]: 0 <= i < n and 0 <= k < 5 and 0 <= h < 5 }",
+        "for i\n<> t = b[i]\nfor k\nbreak if t > 9\nt = t + c[i, k]\nend\nx[i, h] = t + h\nend",
+        dtypes={"b, c, x": "int32"},
+        assumptions="n >= 1",
+    )
+    fast = knl.split_iname("h", 4, outer_tag="g.0", inner_tag="l.0")
+    assert try_to_break(fast, Truth(knl, 3).cases(knl, 4, {}), 1, text=knl) is None
+
+
 @pytest.mark.parametrize(
     ("text", "tag"),
     [

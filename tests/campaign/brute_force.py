@@ -45,6 +45,7 @@ from seams import (
     evaluate,
     expand_rules,
     find_axes,
+    flags_of,
     infer_types,
     own_lineage,
     points_of,
@@ -172,7 +173,7 @@ class Schedule:
         # Where no iname has a value along an axis, there still is one block and one thread.
         axes = find_axes(kernel, self.sizes)
         self.axes = {key: self._on_hardware(a) for key, a in axes.items()}
-        copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
+        copies = {t.name: self._copies_of(t) for t in kernel.temporaries}
         self.copies = copies
         self.memories = {m.name: m for m in self._make_memories(copies)}
         self.overlaid = shared_storage(kernel)
@@ -195,6 +196,13 @@ class Schedule:
         self.group_axes = [a for a in self.axes.values() if a.key[0] == "g"]
         ends = (t.name for t in kernel.temporaries if space_of(kernel, t) is not _GLOBAL)
         self.ends_with_launch = tuple(ends)
+
+    def _copies_of(self, temporary: Any) -> tuple[Axis, ...]:
+        """The axes along which a temporary exists several times; each block has its flags."""
+        kernel, found = self.kernel, copies_of(self.kernel, temporary, self.axes)
+        if temporary.name not in flags_of(kernel):
+            return found
+        return tuple(a for a in self.axes.values() if a in found or a.key[0] == "g")
 
     def watch_formally(self, lineage: Lineage | None = None) -> None:
         """From now on formal values are computed beside the numbers.

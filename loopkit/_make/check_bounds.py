@@ -133,31 +133,27 @@ def _outside(
         names = variable_names(index) | variable_names(extent)
         if not names <= kernel.integers | tables_of(kernel).keys():
             continue
-        for _, there in outside(index, extent):
-            try:
-                where = _instances(kernel, statement, guards) if where is None else where
-            except _sets.NotAffineError:
-                return
-            bad = where & there
-            if not bad.is_empty():
-                yield Outside(statement, name, indices, axis, bad)
+        beyond = [there for _, there in outside(index, extent)]
         are_sets = _sets.is_pw_affine(index) and _sets.is_pw_affine(extent)
-        if not (are_sets or _is_open(kernel, extent)):
-            try:
-                where = _instances(kernel, statement, guards) if where is None else where
-            except _sets.NotAffineError:
-                return
-            case = _beyond_sets(kernel, where, index, extent)
-            if case is not None:
+        is_beyond_sets = not (are_sets or _is_open(kernel, extent))
+        if not (beyond or is_beyond_sets):
+            continue
+        try:
+            where = _instances(kernel, statement, guards) if where is None else where
+        except _sets.NotAffineError:
+            return
+        cases = [where & there for there in beyond]
+        if is_beyond_sets:
+            cases.append(_beyond_sets(kernel, where, index, extent))
+        for case in cases:
+            if not case.is_empty():
                 yield Outside(statement, name, indices, axis, case)
 
 
-def _beyond_sets(
-    kernel: Kernel, where: isl.Set, index: Expression, extent: Expression
-) -> isl.Set | None:
-    """A case of ``where`` in which an index that multiplies names leaves its axis.
+def _beyond_sets(kernel: Kernel, where: isl.Set, index: Expression, extent: Expression) -> isl.Set:
+    """A case of ``where`` in which an index that multiplies names leaves its axis; or no case.
 
-    Where it is not known to stay inside, it is computed for small sizes: None may mean that
+    Where it is not known to stay inside, it is computed for small sizes: no case may mean that
     nobody knows, and is left to the executors.
     """
     maybe = maybe_outside(where, kernel.assertions, index, extent, data_of(kernel))
@@ -174,7 +170,7 @@ def _beyond_sets(
                 numbers = dict.fromkeys(kernel.integers, 0) | point
                 if _is_outside(kernel, index, extent, numbers):
                     return where & _sets.at(point)
-    return None
+    return isl.Set.empty(where.get_space())
 
 
 def _is_open(kernel: Kernel, extent: Expression) -> bool:

@@ -37,7 +37,7 @@ from loopkit._make.given_data import as_offset, read_kernel_data
 from loopkit._make.infer_arguments import find_arguments, find_uses, read_dtypes
 from loopkit._make.kernel_functions import KernelFunction, check_dtypes, check_together
 from loopkit._make.link import link
-from loopkit._make.making import Draft, Making, Nop, targets_of
+from loopkit._make.making import Draft, Making, Nop
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.shapes import find_shapes
 from loopkit._make.shared_loops import with_parts
@@ -263,9 +263,9 @@ def find_temporaries(making: Making) -> None:
     """
     given, drafts = making.given, [d for d in making.drafts if isinstance(d, Draft)]
     declaring = [
-        (draft, accesses(target)[0][0], declared)
+        (draft, name, declared)
         for draft in drafts
-        for target, declared in draft.item.targets
+        for name, (_, declared) in zip(draft.item.written, draft.item.targets, strict=True)
         if declared is not None
     ]
     loaded = {*given.temporaries, *(name for _, name, _ in declaring)}
@@ -400,8 +400,7 @@ def _with_numbers(item: RawItem, fixed: Mapping[str, int]) -> RawItem:
         return item
     if isinstance(item, RawAssignment):
         arrays = {name for e in expressions_of(item) for name, indices in accesses(e) if indices}
-        targets = {accesses(target)[0][0] for target in targets_of(item.lhs)}
-        for name in sorted((targets | arrays) & fixed.keys()):
+        for name in sorted(arrays.union(item.written) & fixed.keys()):
             raise InvalidArgumentError(
                 f"fixed_parameters gives a value to '{name}', which is an array or written",
                 asked=item.position.caret(),

@@ -18,7 +18,7 @@ from loopkit._expression import accesses, to_text, unbound_names, variable_names
 from loopkit._guarded import BREAK, conjuncts
 from loopkit._make import free_names
 from loopkit._make.free_names import fresh_names
-from loopkit._make.making import Draft, Making, Nop, targets_of
+from loopkit._make.making import Draft, Making, Nop
 from loopkit._nodes import Expression, Record, segments_of
 from loopkit._rules import reductions_in
 from loopkit._same import Key, key_of
@@ -27,7 +27,6 @@ from loopkit._syntax.items import (
     RawBreak,
     RawItem,
     RawNop,
-    RawStatement,
     RawSubstitution,
     position_of_name,
 )
@@ -60,7 +59,7 @@ class Drafting:
                 if (
                     block in blocks
                     or self._reduces(item, predicate)
-                    or (item.results and not _written(item).isdisjoint(self._read(predicate)))
+                    or (item.results and not self._read(predicate).isdisjoint(item.written))
                 ):
                     predicate = self._decided_before(
                         item, block, predicate, predicates, conditions, found
@@ -102,7 +101,7 @@ class Drafting:
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
                 if block:
                     reads.setdefault(block, set()).update(self._read(predicate))
-                    writes.setdefault(block, set()).update(_written(item))
+                    writes.setdefault(block, set()).update(item.written)
         return {block for block, names in reads.items() if names & writes[block]}
 
     def _read(self, predicate: Expression) -> set[str]:
@@ -225,10 +224,6 @@ def _own_results(expr: Expression) -> tuple[str, ...]:
     return ()
 
 
-def _written(item: RawAssignment) -> set[str]:
-    return {accesses(target)[0][0] for target in targets_of(item.lhs)}
-
-
 def find_drafts(making: Making) -> None:
     """A draft for each instruction; ``for`` blocks and ``inames=`` name inames that exist."""
     making.ids = set()
@@ -277,7 +272,10 @@ def with_flags(items: Sequence[RawItem], taken: set[str]) -> list[RawItem]:
             own = (*own, (scope[0], flags[scope]))
         item = replace(item, flags=own)
         if isinstance(item, RawBreak):
-            item = _assigned(item, flags[item.scopes[-1]], False)
+            fields = {name: getattr(item, name) for name in RawBreak.__dataclass_fields__}
+            if item.id is None and item.id_prefix is None:
+                fields["id_prefix"] = "stop"
+            item = _assigned(flags[item.scopes[-1]], False, **fields)
         found.append(item)
     return found
 
@@ -286,23 +284,13 @@ def _start(
     item: RawBreak, flag: prim.Variable, outer: tuple[tuple[int, prim.Variable], ...]
 ) -> RawAssignment:
     """What sets a flag, in front of the loop."""
-    (number, inames) = item.scopes[-1]
+    number, inames = item.scopes[-1]
     around = ((number, inames[:-1]),) if len(inames) > 1 else ()
-    bare = RawBreak(
-        id_prefix="start",
-        scopes=(*item.scopes[:-1], *around),
-        flags=outer,
-        text=item.text,
-        position=item.position,
+    scopes, text, position = (*item.scopes[:-1], *around), item.text, item.position
+    return _assigned(
+        flag, True, id_prefix="start", scopes=scopes, flags=outer, text=text, position=position
     )
-    return _assigned(bare, flag, True)
 
 
-def _assigned(item: RawBreak, flag: prim.Variable, value: bool) -> RawAssignment:
-    fields = {name: getattr(item, name) for name in _FIELDS}
-    if item.id is None and item.id_prefix is None:
-        fields["id_prefix"] = "stop"
-    return RawAssignment(lhs=flag, rhs=value, declared=np.dtype(bool), made_by=BREAK, **fields)
-
-
-_FIELDS = tuple(RawStatement.__dataclass_fields__)
+def _assigned(flag: prim.Variable, value: bool, **options: Any) -> RawAssignment:
+    return RawAssignment(lhs=flag, rhs=value, declared=np.dtype(bool), made_by=BREAK, **options)

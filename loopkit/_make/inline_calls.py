@@ -360,7 +360,7 @@ def variable_names_of(item: RawAssignment) -> frozenset[str]:
 
 def _declaring(found: RawAssignment, one: RawAssignment, waiting: dict[str, Any]) -> RawAssignment:
     """An assignment that declares what the call declares, where it is the first to write that."""
-    names = [accesses(target)[0][0] for target, _ in one.targets]
+    names = one.written
     if not waiting.keys() & {*names}:
         return found
     declared = [waiting.pop(name, old) for name, (_, old) in zip(names, one.targets, strict=True)]

@@ -102,8 +102,7 @@ def check_no_parts(items: Iterable[RawItem], known: Iterable[str] = ()) -> None:
     Such a call is an instruction, and no part of an expression or a rule.
     """
     items = list(items)
-    rules = {item.name for item in items if isinstance(item, RawSubstitution)}
-    apart = frozenset(known) - rules
+    apart = frozenset(known) - {i.name for i in items if isinstance(i, RawSubstitution)}
     for item in items:
         for name in _called_in(item) & apart if apart else ():
             raise ParseError(

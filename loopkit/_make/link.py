@@ -5,7 +5,6 @@ from __future__ import annotations
 from loopkit import _arguments as kind
 from loopkit._device_functions import DeviceFunction, joined_functions, own_functions
 from loopkit._errors import InvalidArgumentError
-from loopkit._expression import accesses
 from loopkit._make.domain_factors import make_assumptions, make_domains
 from loopkit._make.inline_calls import Inlining
 from loopkit._make.kernel_functions import KernelFunction, calls_in, check_no_parts
@@ -64,7 +63,8 @@ def _write_out(making: Making, found: Inlining) -> None:
     declared = making.declared
     for item in found.items:
         if isinstance(item, RawAssignment):
-            declared.update(accesses(t)[0][0] for t, how in item.targets if how is not None)
+            told = zip(item.written, item.targets, strict=True)
+            declared.update(name for name, (_, how) in told if how is not None)
     making.dtypes |= {name: dtype for name, dtype, _ in found.dtypes if name not in declared}
 
 

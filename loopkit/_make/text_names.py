@@ -19,7 +19,6 @@ from loopkit._device_functions import OwnFunction, by_name
 from loopkit._errors import InvalidArgumentError, SourcePosition, caret_at, counted
 from loopkit._expression import (
     ExpressionMapper,
-    accesses,
     is_constant,
     map_heads,
     nodes_of,
@@ -248,7 +247,7 @@ def in_own_words(
     names = own.union(declared)
     for item in items:
         if isinstance(item, RawAssignment):
-            names.update(accesses(target)[0][0] for target, _ in item.targets)
+            names.update(item.written)
 
     def read(item: T) -> T:
         reader = _Reader(functions, own, getattr(item, "position", None))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from loopkit._errors import SourcePosition
+from loopkit._expression import accesses
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._syntax.tokens import position_in
@@ -103,6 +104,11 @@ class RawAssignment(RawStatement):
         if isinstance(self.declared, tuple):
             return tuple(zip(self.lhs.parts, self.declared, strict=True))
         return ((self.lhs, self.declared),)
+
+    @property
+    def written(self) -> list[str]:
+        """The names of what is assigned to, in order."""
+        return [accesses(target)[0][0] for target, _ in self.targets]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,18 +40,18 @@ from loopkit._registry import later as _later
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref as auto_test_vs_ref
+    from loopkit._compat.advice import (
+        add_padding_to_avoid_bank_conflicts as add_padding_to_avoid_bank_conflicts,
+    )
+    from loopkit._compat.advice import find_padding_multiple as find_padding_multiple
+    from loopkit._compat.advice import (
+        get_kennedy_unweighted_fusion_candidates as get_kennedy_unweighted_fusion_candidates,
+    )
     from loopkit._compat.count_maps import CountGranularity as CountGranularity
     from loopkit._compat.count_maps import MemAccess as MemAccess
     from loopkit._compat.count_maps import Op as Op
     from loopkit._compat.count_maps import Sync as Sync
     from loopkit._compat.count_maps import ToCountMap as ToCountMap
-    from loopkit._compat.fusion import (
-        get_kennedy_unweighted_fusion_candidates as get_kennedy_unweighted_fusion_candidates,
-    )
-    from loopkit._compat.padding import (
-        add_padding_to_avoid_bank_conflicts as add_padding_to_avoid_bank_conflicts,
-    )
-    from loopkit._compat.padding import find_padding_multiple as find_padding_multiple
     from loopkit._compat.statistics import get_mem_access_map as get_mem_access_map
     from loopkit._compat.statistics import get_op_map as get_op_map
     from loopkit._compat.statistics import get_synchronization_map as get_synchronization_map
@@ -83,9 +83,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "_compare": "auto_test_vs_ref",
+    "_compat.advice": "add_padding_to_avoid_bank_conflicts find_padding_multiple "
+    "get_kennedy_unweighted_fusion_candidates",
     "_compat.count_maps": "CountGranularity MemAccess Op Sync ToCountMap",
-    "_compat.fusion": "get_kennedy_unweighted_fusion_candidates",
-    "_compat.padding": "add_padding_to_avoid_bank_conflicts find_padding_multiple",
     "_compat.statistics": "get_mem_access_map get_op_map get_synchronization_map",
     "_costs.devices": "Device",
     "_explore.explorer": "Explorer explore",

@@ -46,7 +46,7 @@ UPWARD = {
 
 SHARED_NAMES = """
 _functions arguments barriers bounds calls cells combinations compare conditions conflicts
-copies costs declarations device_functions exits functions fusion instances launch layout
+copies costs declarations device_functions exits functions instances launch layout
 limits lookback names nest operations panes places prepare prove ranges report resources
 sequence shown sizes storage table tables terms tree values widths
 """

@@ -31,7 +31,7 @@ from loopkit._make.check_sense import check_names, check_text
 from loopkit._make.check_types import check_types
 from loopkit._make.domain_factors import Inames
 from loopkit._make.drafts import find_drafts
-from loopkit._make.enclosing_loops import Nest, check_sources, find_inames
+from loopkit._make.enclosing_loops import Nest, check_sources, find_inames, in_order
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import as_offset, read_kernel_data
 from loopkit._make.infer_arguments import find_arguments, find_uses, read_dtypes
@@ -42,7 +42,6 @@ from loopkit._make.operation import ReductionOperation
 from loopkit._make.shapes import find_shapes
 from loopkit._make.shared_loops import with_parts
 from loopkit._make.split_reductions import Splitter
-from loopkit._make.statement_order import in_order
 from loopkit._make.text_names import (
     expressions_of,
     in_own_words,

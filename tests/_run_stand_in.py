@@ -18,7 +18,6 @@ from seams import (
     DriverError,
     Layout,
     LoadedProgram,
-    Modules,
     Program,
     compile_host,
     copies,
@@ -61,7 +60,7 @@ class Cpu:
         limits = SimpleNamespace(CU_LIMIT_STACK_SIZE=0)
         api = SimpleNamespace(CUstream_flags=flags, CUlimit=limits)
 
-        def on(modules: Modules, strided: frozenset[str], device: Any) -> LoadedProgram:
+        def on(modules: Any, strided: frozenset[str], device: Any) -> LoadedProgram:
             return loaded(modules.program(strided), device, 1)
 
         monkeypatch.setattr(driver, "device", lambda index: device)

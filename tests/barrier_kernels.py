@@ -9,7 +9,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
-from seams import Domain, GroupAxis, LocalAxis, Loop, Tree
+from seams import Domain, GroupAxis, LocalAxis, Loop
 
 from loopkit import AddressSpace, ArrayArg, Kernel, Statement, TemporaryVariable, ValueArg
 
@@ -30,7 +30,7 @@ def at(name: str, *indices: Any) -> Any:
 def make(
     domains: list[tuple[str, str]],
     statements: list[Statement],
-    tree: Tree,
+    tree: Any,
     tags: dict[str, Any],
     shared: dict[str, int],
     *,
@@ -100,7 +100,7 @@ class Draw:
             assume=r.choice(("n >= 1", "n >= 1", "n >= 0", "n >= 2")),
         )
 
-    def body(self, loops: tuple[str, ...], count: int) -> Tree:
+    def body(self, loops: tuple[str, ...], count: int) -> Any:
         r = self.r
         nodes: list[Any] = []
         for _ in range(count):

@@ -15,18 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loop_instances import points, value
-from seams import (
-    Barrier,
-    Code,
-    Do,
-    GuardedLoop,
-    Loop,
-    Nest,
-    Placed,
-    Tree,
-    executed_instances,
-    find_hardware,
-)
+from seams import Barrier, Do, GuardedLoop, Loop, executed_instances, find_hardware
 from seams import IrFor as For
 from seams import IrIf as If
 from seams import IrLet as Let
@@ -141,7 +130,7 @@ class Launch:
 # {{{ the tree
 
 
-def gaps_of(tree: Tree, around: Gap = ()) -> Iterator[Gap]:
+def gaps_of(tree: Any, around: Gap = ()) -> Iterator[Gap]:
     """All gaps of a tree."""
     for position in range(len(tree) + 1):
         yield (*around, position)
@@ -150,7 +139,7 @@ def gaps_of(tree: Tree, around: Gap = ()) -> Iterator[Gap]:
             yield from gaps_of(node.body, (*around, position))
 
 
-def barriers_of(placed: Placed, around: Gap = ()) -> Iterator[tuple[Gap, bool]]:
+def barriers_of(placed: Any, around: Gap = ()) -> Iterator[tuple[Gap, bool]]:
     """The gaps that hold a barrier, and whether it is one of a warp."""
     position = 0
     for node in placed:
@@ -162,7 +151,7 @@ def barriers_of(placed: Placed, around: Gap = ()) -> Iterator[tuple[Gap, bool]]:
         position += 1
 
 
-def _paths(tree: Tree, around: tuple[int | str, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _paths(tree: Any, around: tuple[int | str, ...] = ()) -> Iterator[tuple[str, tuple[Any, ...]]]:
     for position, node in enumerate(tree):
         if isinstance(node, Loop):
             yield from _paths(node.body, (*around, position, node.iname))
@@ -290,7 +279,7 @@ class Run:
 class Interpreter:
     """Runs the code of a nest, thread by thread."""
 
-    def __init__(self, launch: Launch, nest: Nest) -> None:
+    def __init__(self, launch: Launch, nest: Any) -> None:
         self.launch = launch
         self.nest = nest
 
@@ -304,7 +293,7 @@ class Interpreter:
         run = Run([], [])
         counts = {False: 0, True: 0}
 
-        def visit(nodes: tuple[Code, ...], env: Sizes, loops: tuple[int, ...]) -> None:
+        def visit(nodes: tuple[Any, ...], env: Sizes, loops: tuple[int, ...]) -> None:
             for node in nodes:
                 if isinstance(node, For):
                     low, high = value(node.lower, env, {}), value(node.upper, env, {})

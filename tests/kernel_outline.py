@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from seams import LaunchBarrier, Loop, Tree, to_text
+from typing import Any
+
+from seams import LaunchBarrier, Loop, to_text
 
 from loopkit import Kernel
 
@@ -11,7 +13,7 @@ def outline(kernel: Kernel) -> str:
     """One line per loop and statement, indented by two blanks a level."""
     lines: list[str] = []
 
-    def visit(nodes: Tree, depth: int) -> None:
+    def visit(nodes: Any, depth: int) -> None:
         pad = "  " * depth
         for node in nodes:
             if isinstance(node, Loop):

@@ -16,7 +16,6 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 from seams import (
-    FLOAT64,
     Change,
     Component,
     LaunchBarrier,
@@ -24,7 +23,6 @@ from seams import (
     OwnFunction,
     Record,
     Renumbered,
-    Tree,
     TypeCast,
     expand_rules,
     index_tuple,
@@ -32,7 +30,6 @@ from seams import (
     operands,
     statements_in,
 )
-from seams import TreeNode as Node
 from seams import sets as _sets
 
 from loopkit import Kernel, Statement
@@ -59,7 +56,7 @@ def joined(operation: Any, old: Parts, new: Parts) -> Parts:
         return min(old, new, key=lambda one: (sign * one.values[0], one.values[1]))
     names = (v.name for side in operands(old.names) for v in side)
     env = dict(zip(names, (*old.values, *new.values), strict=True))
-    return Parts(old.names, tuple(value(e, env, {}) for e in operation.joined(FLOAT64)))
+    return Parts(old.names, tuple(value(e, env, {}) for e in operation.joined(np.dtype("float64"))))
 
 
 def points(domain: isl.Set, sizes: Point, names: list[str]) -> list[Point]:
@@ -128,11 +125,11 @@ def value(expr: Any, env: Point, memory: dict[str, dict[tuple[int, ...], Any]]) 
     raise TypeError(type(expr))
 
 
-def places(tree: Tree) -> dict[str, tuple[int | str, ...]]:
+def places(tree: Any) -> dict[str, tuple[int | str, ...]]:
     """For each statement its position among its siblings and the loops around it, in turn."""
     found: dict[str, tuple[int | str, ...]] = {}
 
-    def visit(nodes: Tree, before: tuple[int | str, ...]) -> None:
+    def visit(nodes: Any, before: tuple[int | str, ...]) -> None:
         for number, node in enumerate(nodes):
             if isinstance(node, Loop):
                 visit(node.body, (*before, number, node.iname))
@@ -143,16 +140,16 @@ def places(tree: Tree) -> dict[str, tuple[int | str, ...]]:
     return found
 
 
-def launches(tree: Tree) -> dict[str, tuple[int | str, ...]]:
+def launches(tree: Any) -> dict[str, tuple[int | str, ...]]:
     """For each statement its launch: places between barriers, and the loops around launches."""
     found: dict[str, tuple[int | str, ...]] = {}
 
-    def parted(node: Node) -> bool:
+    def parted(node: Any) -> bool:
         return isinstance(node, Loop) and any(
             isinstance(n, LaunchBarrier) or parted(n) for n in node.body
         )
 
-    def visit(nodes: Tree, before: tuple[int | str, ...]) -> None:
+    def visit(nodes: Any, before: tuple[int | str, ...]) -> None:
         number = 0
         for node in nodes:
             if isinstance(node, Loop) and parted(node):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from seams import Loop, Tree, to_text
+from seams import Loop, to_text
 
 from loopkit import Kernel, LoopkitError, make_kernel
 
@@ -12,7 +14,7 @@ def outline(kernel: Kernel) -> str:
     """Loops and statements, indented."""
     lines: list[str] = []
 
-    def visit(nodes: Tree, depth: int) -> None:
+    def visit(nodes: Any, depth: int) -> None:
         for node in nodes:
             if isinstance(node, Loop):
                 lines.append("  " * depth + node.iname)

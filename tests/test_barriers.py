@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 import pytest
 from barrier_kernels import V, at, make, plus
 from loop_kernels import text
-from seams import Barrier, Code, Conflicts, Do, LocalAxis, Loop, cheapest_cover, make_nest, to_text
+from seams import Barrier, Conflicts, Do, LocalAxis, Loop, cheapest_cover, make_nest, to_text
 from seams import IrFor as For
 from seams import IrIf as If
 from seams import IrLet as Let
@@ -32,7 +32,7 @@ def shown(kernel: Kernel) -> str:
     """The nest: loops, statements, barriers with their reasons."""
     lines: list[str] = []
 
-    def visit(nodes: tuple[Code, ...], pad: str) -> None:
+    def visit(nodes: tuple[Any, ...], pad: str) -> None:
         for node in nodes:
             if isinstance(node, For):
                 lines.append(f"{pad}for {node.iname}")

@@ -22,7 +22,6 @@ from seams import (
     DTYPES,
     NARROW,
     Assign,
-    CExpression,
     Checker,
     Element,
     ExpressionLowering,
@@ -76,7 +75,7 @@ class Lowering(ExpressionLowering):
     def dtype_of(self, name: str) -> Any:
         return ENV[name]
 
-    def named(self, name: str, indices: tuple[Any, ...] = ()) -> CExpression:
+    def named(self, name: str, indices: tuple[Any, ...] = ()) -> Any:
         listed = tuple(Name(str(index)) for index in indices)
         return Element(name, listed) if indices else Name(name)
 

@@ -16,7 +16,6 @@ from seams import (
     Braces,
     Call,
     Cast,
-    CExpression,
     Choice,
     Declaration,
     Element,
@@ -42,7 +41,6 @@ from seams import (
 from seams import CFor as For
 from seams import CIf as If
 from seams import CLet as Let
-from seams import CNode as Node
 from seams import check as check_c
 
 import loopkit as lk
@@ -94,11 +92,11 @@ NUMBERS = [
 ]
 
 
-def draw(r: random.Random, levels: int) -> CExpression:
+def draw(r: random.Random, levels: int) -> Any:
     """A random tree."""
     kind = r.randrange(10) if levels else r.randrange(2)
 
-    def part() -> CExpression:
+    def part() -> Any:
         return draw(r, levels - 1)
 
     if kind == 0:
@@ -150,7 +148,7 @@ def test_one_node_stands_on_both_sides() -> None:
 
 
 def test_long_sums_are_no_nest() -> None:
-    total: CExpression = Name("x")
+    total: Any = Name("x")
     for _ in range(5000):
         total = Binary("+", total, Name("x"))
     assert expression_text(total) == " + ".join(["x"] * 5001)
@@ -209,7 +207,7 @@ def test_dynamic_shared_memory_and_many_parameters() -> None:
 # {{{ the specification
 
 
-def function(*body: Node) -> Function:
+def function(*body: Any) -> Function:
     parameters = (
         Parameter("n", "int", False, True),
         Parameter("a", "float", True, False),
@@ -218,7 +216,7 @@ def function(*body: Node) -> Function:
     return printed(Function("f", parameters, body, 32))[0]
 
 
-def stored(value: CExpression, index: CExpression = ZERO) -> Assign:
+def stored(value: Any, index: Any = ZERO) -> Assign:
     return Assign(Element("a", (index,)), "=", value, "s")
 
 
@@ -250,7 +248,7 @@ def stored(value: CExpression, index: CExpression = ZERO) -> Assign:
         ),
     ],
 )
-def test_what_is_no_c_is_refused(body: tuple[Node, ...], said: str) -> None:
+def test_what_is_no_c_is_refused(body: tuple[Any, ...], said: str) -> None:
     with pytest.raises(ReadError, match=said):
         check_c(function(*body))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 import pytest
 from seams import (
     Barrier,
-    Code,
     Do,
     Domain,
     GroupAxis,
@@ -45,7 +46,7 @@ def at(name: str, *indices: object) -> prim.Subscript:
     return prim.Subscript(V(name), tuple(indices))
 
 
-def text(nodes: tuple[Code, ...], depth: int = 0) -> list[str]:
+def text(nodes: tuple[Any, ...], depth: int = 0) -> list[str]:
     lines = []
     for node in nodes:
         pad = "  " * depth

@@ -9,9 +9,10 @@ from contextlib import suppress
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
-from seams import AccessCosts, Request, chosen_request
+from seams import chosen_request
 
 import loopkit as lk
 
@@ -31,20 +32,20 @@ def transposed() -> lk.Kernel:
 
 def request_at(
     knl: lk.Kernel,
-    access: AccessCosts,
+    access: Any,
     sizes: dict[str, int],
     block: tuple[int, ...] = (0, 0, 0),
     warp: int = 0,
     loops: dict[str, int] | None = None,
     number: int | None = None,
-) -> Request:
+) -> Any:
     """What one warp touches in one execution of an access, the number it has among its like."""
     which = {"access": access.text if number is None else number, "block": block, "warp": warp}
     where = access.array, access.statement
     return chosen_request(knl, *where, sizes=sizes, asked="plot_access", at=loops, **which)  # type: ignore[arg-type]
 
 
-def all_requests(knl: lk.Kernel, access: AccessCosts, sizes: dict[str, int]) -> list[Request]:
+def all_requests(knl: lk.Kernel, access: Any, sizes: dict[str, int]) -> list[Any]:
     """Every block, every warp, and all values of loops, found by trying them."""
     costs = knl.costs(**sizes)
     where = access.array, access.statement

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from math import gcd
 from pathlib import Path
+from typing import Any
 
 import islpy as isl
 import numpy as np
@@ -17,8 +18,6 @@ from pace import timed
 from seams import (
     GLOBAL,
     SHARED,
-    Access,
-    AddressMap,
     Linear,
     Reuse,
     WarpCosts,
@@ -42,7 +41,7 @@ from tests.test_random_schedules import KERNELS, SIZES, random_schedule
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
 
-def points(access: AddressMap, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+def points(access: Any, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """All points of an access's domain, by isl."""
     param, dim = isl.dim_type.param, isl.dim_type.set
     domain = _sets.project_onto(_sets.at_values(access.domain, sizes), access.names)
@@ -60,7 +59,7 @@ def value(form: Linear, point: Mapping[str, int]) -> int:
 
 
 def one_by_one(
-    access: AddressMap,
+    access: Any,
     sizes: Mapping[str, int],
     block: tuple[int, int, int],
     itemsize: int,
@@ -111,7 +110,7 @@ def one_by_one(
     return counts, Reuse(made, *map(len, touched))
 
 
-def same_counts(knl: lk.Kernel, **sizes: int) -> list[tuple[Access, WarpCosts]]:
+def same_counts(knl: lk.Kernel, **sizes: int) -> list[tuple[Any, WarpCosts]]:
     """All counts of a kernel, compared."""
     block = knl.program().block
     model = model_of(prepare(knl))

@@ -15,7 +15,7 @@ from conftest import Golden
 from gallery import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seams import DeviceFunction, digest_of, evaluator, parse_expression, prove_source
+from seams import digest_of, evaluator, parse_expression, prove_source
 from seams import host_device_functions as on_host
 
 import loopkit as lk
@@ -29,11 +29,11 @@ def shaded(x: Any, k: Any) -> Any:
 
 
 @cache
-def shade() -> DeviceFunction:
+def shade() -> Any:
     return declared()
 
 
-def declared(**more: Any) -> DeviceFunction:
+def declared(**more: Any) -> Any:
     return lk.register_callable(
         "shade",
         {"x": "float32", "k": "int32"},
@@ -44,7 +44,7 @@ def declared(**more: Any) -> DeviceFunction:
 
 
 @cache
-def clipped(dtype: str) -> DeviceFunction:
+def clipped(dtype: str) -> Any:
     """An overload for one type, of a definition that all of them share."""
     return lk.register_callable(
         "clipped",
@@ -150,7 +150,7 @@ def test_all_types() -> None:
 
 
 @cache
-def moebius() -> tuple[DeviceFunction, ...]:
+def moebius() -> tuple[Any, ...]:
     turned = lk.register_callable(
         "turned",
         {"z, w": "complex64", "k": "int32"},
@@ -235,7 +235,7 @@ def in_parts(x: Any, k: Any) -> Any:
 
 
 @cache
-def parted() -> DeviceFunction:
+def parted() -> Any:
     """Three results of three types, behind pointers."""
     return lk.register_callable(
         "parted",
@@ -253,7 +253,7 @@ def parted() -> DeviceFunction:
 
 
 @cache
-def exchanged(dtype: str) -> DeviceFunction:
+def exchanged(dtype: str) -> Any:
     return lk.register_callable(
         "exchanged",
         {"a, b": dtype},
@@ -397,7 +397,7 @@ def test_declarations_of_several_results() -> None:
         calling("y[i] = x[i]", exchanged("float32"), _of_other_results())
 
 
-def _of_other_results() -> DeviceFunction:
+def _of_other_results() -> Any:
     return lk.register_callable(
         "exchanged", {"a, b": "int32"}, {"b1, a1": "int32"}, body="b1 = b; a1 = a;"
     )
@@ -620,7 +620,7 @@ def test_equal_arguments_give_equal_values() -> None:
 
 
 def test_verify_tells_functions_apart() -> None:
-    def kernel(function: DeviceFunction) -> lk.Kernel:
+    def kernel(function: Any) -> lk.Kernel:
         return lk.make_kernel(
             "{ [i]: 0 <= i < n }",
             "y[i] = shade(x[i], 3)",
@@ -877,7 +877,7 @@ def test_other_arguments() -> None:
     refused("there is no function 'f'", error=lk.TypeInferenceError, meaning="f(x)")
 
 
-def calling(text: str, *functions: DeviceFunction, **more: Any) -> lk.Kernel:
+def calling(text: str, *functions: Any, **more: Any) -> lk.Kernel:
     return lk.make_kernel(
         "{ [i]: 0 <= i < n }",
         text,
@@ -905,7 +905,7 @@ def test_calls_that_fit_nothing() -> None:
 
 
 def test_definitions_that_would_change_each_other() -> None:
-    def helped(name: str, helper: str, **more: Any) -> DeviceFunction:
+    def helped(name: str, helper: str, **more: Any) -> Any:
         text = f"{helper}\n__device__ float {name}(float x) {{ return helper(x); }}"
         return lk.register_callable(name, {"x": "float32"}, "float32", text, **more)
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from html_page import Page
-from seams import Panel
 from seams import outcome as outcomes
 from test_explore import HOSTILE, SIZES, explored, skewed, tiled
 
@@ -23,13 +22,13 @@ import loopkit as lk
 ipywidgets = pytest.importorskip("ipywidgets")
 
 
-def texts(panel: Panel) -> dict[str, str]:
+def texts(panel: Any) -> dict[str, str]:
     """What stands in each part, read back from its HTML."""
     parts = {"status": panel.status, "note": panel.note, "main": panel.main, **panel.tabs}
     return {name: Page(widget.value).text for name, widget in parts.items()}
 
 
-def control(panel: Panel, name: str) -> Any:
+def control(panel: Any, name: str) -> Any:
     return next(w for w in panel.controls if w.description == name)
 
 
@@ -142,7 +141,7 @@ def test_a_newer_choice_ends_what_an_older_one_began(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(outcomes._FINDERS, "proof", noted)  # type: ignore[arg-type]
 
-    async def use() -> Panel:
+    async def use() -> Any:
         panel = explored(sizes=SIZES).panel()
         panel.show()
         # Nest and source are there before anything else is begun.

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seams import INT32_RANGE as INT32
 from seams import largest_size
 
 import loopkit as lk
 
-N = largest_size(INT32)
+N = largest_size(np.dtype("int32"))
 DOMAIN = "{ [i, j]: n - 3 <= i < n and 0 <= j < 4 }"
 # Three iterations at the end of what sizes may be; texts that 64 bits hold.
 TEXTS = """

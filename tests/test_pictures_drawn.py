@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from html_page import contrast
-from seams import GROUND, ROLES, Box, Cell, Label, Picture, Scene, Stroke, boundary, runs, ticks
+from seams import GROUND, ROLES, Box, Cell, Label, Stroke, boundary, runs, ticks
 
 import loopkit as lk
 
@@ -64,7 +64,7 @@ def adding() -> lk.Kernel:
     return knl.split_iname("i", 256, outer_tag="g.0", inner_tag="l.0")
 
 
-def pictures() -> dict[str, Picture]:
+def pictures() -> dict[str, Any]:
     """Pictures of all kinds, small and large."""
     return {
         "domain": tiled().plot_domain(n=9),
@@ -94,12 +94,12 @@ PICTURES = pictures()
 each = pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES.keys())
 
 
-def labels(scene: Scene) -> list[Label]:
+def labels(scene: Any) -> list[Label]:
     return [mark for mark in scene.marks if isinstance(mark, Label) and mark.text.strip()]
 
 
 @each
-def test_no_text_lies_over_another_or_outside(picture: Picture) -> None:
+def test_no_text_lies_over_another_or_outside(picture: Any) -> None:
     scene = picture.scene()
     texts = labels(scene)
     for label in texts:
@@ -118,7 +118,7 @@ def test_no_text_lies_over_another_or_outside(picture: Picture) -> None:
 
 
 @each
-def test_boxes_lie_beside_each_other(picture: Picture) -> None:
+def test_boxes_lie_beside_each_other(picture: Any) -> None:
     scene = picture.scene()
     rows: dict[float, set[tuple[float, float]]] = {}
     for mark in scene.marks:
@@ -149,7 +149,7 @@ def test_arrows_lead_from_cell_to_cell() -> None:
 
 
 @each
-def test_svg_is_well_formed_and_says_what_it_shows(picture: Picture) -> None:
+def test_svg_is_well_formed_and_says_what_it_shows(picture: Any) -> None:
     for theme in ("auto", "light", "dark"):
         root = ET.fromstring(picture.svg(theme))
         assert root.tag == f"{SVG}svg" and root.get("role") == "img"
@@ -162,7 +162,7 @@ def test_svg_is_well_formed_and_says_what_it_shows(picture: Picture) -> None:
 
 
 @each
-def test_html_is_one_element_with_nothing_from_elsewhere(picture: Picture) -> None:
+def test_html_is_one_element_with_nothing_from_elsewhere(picture: Any) -> None:
     html = picture.html()
     assert html.startswith('<div class="lk"') and html.endswith("</div>")
     assert not re.search(r"<script|https?://(?!www\.w3\.org)|\son\w+=|url\(", html)
@@ -267,7 +267,7 @@ def test_without_matplotlib_its_absence_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 @each
-def test_matplotlib_draws_every_mark(picture: Picture, tmp_path: Path) -> None:
+def test_matplotlib_draws_every_mark(picture: Any, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 

@@ -6,9 +6,9 @@ import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from seams import Picture
 
 import loopkit as lk
 
@@ -20,7 +20,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
 
 
-def pictures(knl: lk.Kernel, **sizes: int) -> Iterator[Picture]:
+def pictures(knl: lk.Kernel, **sizes: int) -> Iterator[Any]:
     """A picture of each statement, array and loop."""
     for statement in knl.statements:
         yield knl.plot_domain(statement.id, **sizes)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from math import log10
+from typing import Any
 
 import pytest
-from seams import Box, Label, RooflinePicture, Stroke
+from seams import Box, Label, Stroke
 
 import loopkit as lk
 
@@ -23,7 +24,7 @@ def product_of(work: str = "sum(k, a[i, k] * b[k, j])") -> lk.Kernel:
     return knl.split_iname("j", 16, outer_tag="g.0", inner_tag="l.0")
 
 
-def numbers(picture: RooflinePicture) -> tuple[dict[float, float], dict[float, float]]:
+def numbers(picture: Any) -> tuple[dict[float, float], dict[float, float]]:
     """Where the ticks of both axes stand, by their decimal logarithms."""
     prefixes = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
     across, up = {}, {}

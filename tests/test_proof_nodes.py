@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from proof_scopes import anywhere, translator
 from seams import CIf as If
 from seams import (
-    Condition,
-    Form,
     Matching,
     TypedForms,
     constant,
@@ -28,7 +28,7 @@ from test_proof_reader import read
 X, Y = variable("x"), variable("y")
 
 
-def asked(text: str) -> Condition:
+def asked(text: str) -> Any:
     """What a guard of the text asks."""
     function = read(f"if ({text})\n    a[0] = 1;")
     [guard] = function.body
@@ -109,7 +109,7 @@ def test_what_has_no_order() -> None:
 
 
 def test_nested_nodes_are_compared_in_linear_time() -> None:
-    def nested(depth: int) -> Form:
+    def nested(depth: int) -> Any:
         form = X
         for step in range(depth):
             form = loaded("a", floor(form.plus(constant(step)), 3))

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from kernel_outline import outline
-from seams import C_TYPES, DTYPES, FLOAT32, TYPES, components_of, prove_source, record_of
+from seams import C_TYPES, DTYPES, TYPES, components_of, prove_source, record_of
 
 import loopkit as lk
 
@@ -71,7 +71,7 @@ def test_the_statements_of_an_argmin() -> None:
     assert outline(kernel) == textwrap.dedent(expected).strip()
     assert [s.id for s in kernel.statements] == ["insn_init", "insn_update", "insn", "insn_index"]
     accumulator = kernel.temporary_by_name["acc"]
-    assert accumulator.dtype == record_of({"value": FLOAT32, "index": DTYPES["int64"]})
+    assert accumulator.dtype == record_of({"value": DTYPES["float32"], "index": DTYPES["int64"]})
     assert (accumulator.dtype.itemsize, accumulator.accumulates) == (16, "argmin")
     assert pickle.loads(pickle.dumps(kernel)) == kernel
 
@@ -146,7 +146,7 @@ def test_the_first_of_pairs_is_associative_and_commutative(a: Any, b: Any, c: An
         join = operation.on_values
         assert _text(join(a, b)) == _text(join(b, a))
         assert _text(join(join(a, b), c)) == _text(join(a, join(b, c)))
-        nothing = operation.neutral([FLOAT32, DTYPES["int64"]])
+        nothing = operation.neutral([DTYPES["float32"], DTYPES["int64"]])
         assert _text(join(a, tuple(map(np.array, nothing)))) == _text(a)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pymbolic.primitives as prim
 import pytest
 from seams import (
-    BFLOAT16,
     DTYPES,
     Reduction,
     RunTime,
@@ -27,6 +26,7 @@ from seams import (
 import loopkit as lk
 from loopkit import InvalidArgumentError, TypeInferenceError
 
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 ENV = {f"v_{name}": dtype for name, dtype in DTYPES.items()}
 
 
@@ -82,7 +82,7 @@ def test_bfloat16_meets_others_as_a_16_bit_float() -> None:
     assert dtype_name(promote(DTYPES["int16"], BFLOAT16)) == "float32"
     assert dtype_name(promote(DTYPES["int32"], BFLOAT16)) == "float64"
     assert dtype_name(promote(BFLOAT16, 1j)) == "complex64"
-    assert np.dtype(ml_dtypes.bfloat16) == BFLOAT16
+    assert DTYPES["bfloat16"] == BFLOAT16
 
 
 @pytest.mark.parametrize(

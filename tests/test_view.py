@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seams import (
-    CAPABILITIES,
-    Listing,
-    blocks_at_once,
-    device_here,
-    listing_of,
-    machine_code,
-    running,
-)
+from seams import CAPABILITIES, blocks_at_once, device_here, listing_of, machine_code, running
 
 import loopkit as lk
 from loopkit import InvalidArgumentError, LoopkitError, UnknownNameError
@@ -91,7 +83,7 @@ def kernel() -> lk.Kernel:
 
 
 @pytest.fixture(scope="module")
-def listing(kernel: lk.Kernel) -> Listing:
+def listing(kernel: lk.Kernel) -> Any:
     return listing_of(kernel.program(), "sm_90a")
 
 
@@ -113,7 +105,7 @@ def test_each_step_has_its_machine_code(written: Path) -> None:
     assert text.count(">SASS for sm_90a, ") == 3
 
 
-def test_each_step_says_what_it_uses(written: Path, listing: Listing) -> None:
+def test_each_step_says_what_it_uses(written: Path, listing: Any) -> None:
     """Registers, shared memory and spills, and what limits the warps that are there at once."""
     (used,) = listing.resources
     held = blocks_at_once(CAPABILITIES["9.0"], used.threads, used.registers, used.shared)
@@ -140,7 +132,7 @@ def test_what_is_not_shown_is_not_compiled(
     """The first source for which there is no room ends it."""
     asked: list[str] = []
 
-    def listed(program: Any, arch: str) -> Listing:
+    def listed(program: Any, arch: str) -> Any:
         asked.append(program.source)
         return listing_of(program, arch)
 
@@ -171,7 +163,7 @@ def test_the_page_refers_to_nothing_outside(written: Path) -> None:
 
 
 @pytest.mark.browser
-def test_every_pane_fills(opened: Opened, kernel: lk.Kernel, listing: Listing) -> None:
+def test_every_pane_fills(opened: Opened, kernel: lk.Kernel, listing: Any) -> None:
     page = opened.page
     assert page.locator("nav button").count() == len(kernel.history) + 1
     assert opened.rows("source").count() == len(kernel.cuda().splitlines())
@@ -240,7 +232,7 @@ def test_nothing_is_cut_off(browser: Any, written: Path, width: int) -> None:
 
 
 @pytest.mark.browser
-def test_lines_that_come_from_each_other_light_up(opened: Opened, listing: Listing) -> None:
+def test_lines_that_come_from_each_other_light_up(opened: Opened, listing: Any) -> None:
     line = next(n for n, text in enumerate(listing.source, 1) if "z[" in text and "=" in text)
     opened.hover("source", f'[data-line="{line}"]')
     assert opened.lit("source") == [str(line)]

@@ -28,15 +28,11 @@ from typing import Any
 
 import numpy as np
 from seams import (
-    Axis,
-    Compiled,
     ConstantTable,
     LaunchBarrier,
-    Lineage,
     Loop,
     Memory,
     Store,
-    Tree,
     column_of,
     combined_axes,
     compile_statement,
@@ -56,7 +52,6 @@ from seams import (
     strides_of,
     swizzles_of,
 )
-from seams import TreeNode as Node
 from seams import address_space_of as space_of
 from seams import sets as _sets
 
@@ -145,7 +140,7 @@ class _Part:
     block alone, or in all of them where each has its own copy of what it writes.
     """
 
-    compiled: Compiled
+    compiled: Any
     rows: list[Row]
     depth: int
     block: tuple[tuple[int, int] | None, ...]
@@ -197,14 +192,14 @@ class Schedule:
         ends = (t.name for t in kernel.temporaries if space_of(kernel, t) is not _GLOBAL)
         self.ends_with_launch = tuple(ends)
 
-    def _copies_of(self, temporary: Any) -> tuple[Axis, ...]:
+    def _copies_of(self, temporary: Any) -> tuple[Any, ...]:
         """The axes along which a temporary exists several times; each block has its flags."""
         kernel, found = self.kernel, copies_of(self.kernel, temporary, self.axes)
         if temporary.name not in flags_of(kernel):
             return found
         return tuple(a for a in self.axes.values() if a in found or a.key[0] == "g")
 
-    def watch_formally(self, lineage: Lineage | None = None) -> None:
+    def watch_formally(self, lineage: Any | None = None) -> None:
         """From now on formal values are computed beside the numbers.
 
         By the lineage it is known what is whose of the text, also where no output shows it.
@@ -270,13 +265,13 @@ class Schedule:
 
         return partial(formal.store, statement, stored, where)
 
-    def _on_hardware(self, axis: Axis) -> Axis:
+    def _on_hardware(self, axis: Any) -> Any:
         """An axis that index 0 begins, which is the smallest value for all sizes."""
         first = {i: self.kernel.range_around(i)[0] or 0 for i in axis.first}
         more = max((axis.first[i] - first[i] for i in first), default=0)
         return replace(axis, first=first, extent=max(1, axis.extent + more))
 
-    def _make_memories(self, copies: Mapping[str, tuple[Axis, ...]]) -> Iterator[_Watched]:
+    def _make_memories(self, copies: Mapping[str, tuple[Any, ...]]) -> Iterator[_Watched]:
         for argument in self.kernel.args:
             if isinstance(argument, ConstantTable):
                 yield _Watched(argument.name, argument.array.copy(), None)
@@ -380,9 +375,9 @@ class Schedule:
     # }}}
 
 
-def _launches(tree: Tree, path: Row, walkers: list[_Walker]) -> Iterator[tuple[Tree, Row]]:
+def _launches(tree: Any, path: Row, walkers: list[_Walker]) -> Iterator[tuple[Any, Row]]:
     """What runs between two barriers for all blocks, in turn, in all iterations around it."""
-    body: list[Node] = []
+    body: list[Any] = []
     for node in (*tree, None):
         is_around = isinstance(node, Loop) and any(
             isinstance(leaf, LaunchBarrier) for leaf, _ in entries_of(node.body)
@@ -424,7 +419,7 @@ class _Walker:
                 groups.setdefault(row[: part.depth], []).append(row)
         self._find_values(schedule.kernel.tree, 0)
 
-    def _find_values(self, tree: Tree, depth: int) -> None:
+    def _find_values(self, tree: Any, depth: int) -> None:
         for node in tree:
             if isinstance(node, Loop):
                 for name in statements_in(node):
@@ -432,7 +427,7 @@ class _Walker:
                         self.values.setdefault((id(node), path[:depth]), set()).add(path[depth])
                 self._find_values(node.body, depth + 1)
 
-    def nodes(self, tree: Tree, path: Row) -> None:
+    def nodes(self, tree: Any, path: Row) -> None:
         for node in tree:
             if isinstance(node, Loop):
                 for value in sorted(self.values.get((id(node), path), ())):
@@ -520,7 +515,7 @@ def try_to_break(
     seed: int,
     ways: Sequence[Way] = WAYS,
     text: lk.Kernel | None = None,
-    lineage: Lineage | None = None,
+    lineage: Any | None = None,
 ) -> Broken | None:
     """The first way to make ``kernel`` wrong; None where none is found.
 
@@ -567,7 +562,7 @@ def _broken(
     seed: int,
     ways: Sequence[Way],
     text: lk.Kernel | None,
-    lineage: Lineage | None,
+    lineage: Any | None,
 ) -> Broken | None:
     """The first of some ways in which one case goes wrong; formally, with a text."""
     shared = one_place_twice(schedule.kernel, schedule.sizes)

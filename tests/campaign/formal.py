@@ -17,7 +17,6 @@ import numpy as np
 import pymbolic.primitives as prim
 from seams import (
     Component,
-    Expression,
     TypeCast,
     access_of,
     evaluate,
@@ -89,7 +88,7 @@ class Formal:
             return 0  # the neutral element: no term
         return self.value(statement.rhs, values)
 
-    def note(self, origin: str, values: Mapping[str, Expression], at: Values, value: int) -> None:
+    def note(self, origin: str, values: Mapping[str, Any], at: Values, value: int) -> None:
         """Remember what an instance of the text computes, executed where inames are ``at``."""
         known = {**self.sizes, **at}
         instance = tuple(int(evaluate(values[i], known)) for i in sorted(values))
@@ -109,7 +108,7 @@ class Formal:
             past[index] = np.where(old == value, past[index], past[index] * _FACTOR + old)
         held[index] = value
 
-    def value(self, expr: Expression, values: Values) -> int:
+    def value(self, expr: Any, values: Values) -> int:
         """The formal value of an expression."""
         if is_constant(expr):
             return mixed(complex(expr))
@@ -143,7 +142,7 @@ class Formal:
 
     def joined(self, expr: prim.Sum | prim.Product, values: Values) -> int:
         """Numbers of inames and sizes count as one term, wherever they stand."""
-        plain: list[Expression] = []
+        plain: list[Any] = []
         others: list[int] = []
         for part in expr.children:
             is_plain = variable_names(part) <= self.integers if not is_constant(part) else True
@@ -158,7 +157,7 @@ class Formal:
             return others[0]
         return mixed(is_sum, number, *others)
 
-    def number(self, expr: Expression, values: Values) -> Any:
+    def number(self, expr: Any, values: Values) -> Any:
         """The value of an expression of inames, sizes and data, as it is now."""
         if is_constant(expr):
             return expr

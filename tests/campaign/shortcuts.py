@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import click
-from seams import Change, Lineage, Obligations, SpentError, checker
+from seams import Change, SpentError, checker
 from seams import PolyUndecided as Undecided
 from seams import schedule_proof as whole
 
@@ -41,7 +41,7 @@ def compared(seen: Seen) -> Iterator[None]:
     """While this lasts, each step that is proven in short is proven as a whole, too."""
     short = checker.obligations_of
 
-    def both(before: lk.Kernel, change: Change, lineage: Lineage) -> Obligations | None:
+    def both(before: lk.Kernel, change: Change, lineage: Any) -> Any | None:
         obligations = short(before, change, lineage)
         seen.counts[
             "whole" if obligations is None else "in part" if obligations.moves else "short"

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import pymbolic.primitives as prim
-from seams import DeviceFunction, ExpressionMapper, OwnFunction
+from seams import ExpressionMapper, OwnFunction
 
 import loopkit as lk
 from faults.kernels import make
@@ -20,7 +20,7 @@ from faults.printing import text
 
 
 @cache
-def bent() -> DeviceFunction:
+def bent() -> Any:
     return lk.register_callable(
         "bent",
         {"x": "float32", "k": "int32"},
@@ -32,7 +32,7 @@ def bent() -> DeviceFunction:
 
 
 @cache
-def bent_too() -> DeviceFunction:
+def bent_too() -> Any:
     """An overload for wider numbers, which means something else."""
     return lk.register_callable(
         "bent", {"x": "float64", "k": "int32"}, "float64", body="return x + 3*k;", meaning="x + 3*k"
@@ -60,7 +60,7 @@ def overloaded() -> lk.Kernel:
 
 
 @cache
-def turned() -> DeviceFunction:
+def turned() -> Any:
     return lk.register_callable(
         "turned",
         {"z": "complex64"},
@@ -81,7 +81,7 @@ def complex_calls() -> lk.Kernel:
 
 
 @cache
-def parted() -> DeviceFunction:
+def parted() -> Any:
     return lk.register_callable(
         "parted",
         {"x": "float32", "k": "int32"},

@@ -8,7 +8,6 @@ from typing import Any
 
 from seams import (
     Assign,
-    CExpression,
     Declaration,
     ExpressionReader,
     expression_text,
@@ -32,7 +31,7 @@ def reworded(node: Any, change: Callable[[str], str]) -> Any:
     return replace(found, line=0)
 
 
-def reworded_expression(expr: CExpression, change: Callable[[str], str]) -> CExpression:
+def reworded_expression(expr: Any, change: Callable[[str], str]) -> Any:
     """An expression whose text is changed."""
     found, _ = tokens([change(expression_text(expr))], 1)
     return ExpressionReader(found).expression()

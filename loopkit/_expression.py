@@ -25,9 +25,9 @@ from loopkit._nodes import (
     Component,
     Expression,
     FlatIndex,
+    Node,
     Record,
     Reduction,
-    SubArray,
     TaggedVariable,
     TypeCast,
     TypeName,
@@ -225,26 +225,18 @@ class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
     def rec_arith(self, expr: Expression, *args: Any, **kwargs: Any) -> Expression:
         return self.rec(expr, *args, **kwargs)  # truth values are operands like others
 
-    def map_reduction(self, expr: Reduction) -> Expression:
-        return Reduction(expr.operation, expr.inames, self.rec(expr.operand), expr.dtype)
+    def map_node(self, expr: Node) -> Expression:
+        """A node of loopkit's own: its expressions are rebuilt, and all else stays."""
+        return type(expr)(*(self._rebuilt(getattr(expr, name)) for name in expr.__match_args__))
 
-    def map_type_name(self, expr: TypeName) -> Expression:
-        return expr
+    map_reduction = map_type_name = map_sub_array = map_flat_index = map_node
+    map_type_cast = map_record = map_component = map_node
 
-    def map_sub_array(self, expr: SubArray) -> Expression:
-        return SubArray(expr.inames, self.rec(expr.subscript))
-
-    def map_flat_index(self, expr: FlatIndex) -> Expression:
-        return FlatIndex(self.rec(expr.offset))
-
-    def map_type_cast(self, expr: TypeCast) -> Expression:
-        return TypeCast(expr.dtype, self.rec(expr.operand))
-
-    def map_record(self, expr: Record) -> Expression:
-        return Record(expr.names, tuple(self.rec(part) for part in expr.parts))
-
-    def map_component(self, expr: Component) -> Expression:
-        return Component(self.rec(expr.operand), expr.name)
+    def _rebuilt(self, part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(map(self._rebuilt, part))
+        is_expression = isinstance(part, prim.ExpressionNode) or is_constant(part)
+        return self.rec(part) if is_expression else part
 
     def map_call(self, expr: prim.Call) -> Expression:
         return prim.Call(expr.function, tuple(self.rec(p) for p in expr.parameters))
@@ -253,6 +245,23 @@ class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
         return prim.Subscript(
             self.rec(expr.aggregate), tuple(self.rec(i) for i in index_tuple(expr))
         )
+
+
+def mapped(expr: Expression, **rules: Callable[[Any, Mapped], Expression]) -> Expression:
+    """``expr`` with what rules make of its nodes: ``variable=`` of variables, ``call=`` of calls.
+
+    A rule gets the node, and a function that gives what becomes of a part of it.
+    """
+    if is_constant(expr):
+        return expr
+    mapper = ExpressionMapper()
+    for kind, rule in rules.items():
+        setattr(mapper, f"map_{kind}", lambda node, rule=rule: rule(node, mapper.rec))
+    return mapper(expr)
+
+
+Mapped = Callable[[Expression], Expression]
+"""What becomes of an expression."""
 
 
 class Substituter(ExpressionMapper):
@@ -289,22 +298,6 @@ def unlabelled(expr: Expression) -> Expression:
     return substitute(expr, names)
 
 
-class _AccessReplacer(ExpressionMapper):
-    def __init__(self, replace: Callable[[str, tuple[Expression, ...]], Expression | None]) -> None:
-        super().__init__()
-        self.replace = replace
-
-    def map_variable(self, expr: prim.Variable) -> Expression:
-        new = self.replace(expr.name, ())
-        return expr if new is None else tagged_like(expr, new)
-
-    def map_subscript(self, expr: prim.Subscript) -> Expression:
-        indices = tuple(self.rec(i) for i in index_tuple(expr))
-        new = self.replace(expr.aggregate.name, indices)
-        same = prim.Subscript(expr.aggregate, indices)
-        return same if new is None else tagged_like(same, new)
-
-
 def replace_accesses(
     expr: Expression, replace: Callable[[str, tuple[Expression, ...]], Expression | None]
 ) -> Expression:
@@ -313,52 +306,51 @@ def replace_accesses(
     ``replace`` sees indices already rewritten, ``()`` for a bare name, and
     returns None to keep an access.
     """
-    return expr if is_constant(expr) else _AccessReplacer(replace)(expr)
+
+    def variable(expr: prim.Variable, inside: Mapped) -> Expression:
+        new = replace(expr.name, ())
+        return expr if new is None else tagged_like(expr, new)
+
+    def subscript(expr: prim.Subscript, inside: Mapped) -> Expression:
+        same = with_indices(expr, inside)
+        new = replace(expr.aggregate.name, same.index)
+        return same if new is None else tagged_like(same, new)
+
+    return mapped(expr, variable=variable, subscript=subscript)
 
 
 NUMBERS: Mapping[str, float] = {"inf": math.inf, "nan": math.nan, "M_PI": math.pi, "M_E": math.e}
 """Names of numbers: of what no digits spell, and those of C's header math.h."""
 
 
-class _NumberReader(ExpressionMapper):
-    def __init__(self, names: Collection[str]) -> None:
-        super().__init__()
-        self.names = names
-
-    def map_variable(self, expr: prim.Variable) -> Expression:
-        return expr if expr.name in self.names else NUMBERS.get(expr.name, expr)
-
-    def map_subscript(self, expr: prim.Subscript) -> Expression:
-        return prim.Subscript(expr.aggregate, tuple(self.rec(i) for i in index_tuple(expr)))
-
-    def map_product(self, expr: prim.Product) -> Expression:
-        sign, *rest = parts = tuple(self.rec(child) for child in expr.children)
-        is_negated = sign == -1 and len(rest) == 1 and type(rest[0]) is float
-        return -rest[0] if is_negated else prim.Product(parts)
-
-
 def with_numbers(expr: Expression, names: Collection[str] = ()) -> Expression:
     """``expr`` with the numbers ``inf`` and ``nan`` in it, where these are none of ``names``."""
     if is_constant(expr) or not variable_names(expr) & NUMBERS.keys():
         return expr
-    return _NumberReader(names)(expr)
+
+    def variable(expr: prim.Variable, inside: Mapped) -> Expression:
+        return expr if expr.name in names else NUMBERS.get(expr.name, expr)
+
+    def product(expr: prim.Product, inside: Mapped) -> Expression:
+        sign, *rest = parts = tuple(map(inside, expr.children))
+        is_negated = sign == -1 and len(rest) == 1 and type(rest[0]) is float
+        return -rest[0] if is_negated else prim.Product(parts)
+
+    return mapped(expr, variable=variable, subscript=with_indices, product=product)
 
 
-class _HeadMapper(ExpressionMapper):
-    def __init__(self, new: Callable[[prim.Variable], prim.Variable]) -> None:
-        super().__init__()
-        self.new = new
-
-    def map_variable(self, expr: prim.Variable) -> Expression:
-        return self.new(expr)
-
-    def map_call(self, expr: prim.Call) -> Expression:
-        return prim.Call(self.new(expr.function), tuple(self.rec(p) for p in expr.parameters))
+def with_indices(expr: prim.Subscript, inside: Mapped) -> Expression:
+    """A rule of :func:`mapped`: of an access only the indices are mapped, and not the array."""
+    return prim.Subscript(expr.aggregate, tuple(map(inside, index_tuple(expr))))
 
 
 def map_heads(expr: Expression, new: Callable[[prim.Variable], prim.Variable]) -> Expression:
     """``expr`` with another name for each variable, array and function, itself a variable."""
-    return expr if is_constant(expr) else _HeadMapper(new)(expr)
+
+    def call(expr: prim.Call, inside: Mapped) -> Expression:
+        return prim.Call(new(expr.function), tuple(map(inside, expr.parameters)))
+
+    return mapped(expr, variable=lambda head, _: new(head), call=call)
 
 
 @remembered(1 << 12)

@@ -17,7 +17,9 @@ from loopkit import _budget
 from loopkit._errors import ParseError, counted
 from loopkit._expression import (
     ExpressionMapper,
+    Mapped,
     is_constant,
+    mapped,
     nodes_of,
     substitute,
     unbound_names,
@@ -35,17 +37,6 @@ Count = Counter[str]
 OTHERS = ""
 
 
-class _Results(ExpressionMapper):
-    """Puts what ``new`` makes of them in the place of reductions that are in no other one."""
-
-    def __init__(self, new: Callable[[Reduction], Expression]) -> None:
-        super().__init__()
-        self.new = new
-
-    def map_reduction(self, expr: Reduction) -> Expression:
-        return self.new(expr)
-
-
 def reductions_in(expr: Expression) -> list[Reduction]:
     """All reductions in ``expr``, outer ones before those inside them."""
     return [node for node in nodes_of(expr) if isinstance(node, Reduction)]
@@ -61,18 +52,18 @@ def results_of(expr: Expression) -> tuple[Reduction, ...]:
     found: list[Reduction] = []
     if reductions_in(expr):
 
-        def noted(one: Reduction) -> Expression:
+        def noted(one: Reduction, inside: Mapped) -> Expression:
             found.append(one)
             return one
 
-        _Results(noted)(expr)
+        mapped(expr, reduction=noted)
     return tuple(found)
 
 
 def with_results(expr: Expression, values: Iterable[Expression]) -> Expression:
     """``expr`` with a value in the place of each of its :func:`results_of`."""
     waiting = iter(values)
-    return _Results(lambda _: next(waiting))(expr)
+    return mapped(expr, reduction=lambda one, inside: next(waiting))
 
 
 def map_beside(
@@ -96,14 +87,13 @@ def beside_reductions(expr: Expression) -> Expression:
 def with_parameters(expr: Expression, left: Mapping[str, Sequence[int]]) -> Expression:
     """``expr`` with those parameters alone of uses of some rules that are ``left``."""
 
-    class Fewer(ExpressionMapper):
-        def map_call(self, expr: prim.Call) -> Expression:
-            given = expr.parameters
-            if expr.function.name in left:
-                given = tuple(given[n] for n in left[expr.function.name] if n < len(given))
-            return prim.Call(expr.function, tuple(self.rec(p) for p in given))
+    def call(expr: prim.Call, inside: Mapped) -> Expression:
+        given = expr.parameters
+        if expr.function.name in left:
+            given = tuple(given[n] for n in left[expr.function.name] if n < len(given))
+        return prim.Call(expr.function, tuple(map(inside, given)))
 
-    return expr if is_constant(expr) or not left else Fewer()(expr)
+    return mapped(expr, call=call) if left else expr
 
 
 def without_results(expr: Expression, rules: Rules) -> Expression:

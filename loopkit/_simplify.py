@@ -17,7 +17,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import ExpressionMapper, index_tuple, is_constant, variable_names
+from loopkit._expression import Mapped, index_tuple, is_constant, mapped, variable_names
 from loopkit._intervals import Interval
 from loopkit._linear import Linear, linear_sum, total, without_small_terms
 from loopkit._nodes import Expression, is_integer
@@ -39,7 +39,15 @@ def simplify_indices(
     ``integer_names`` are inames and sizes: values computed in other types keep
     the order of their operations.
     """
-    return expr if is_constant(expr) else _IndexSimplifier(integer_names, context)(expr)
+    simplifier = _Simplifier(context)
+
+    def comparison(expr: prim.Comparison, inside: Mapped) -> Expression:
+        sides = expr.left, expr.right
+        if variable_names(expr) <= set(integer_names) and _sets.is_affine(prim.Sum(sides)):
+            return simplifier(expr)
+        return prim.Comparison(inside(expr.left), expr.operator, inside(expr.right))
+
+    return mapped(expr, subscript=lambda access, _: simplifier(access), comparison=comparison)
 
 
 class _Simplifier:
@@ -176,25 +184,6 @@ def needed_parts(
         if _sets.is_nowhere(context, [prim.Comparison(part, better, r) for r in rivals]):
             kept = [r for r in kept if r is not part]
     return kept
-
-
-class _IndexSimplifier(ExpressionMapper):
-    def __init__(
-        self, integer_names: Collection[str], context: isl.Set | Context | None = None
-    ) -> None:
-        super().__init__()
-        self.integer_names = integer_names
-        self.simplify = _Simplifier(context)
-
-    def map_subscript(self, expr: prim.Subscript) -> Expression:
-        return self.simplify(expr)
-
-    def map_comparison(self, expr: prim.Comparison) -> Expression:
-        if variable_names(expr) <= set(self.integer_names) and _sets.is_affine(
-            prim.Sum((expr.left, expr.right))
-        ):
-            return self.simplify(expr)
-        return prim.Comparison(self.rec(expr.left), expr.operator, self.rec(expr.right))
 
 
 def _rebuild(form: Linear) -> Expression:

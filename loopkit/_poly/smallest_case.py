@@ -7,13 +7,12 @@ from typing import Any
 
 import islpy as isl
 import numpy as np
-import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ConstantTable
 from loopkit._cached import memoised
 from loopkit._errors import Instance, Witness
-from loopkit._expression import ExpressionMapper, evaluate, index_tuple, to_text, variable_names
+from loopkit._expression import evaluate, replace_accesses, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -35,23 +34,16 @@ def looked_up(kernel: Kernel, expr: Expression, numbers: Mapping[str, int]) -> E
     Raises :class:`IndexError` for what is no element, and what ``evaluate`` does.
     """
     tables = tables_of(kernel)
-    used = variable_names(expr)
-    return expr if used.isdisjoint(tables) else _LookUp(tables, numbers)(expr)
 
+    def element(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+        if name not in tables or not indices:
+            return None
+        index = tuple(int(evaluate(i, numbers)) for i in indices)
+        if not all(0 <= i < n for i, n in zip(index, tables[name].shape, strict=True)):
+            raise IndexError(name)
+        return int(tables[name][index])
 
-class _LookUp(ExpressionMapper):
-    def __init__(self, tables: Mapping[str, Array], numbers: Mapping[str, int]) -> None:
-        super().__init__()
-        self.tables, self.numbers = tables, numbers
-
-    def map_subscript(self, expr: prim.Subscript) -> Any:
-        table = self.tables.get(expr.aggregate.name)
-        if table is None:
-            return super().map_subscript(expr)
-        index = [int(evaluate(self.rec(i), self.numbers)) for i in index_tuple(expr)]
-        if not all(0 <= i < extent for i, extent in zip(index, table.shape, strict=True)):
-            raise IndexError(expr)
-        return int(table[tuple(index)])
+    return expr if variable_names(expr).isdisjoint(tables) else replace_accesses(expr, element)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ValueArg, is_computed
+from loopkit._arrays import is_computed
 from loopkit._change import Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._points import points_of
@@ -24,7 +24,7 @@ from loopkit._polynomials import are_one_polynomial
 from loopkit._tree import Loop, Node, Tree
 
 if TYPE_CHECKING:
-    from loopkit._kernel import Domain, Kernel
+    from loopkit._kernel import Domain, Kernel, Statement
 
 
 def not_renumbered(before: Kernel, after: Kernel, claim: Renumbered) -> str:
@@ -36,44 +36,42 @@ def not_renumbered(before: Kernel, after: Kernel, claim: Renumbered) -> str:
         return f"'{min(old & before.iname_tags.keys())}' is tagged"
     if old & {iname for iname, _, _ in before.slabs}:
         return "a loop has slabs"
-    for wrong in (_in_sizes, _in_domains, _in_numbers, _in_statements):
+    if any(old & variable_names(r.expression) - {*r.arguments} for r in before.substitutions):
+        return "a rule uses the inames"
+    if any(0 < len(old & s.inames) < len(old) for s in before.statements):
+        return "a statement is inside some of the loops only"
+    for wrong in (_in_sizes, _in_domains, _in_numbers):
         if why := wrong(before, after, claim):
             return why
-    if _with_loops(before.tree, claim.old, claim.new) != after.tree:
-        return "the loops are not one directly inside the other, or others become of them"
-    same = before.with_(
+    expected = before.with_(
         args=after.args,
         assumptions=after.assumptions,
         domains=after.domains,
-        statements=after.statements,
-        tree=after.tree,
+        statements=tuple(_renumbered(s, claim) for s in before.statements),
+        tree=_with_loops(before.tree, claim.old, claim.new),
     )
-    return "" if same == after else "something else would change"
+    return "" if expected == after else "more would change than the numbers of these loops"
 
 
 def _in_sizes(before: Kernel, after: Kernel, claim: Renumbered) -> str:
     """What is wrong with the sizes: one more may be there, which is computed, and not negative."""
     more = after.args[len(before.args) :]
-    if after.args[: len(before.args)] != before.args or len(more) > 1:
+    names = {a.name for a in more}
+    allowed = variable_names(claim.count) if isinstance(claim, Joined) else frozenset()
+    is_new = names <= allowed - before.all_names
+    if after.args[: len(before.args)] != before.args or not is_new:
         return "the arguments would be others"
     known = known_of_sizes(before)
     if isinstance(claim, Joined):
-        counts = after.computed_sizes
-        count = claim.count
-        made = counts.get(count.name) if isinstance(count, prim.Variable) else None
+        count, counts = claim.count, after.computed_sizes
+        made = counts.get(count.name, count) if isinstance(count, prim.Variable) else count
         whole = substitute(claim.product, before.computed_sizes)
-        if not are_one_polynomial(whole, count if made is None else made):
+        if not are_one_polynomial(whole, made):
             return "the count is not the product of the lengths"
-        names = {a.name for a in more}
-        if names and (made is None or names != {count.name} or names & before.all_names):
-            return "another size would be computed"
         for size in more:
-            assert isinstance(size, ValueArg)
             if not is_computed(size) or size.dtype is None or size.dtype.kind not in "iu":
                 return "the count is no computed size"
             known = known_of_count(known, claim, size.name)
-    elif more:
-        return "the arguments would be others"
     return "" if known.is_subset(after.assumptions.set) else "more would be assumed of sizes"
 
 
@@ -138,24 +136,12 @@ def _taken(kernel: Kernel, inames: frozenset[str]) -> tuple[isl.Set | None, list
     return whole, rest
 
 
-def _in_statements(before: Kernel, after: Kernel, claim: Renumbered) -> str:
-    """What is wrong with the statements: they are what they were, of other numbers."""
-    old, new = frozenset(claim.old), frozenset(claim.new)
-    if any(old & variable_names(r.expression) - {*r.arguments} for r in before.substitutions):
-        return "a rule uses the inames"
-    if len(before.statements) != len(after.statements):
-        return "there would be other statements"
-    for mine, its in zip(before.statements, after.statements, strict=True):
-        if not mine.inames & old:
-            expected = mine
-        elif old <= mine.inames:
-            moved = mine.map_expressions(lambda e: substitute(e, claim.values))
-            expected = replace(moved, inames=(mine.inames - old) | new)
-        else:
-            return f"'{mine.id}' is inside some of the loops only"
-        if expected != its:
-            return f"'{its.id}' would be another statement"
-    return ""
+def _renumbered(statement: Statement, claim: Renumbered) -> Statement:
+    """A statement of other numbers, if it is inside of the loops."""
+    if statement.inames.isdisjoint(claim.old):
+        return statement
+    moved = statement.map_expressions(lambda e: substitute(e, claim.values))
+    return replace(moved, inames=statement.inames.difference(claim.old) | {*claim.new})
 
 
 def _with_loops(tree: Tree, old: tuple[str, ...], new: tuple[str, ...]) -> Tree:

@@ -41,11 +41,11 @@ from loopkit._expression import (
     variable_names,
 )
 from loopkit._guarded import where_all_hold
-from loopkit._hidden import READER, WRITER, inlined, instance, variable
+from loopkit._hidden import READER, WRITER, inlined, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast, subtrahend
 from loopkit._poly.dataflow import Sources
-from loopkit._poly.pairs import FLAT, Undecided, without
+from loopkit._poly.pairs import FLAT, Undecided, renamed, without
 from loopkit._polynomials import are_one_polynomial
 from loopkit._same import key_of, same
 from loopkit._simplify import simplify
@@ -227,13 +227,11 @@ class ExpressionCheck:
             its = self.new.named(new, event.time.label)
             if self.same_integers(mine, its, event):
                 return
-            before = len(self.check.found)
-            with self.check.supposing():
-                self.same_structure(old, new, event)
+            found = self.check.supposed(partial(self.same_structure, old, new, event))
             # Whole numbers may be one number in two forms.
-            if len(self.check.found) > before and not differ_somewhere(mine, its, event.where):
-                del self.check.found[before:]
+            if found and not differ_somewhere(mine, its, event.where):
                 raise _beyond_sets(mine, its)
+            self.check.found += found
             return
         self.same_structure(old, new, event)
 
@@ -393,7 +391,6 @@ class ExpressionCheck:
                 f"'{its[0]}' holds",
                 "unchecked=True skips the proof, and shows in the history",
             )
-        found = self.check.found
         for later, statement in self.copies.through_copies(event, its):
             rounding = self.new_types.rounds(its[0], statement.rhs)
             if rounding:
@@ -401,16 +398,14 @@ class ExpressionCheck:
                 continue
             if mine is None and self.is_known(old, statement, later):
                 continue
-            before = len(found)
-            with self.check.supposing():
-                self.copied(old, mine, statement.rhs, later)
-            if len(found) == before:
+            found = self.check.supposed(partial(self.copied, old, mine, statement.rhs, later))
+            if not found:
                 continue
             latest = self.copies.latest(later, its, event)
-            if not latest.is_equal(later.where):
-                del found[before:]
-                if not latest.is_empty():
-                    self.copied(old, mine, statement.rhs, later.narrowed(latest))
+            if latest.is_equal(later.where):
+                self.check.found += found
+            elif not latest.is_empty():
+                self.copied(old, mine, statement.rhs, later.narrowed(latest))
 
     def is_known(self, old: Expression, copy: Statement, event: ReadEvent) -> bool:
         """Whether a copy holds ``old``, as it was found once to do at all places like these."""
@@ -438,12 +433,11 @@ class ExpressionCheck:
             event, where=where & bounds, values=values, everywhere=everywhere
         )
         try:
-            with self.check.supposing():
-                self.copied(old, None, copy.rhs, whole)
+            found = self.check.supposed(partial(self.copied, old, None, copy.rhs, whole))
         except Undecided:
-            self.claimed = claimed + 1
-        if len(self.check.found) > before or self.claimed > claimed:
             del self.check.found[before:]
+            return places - places
+        if found or self.claimed > claimed:
             return places - places
         # Sizes that were fixed are no names of places.
         held = _sets.project_out(domain, [name for name, _ in self.check.lineage.fixed])
@@ -483,9 +477,7 @@ class ExpressionCheck:
         is_cast = isinstance(new, TypeCast) and new.dtype == held
         for origin, relation in sources.writes.items():
             label = inlined(event.depth)
-            names = {instance(i, WRITER): instance(i, label) for i in self.root.kernel.all_inames}
-            related = _sets.rename(relation, names)
-            where = event.bound & related
+            where = event.bound & renamed(relation, {WRITER: label})
             if where.is_empty():
                 continue
             where = without(where, READER)

@@ -13,7 +13,7 @@ from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
 from loopkit._poly.dataflow import is_update
-from loopkit._poly.pairs import Instance, Undecided, parts_in, without
+from loopkit._poly.pairs import Instance, Undecided, ahead, parts_in, without
 
 
 def check_instances(check: Check, origin: str) -> None:
@@ -126,9 +126,7 @@ def check_once(check: Check, images: tuple[Image, ...]) -> None:
             # Of each two mirror images of a pair, one.
             pieces = [_sets.universe()]
             if first is second:
-                inames = sorted(statement.inames)
-                less = (prim.Comparison(variable(i, ONE), "<", variable(i, TWO)) for i in inames)
-                pieces = list(map(_sets.condition_set, less))
+                pieces = ahead(statement.inames, ONE, TWO)
             for bad in parts_in(both, pieces):
                 sides = check.origin_side(second, two), check.origin_side(first, one)
                 check.report(Violation("repeated", bad, *sides, text=check.root))

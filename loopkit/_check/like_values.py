@@ -106,8 +106,8 @@ def likeness(expr: Expression, model: Model) -> Likeness | None:
 
 def times_of(event: ReadEvent, model: Model) -> dict[str, str]:
     """The names of the event's time in its sets, with those of :meth:`Likeness.places`."""
-    assert event.time.statement is not None
-    inames = model.statement[event.time.statement].inames
+    statement = model.statement.get(event.time.statement or "")
+    inames = statement.inames if statement is not None else ()
     return {instance(i, event.time.label): hidden("time", i) for i in inames}
 
 
@@ -126,8 +126,5 @@ def claim(event: ReadEvent, cell: Access | None, model: Model) -> isl.Set:
     for axis, index in enumerate(cell[1] if cell else ()):
         kept.append(hidden("cell", axis))
         where = where & equal(prim.Variable(kept[-1]), index)
-    times: dict[str, str] = {}
-    if event.time.statement is not None:
-        inames = model.statement[event.time.statement].inames
-        times = {instance(i, event.time.label): hidden("time", i) for i in inames}
+    times = times_of(event, model)
     return _sets.rename(_sets.project_onto(where, [*kept, *times]), times)

@@ -30,7 +30,7 @@ from loopkit._check.instance_maps import Image
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
 from loopkit._frozen import dataclass
-from loopkit._hidden import FLUSH, ONE, READER, TWO, UPDATE, WRITER, hidden, variable
+from loopkit._hidden import FLUSH, ONE, READER, TWO, UPDATE, WRITER, hidden
 from loopkit._kernel import Domain, Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression, Record
@@ -39,9 +39,11 @@ from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import (
     Instance,
     Undecided,
+    ahead,
     equal_inames,
     inside,
     nonempty,
+    parts_in,
     renamed,
     without,
 )
@@ -344,16 +346,9 @@ class PartialSums:
         for number, (flush, added) in enumerate(pieces):
             for other, again in pieces[number:]:
                 twice = renamed(again, {TWO: FLUSH}) & added
-                apart = [twice]
-                if flush is other:
-                    inames = sorted(flush.inames)
-                    less = (
-                        prim.Comparison(variable(i, TWO), "<", variable(i, FLUSH)) for i in inames
-                    )
-                    apart = [twice & _sets.condition_set(one) for one in less]
-                for bad in apart:
-                    if not bad.is_empty():
-                        self.check.report(Violation("repeated", bad, side, detail="partial"))
+                one_of_two = ahead(flush.inames, TWO, FLUSH) if flush is other else [twice]
+                for bad in parts_in(twice, one_of_two):
+                    self.check.report(Violation("repeated", bad, side, detail="partial"))
 
     def on_one_index(
         self, added: isl.Set, update: Instance, flush: Instance, axis: Axis

@@ -24,7 +24,7 @@ from loopkit._hidden import BASE, SOURCE, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.model import Cell, Model
-from loopkit._poly.pairs import Instance, equal_inames, parts_in
+from loopkit._poly.pairs import Instance, equal_inames, parts_in, renamed
 
 
 def accesses_by_data(model: Model, statement: Statement) -> list[Guarded]:
@@ -130,8 +130,7 @@ def surely_used(check: Check, statement_id: str, behind: frozenset[str] = frozen
         for name, indices, guards in guarded_reads(reader):
             if name == copy.written and not both.is_empty():
                 found = found | _read_by(check, at, cell, time, indices, guards, both)
-    names = (*new.kernel.all_inames, *new.data)
-    return _sets.rename(found.coalesce(), {instance(n, SOURCE): n for n in names})
+    return renamed(found.coalesce(), {SOURCE: ""})
 
 
 def _read_by(

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _hidden, _sets
 from loopkit._cached import once
@@ -27,7 +26,7 @@ from loopkit._guarded import flags_of
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Sources, commute, is_own_read, is_update
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in, without
+from loopkit._poly.pairs import Instance, Undecided, ahead, nonempty, parts_in, renamed, without
 
 _TEXT = (_hidden.READER, _hidden.WRITER, _hidden.SIBLING)
 """The labels of instances of the text."""
@@ -104,17 +103,8 @@ class ReadCheck(SourceCheck):
             return
         at = Instance(image.statement, _hidden.UPDATE)
         both = related & self.check.instances(image, _hidden.UPDATE, _hidden.WRITER)
-        names = _hidden.labelled(_sets.names_of(both), _hidden.WRITER)
-        plain = map(_hidden.plain, names)
-        again = dict(zip(names, _hidden.instances(plain, _hidden.SIBLING).values(), strict=True))
-        less = (
-            prim.Comparison(
-                _hidden.variable(i, _hidden.WRITER), "<", _hidden.variable(i, _hidden.SIBLING)
-            )
-            for i in every
-        )
-        both = both & _sets.rename(both, again)
-        for bad in parts_in(both, list(map(_sets.condition_set, less))):
+        both = both & renamed(both, {_hidden.WRITER: _hidden.SIBLING})
+        for bad in parts_in(both, ahead(every, _hidden.WRITER, _hidden.SIBLING)):
             sink = self.check.origin_side(image, at, _hidden.SIBLING)
             source = self.check.origin_side(image, at)
             self.check.report(Violation("merged", bad, sink, source, text=self.root))
@@ -304,18 +294,13 @@ class ReadCheck(SourceCheck):
         if event.access is None or not is_own_read(reader, event.access):
             return result
         theirs = self.check.dataflow.of_read(image.origin, origin.write)
-        inames = self.root.kernel.all_inames
-        siblings = {
-            _hidden.instance(i, _hidden.READER): _hidden.instance(i, _hidden.SIBLING)
-            for i in inames
-        }
         before = [
             (relation, theirs.writes[start])
             for start, relation in sources.writes.items()
             if start in theirs.writes and not commute(self.root.statement[start], reader)
         ]
         for mine, its in (*before, (sources.untouched, theirs.untouched)):
-            both = event.bound & mine & _sets.rename(its, siblings)
+            both = event.bound & mine & renamed(its, {_hidden.READER: _hidden.SIBLING})
             both = both & self.check.image_relation(image, label, _hidden.SIBLING)
             result = result | without(both, *_TEXT)
         return result

@@ -5,8 +5,7 @@ Most is asked about reads: an *event* is a set of executions of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice, product
 
@@ -151,14 +150,17 @@ class Check:
         is_decided = self.aim is Aim.DECIDE and any(v.exact for v in self.found)
         return is_decided or len(self.found) >= _budget.VIOLATIONS
 
-    @contextmanager
-    def supposing(self) -> Iterator[None]:
-        """What is found wrong inside may be taken back."""
+    def supposed(self, question: Callable[[], None]) -> list[Violation]:
+        """What a question finds wrong, which is not noted; it is if the question stays open."""
+        before = len(self.found)
         self._supposed += 1
         try:
-            yield
+            question()
         finally:
             self._supposed -= 1
+        found = self.found[before:]
+        del self.found[before:]
+        return found
 
     def report(self, violation: Violation) -> None:
         """Note something wrong; the check goes on, unless that is all that was to be known."""

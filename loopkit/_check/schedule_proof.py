@@ -6,7 +6,7 @@ imported when one cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -89,14 +89,25 @@ def violations_of(
     new = model_of(kernel)
     check = Check(lineage, new, aim)
     step, with_image = (None, ()) if last_step is None else last_step
+    open_ = ask(check, questions(StatementCheck(check), step, with_image, untouched))
+    found = [*check.found, *(step.found if step is not None else ())]
+    if open_ is not None and not found:
+        raise open_
+    return found
+
+
+def ask(check: Check, asked: Iterable[Callable[[], None]]) -> Undecided | None:
+    """Ask questions until enough is found wrong; gives the first one that stays open."""
     open_: Undecided | None = None
-    for question in questions(StatementCheck(check), step, with_image, untouched):
+    for question in asked:
         try:
             question()
         except DecidedError:
             break
         except Undecided as undecided:
             open_ = open_ or undecided
+        except RecursionError:
+            open_ = open_ or Undecided("values are passed on in too many steps")
         except (SpentError, isl.Error) as error:
             # What was found wrong is wrong, whatever is not known.
             if not (check.found and is_over(error)):
@@ -104,10 +115,7 @@ def violations_of(
             break
         if check.is_enough:
             break
-    found = [*check.found, *(step.found if step is not None else ())]
-    if open_ is not None and not found:
-        raise open_
-    return found
+    return open_
 
 
 def last_step(before: Kernel, change: Change, aim: Aim = Aim.TELL) -> LastStep:

@@ -16,14 +16,13 @@ from loopkit._hidden import (
     READER,
     STANDS,
     WRITER,
-    instance,
     instances,
     labelled,
     variable,
 )
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
-from loopkit._poly.pairs import Instance, equal
+from loopkit._poly.pairs import Instance, equal, renamed
 
 
 class StatementCheck(ExpressionCheck):
@@ -133,9 +132,11 @@ class StatementCheck(ExpressionCheck):
             return
         for origin, access in access_of.items():
             left, sources = self.check.dataflow.at_end(origin)
-            names = (*self.root.kernel.all_inames, *self.root.data)
-            where = _sets.rename(left, {instance(i, READER): instance(i, END) for i in names})
-            where = where & self.new.kernel.assumptions.set & self.check.lineage.sizes
+            where = (
+                renamed(left, {READER: END})
+                & self.new.kernel.assumptions.set
+                & self.check.lineage.sizes
+            )
             if where.is_empty():
                 continue
             statement = self.root.statement[origin]

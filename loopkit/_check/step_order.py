@@ -217,18 +217,17 @@ class StepOrder(StepAxes):
             return True
         copied = frozenset(self.new.copy_axes(name))
         key = (copied, one.kind, two.kind, itself)
-        is_kept, is_apart = once(
-            self._orders_kept, key, self.order_kept, copied, one, two, itself, NONE
-        )
+        asks = (copied, one, two, itself)
+        is_kept, is_apart = once(self._orders_kept, key, self.order_kept, *asks, NONE)
         if not is_kept:
-            is_kept, is_apart = self.order_asked(copied, one, two, itself, NONE)
+            is_kept, is_apart = self.order_asked(*asks, NONE)
         blocks = {axis for axis in self.changed_axes if axis[0] == "g"} - copied
         if not (is_kept or blocks) and (loops := self.values.renewed_in(name)):
             # What each iteration of some loops sets anew is seen in no other one, unless blocks
             # share the array, which are in different iterations at one time.
-            is_kept, is_apart = self.order_kept(copied, one, two, itself, loops)
+            is_kept, is_apart = self.order_kept(*asks, loops)
             if not is_kept:
-                is_kept, is_apart = self.order_asked(copied, one, two, itself, loops)
+                is_kept, is_apart = self.order_asked(*asks, loops)
         if is_kept and is_apart:
             self.private.add(name)
         return is_kept

@@ -55,6 +55,15 @@ def differ(iname: str, one: str, two: str) -> isl.Set:
     return _sets.condition_set(prim.Comparison(variable(iname, one), "!=", variable(iname, two)))
 
 
+def ahead(inames: Iterable[str], one: str, two: str) -> list[isl.Set]:
+    """``{ i·one < i·two }`` for each iname: of two mirror images of a pair, one is in any of them.
+
+    Not of an instance with itself, which is in none.
+    """
+    steps_ = steps(sorted(inames), one, two)
+    return [_sets.condition_set(prim.Comparison(a, "<", b)) for a, b in steps_]
+
+
 FLAT = (
     "an array of several axes says more than a flat one: b[i, j] of shape (n, m) for b[i*m + j]; "
     "fix_parameters(m=...) makes a size a number"

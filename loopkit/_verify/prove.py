@@ -11,10 +11,10 @@ import numpy as np
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.partial_sums import Carried
 from loopkit._check.schedule_check import Check, ReadEvent
-from loopkit._check.schedule_proof import questions
+from loopkit._check.schedule_proof import ask, questions
 from loopkit._check.statement_check import StatementCheck
 from loopkit._check.value_types import ValueTypes
-from loopkit._check.violation import Violation
+from loopkit._check.violation import Aim, Violation
 from loopkit._expression import Access, is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER, WRITER
 from loopkit._kernel import Statement
@@ -46,22 +46,13 @@ class ProofResult:
 
 def prove(new: Model, lineage: Lineage) -> ProofResult:
     """Check a correspondence; stops at the first thing that is wrong."""
-    check = Check(lineage, new)
+    check = Check(lineage, new, Aim.TRY)
     statements = _TypedStatementCheck(check)
     objection = next(_objections(statements, lineage), "")
     if objection:
         return ProofResult(open=objection, cheap=True)
-    open_ = ""
-    for question in questions(statements):
-        try:
-            question()
-        except Undecided as undecided:
-            open_ = open_ or undecided.why
-        except RecursionError:
-            open_ = open_ or "values are passed on in too many steps"
-        if check.found:
-            return ProofResult(tuple(check.found))
-    return ProofResult(open=open_)
+    open_ = ask(check, questions(statements))
+    return ProofResult(tuple(check.found), "" if open_ is None or check.found else open_.why)
 
 
 class _TypedStatementCheck(StatementCheck):

@@ -5,12 +5,11 @@ All that is proven of instances and their order takes this for granted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import pymbolic.primitives as prim
-
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, Argument, ArrayArg, ValueArg
+from loopkit._arrays import AddressSpace, Argument, ArrayArg, D, ValueArg, with_expressions
 from loopkit._errors import Witness
 from loopkit._expression import substitute, to_text
 from loopkit._launches import broken_launches
@@ -37,26 +36,18 @@ def broken_declaration(before: Kernel, change: Change) -> str:
     if [a.name for a in kept] != [a.name for a in after.args]:
         return "the arguments would be others"
     for old, new in zip(kept, after.args, strict=True):
-        why = _changed(old, new, change)
-        if why:
+        if (old is not new or change.fixed) and (why := _changed(old, new, change)):
             return why
     for temporary in before.temporaries:
         its = after.temporary_by_name.get(temporary.name)
         if its is not None and temporary.dtype is not None and its.dtype != temporary.dtype:
             return f"'{its.name}' would hold {its.dtype} instead of {temporary.dtype}"
-    if after.options != before.options:
-        return "the options would be others"
-    if after.reductions != before.reductions:
-        return "the operations of its reductions would be others"
-    if after.functions != before.functions:
-        return "the functions that it calls would be others"
+    for field, what in _KEPT_BY_KERNELS.items():
+        if getattr(after, field) != getattr(before, field):
+            return f"{what} would be others"
     if change.assumes:
         return ""
-    known = before.assumptions.set
-    for name, value in change.fixed.items():
-        position = known.find_dim_by_name(_sets.PARAM, name)
-        if position >= 0:
-            known = known.fix_val(_sets.PARAM, position, _sets.val(value))
+    known = _sets.at_values(before.assumptions.set, change.fixed)
     if not (known & after.computed_facts).is_subset(after.assumptions.set):
         return "sizes would be assumed that nobody promised"
     if not change.fixed and not set(after.assertions) <= set(before.assertions):
@@ -64,42 +55,44 @@ def broken_declaration(before: Kernel, change: Change) -> str:
     return ""
 
 
+_KEPT_BY_KERNELS = {
+    "options": "the options",
+    "reductions": "the operations of its reductions",
+    "functions": "the functions that it calls",
+}
+
+
 def _changed(old: Argument, new: Argument, change: Change) -> str:
     if type(old) is not type(new):
         return f"'{old.name}' would be another kind of argument"
     if old.dtype is not None and old.dtype != new.dtype:
         return f"'{old.name}' would be {new.dtype} instead of {old.dtype}"
-    if isinstance(old, ValueArg):
-        kept = isinstance(new, ValueArg) and _is_same_default(old.default, new.default, change)
-        return "" if kept else f"'{old.name}' would have another default"
-    assert not isinstance(new, ValueArg)
-    if not is_same_extent(old.offset, new.offset, change):
-        return f"'{old.name}' would begin elsewhere"
-    if getattr(old, "contents", None) != getattr(new, "contents", None):
-        return f"'{old.name}' would hold other constants"
-    if old.shape is None or new.shape is None:
-        return "" if old.shape is None else f"'{old.name}' would lose its shape"
-    if len(old.shape) != len(new.shape) or not all(
-        is_same_extent(a, b, change) for a, b in zip(old.shape, new.shape, strict=True)
-    ):
-        shown = (f"[{', '.join(map(to_text, a.shape or ()))}]" for a in (old, new))
-        return (
-            f"'{old.name}' is an argument, whose cells lie where the caller has them, and would "
-            f"have another shape: {' becomes '.join(shown)}"
-        )
-    return ""
+    mine, its = (with_sizes(data, change.fixed) for data in (old, new))
+    for field, why in _KEPT.items():
+        if not same(getattr(mine, field, None), getattr(its, field, None)):
+            return f"'{old.name}' would {why}"
+    if isinstance(mine, ValueArg) or isinstance(its, ValueArg) or mine.shape == its.shape:
+        return ""
+    if mine.shape is None or its.shape is None:
+        return "" if mine.shape is None else f"'{old.name}' would lose its shape"
+    shown = (f"[{', '.join(map(to_text, getattr(a, 'shape', ())))}]" for a in (old, new))
+    return (
+        f"'{old.name}' is an argument, whose cells lie where the caller has them, and would "
+        f"have another shape: {' becomes '.join(shown)}"
+    )
 
 
-def _is_same_default(old: object, new: object, change: Change) -> bool:
-    if isinstance(old, prim.ExpressionNode):
-        return is_same_extent(old, new, change)
-    return same(old, new)
+_KEPT = {
+    "default": "have another default",
+    "offset": "begin elsewhere",
+    "contents": "hold other constants",
+}
+"""What an argument keeps, and what to say where it does not."""
 
 
-def is_same_extent(old: object, new: object, change: Change) -> bool:
-    """Whether an expression over sizes is what it was, with the numbers of those that are fixed."""
-    fixed = substitute(old, dict(change.fixed))
-    return bool(fixed == new or simplify(fixed) == simplify(new))
+def with_sizes(data: D, numbers: Mapping[str, int]) -> D:
+    """A declaration with numbers for some sizes, its expressions as short as they can be."""
+    return with_expressions(data, lambda expr: simplify(substitute(expr, dict(numbers))))
 
 
 def moved_cell(before: Kernel, after: Kernel) -> Witness | None:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopkit import _sets
-from loopkit._arrays import with_expressions
 from loopkit._assertions.values import map_bounds
 from loopkit._check.compare_statements import StatementComparison
+from loopkit._check.declarations import with_sizes
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.value_types import ValueTypes
 from loopkit._expression import substitute
@@ -50,13 +50,8 @@ def _same_data(old: Any, new: Any, change: Change) -> bool:
 
 def _same_array(old: Any, new: Any, change: Change) -> bool:
     """Whether a declaration differs in its type alone, or by numbers that stand for sizes."""
-    if type(old) is not type(new):
-        return False
-    numbers = dict(change.fixed)
-    mine, its = (
-        with_expressions(data, lambda e: simplify(substitute(e, numbers))) for data in (old, new)
-    )
-    return bool(replace(mine, dtype=its.dtype) == its)
+    mine, its = (with_sizes(data, change.fixed) for data in (old, new))
+    return type(old) is type(new) and bool(replace(mine, dtype=its.dtype) == its)
 
 
 def _same_sets(old: Model, new: Model, change: Change) -> bool:

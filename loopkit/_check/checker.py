@@ -16,12 +16,11 @@ from loopkit._check.declarations import broken_declaration, broken_structure, mo
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
 from loopkit._check.step_proof import ALL_TOUCHED, NOTHING, Obligations, StepProof
 from loopkit._check.violation import Aim, Violation
-from loopkit._collectives import combined_axes, thread_scans
+from loopkit._collectives import combined_axes
 from loopkit._combined import with_combinations
 from loopkit._deal_out import check_waiting
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._places import shared_storage
-from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 
 if TYPE_CHECKING:
@@ -141,15 +140,12 @@ def examine(
 
 def _read_back(before: Kernel, after: Kernel, claim: Renumbered | Factored) -> None:
     """Raise where a step is not what it says, or is more than that."""
-    if isinstance(claim, Factored):
-        from loopkit._check.factoring import not_factored
+    from loopkit._check.read_back import not_factored, not_renumbered
 
+    if isinstance(claim, Factored):
         if why := not_factored(before, after, claim):
             raise IllegalTransformError(f"no factor can leave '{claim.name}': {why}")
-        return
-    from loopkit._check.renumbering import not_renumbered
-
-    if why := not_renumbered(before, after, claim):
+    elif why := not_renumbered(before, after, claim):
         raise IllegalTransformError(f"the loops cannot be counted in another way: {why}")
 
 
@@ -177,14 +173,9 @@ def _parted(lineage: Lineage, kernel: Kernel) -> list[Violation]:
     """Where threads that are to combine their parts, or to go on from each other's, do not meet."""
     if not combined_axes(kernel):
         return []
-    from loopkit._check.meeting_check import missed_meetings
+    from loopkit._check.meeting_check import crossed_scans, missed_meetings
 
-    missed = [*missed_meetings(lineage, kernel)]
-    if missed or not thread_scans(model_of(kernel).kernel):
-        return missed
-    from loopkit._check.scan_check import crossed_scans
-
-    return crossed_scans(lineage, kernel)
+    return [*missed_meetings(lineage, kernel)] or crossed_scans(lineage, kernel)
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:

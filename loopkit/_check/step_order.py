@@ -17,13 +17,13 @@ from loopkit._check.instance_maps import Lineage
 from loopkit._check.step_accesses import (
     StatementPair,
     StepAccess,
+    StepAxes,
     access_pairs,
     accesses_of,
     by_array,
     by_place,
     same_domains,
 )
-from loopkit._check.step_axes import StepAxes
 from loopkit._check.step_meetings import is_decided_outside, order_is_same
 from loopkit._check.step_values import KeptValues
 from loopkit._expression import variable_names

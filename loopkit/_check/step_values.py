@@ -14,8 +14,7 @@ import pymbolic.primitives as prim
 from loopkit._cached import cached_property, memoised
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Image, Lineage
-from loopkit._check.step_accesses import uses_of
-from loopkit._check.step_axes import StepAxes
+from loopkit._check.step_accesses import StepAxes, uses_of
 from loopkit._expression import variable_names
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import dataflow_of

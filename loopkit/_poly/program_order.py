@@ -5,7 +5,7 @@ in the tree between them; times are compared lexicographically (Feautrier's sche
 two instances the shared loops decide, outermost first, then which one stands above.  Loops
 run upwards.  Parallel coordinates are no loops: what orders those, barriers do, and launches.
 But where threads make running results together, what one thread's sees has the order of the loop
-that they were: :mod:`loopkit._check.scan_check` sees to it that nothing else has another one.
+that they were: :mod:`loopkit._check.meeting_check` sees to it that nothing else has another one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """The correspondence of two kernels whose statements have the same names.
 
 It is what people make who schedule one text in two ways, or take steps apart; and where it is
-right, nobody has to search, however long the way from the outputs to the inputs is.
+right, nobody has to search, however long the way from the outputs to the inputs is.  Where one
+kernel may come from the other as by a step of a schedule, it is even enough that the step leaves
+what it was given (:mod:`loopkit._check.step_proof`), and nobody has to follow values, not even
+those that data decide.
 """
 
 from __future__ import annotations
@@ -13,11 +16,16 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._change import Change, InstanceMap
+from loopkit._check.checker import obligations_of
 from loopkit._check.instance_maps import Lineage
+from loopkit._collectives import combined_axes
 from loopkit._expression import variable_names
 from loopkit._hidden import NEW, OLD, variable
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._places import shared_storage
+from loopkit._poly.model import model_of
 from loopkit._poly.pairs import equal
 from loopkit._verify.search_state import SearchContext
 from loopkit._verify.solve_images import Pair, by_name, in_one_place
@@ -85,3 +93,20 @@ def _is_always(pair: Pair, iname: str, told: Values) -> bool:
     """Whether an iname of the origin can have no value but the one that is told."""
     where = _where_told(pair, iname, told)
     return where is not None and bool(pair.where.is_subset(where))
+
+
+def may_be_step(root: Kernel, new: Kernel) -> bool:
+    """Whether two kernels have the same statements, by name and order, and the same temporaries."""
+    ids = [[s.id for s in kernel.statements] for kernel in (root, new)]
+    return ids[0] == ids[1] and root.temporaries == new.temporaries
+
+
+def is_step(lineage: Lineage, new: Kernel) -> bool:
+    """Whether ``new`` computes what the root of a correspondence does, as a step would leave it."""
+    if lineage.fixed or any(map(lineage.every, lineage.images)) or shared_storage(new):
+        return False
+    if combined_axes(model_of(new).kernel):
+        return False  # who comes to where threads combine is asked elsewhere
+    maps = tuple(InstanceMap(i.statement, i.origin, i.value_of) for i in lineage.images)
+    found = obligations_of(lineage.root, Change(new, maps), lineage)
+    return found is not None and found.is_empty

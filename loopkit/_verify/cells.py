@@ -40,9 +40,9 @@ from loopkit._poly.dataflow import Sources, commute, dataflow_of, is_update
 from loopkit._poly.pairs import Instance, Undecided, equal, renamed, without
 from loopkit._promotion import INTEGERS, promote
 from loopkit._types import known_types
+from loopkit._verify.canonicalize import as_updates
 from loopkit._verify.solver import Solver
 from loopkit._verify.totals import Points, lengths
-from loopkit._verify.updates import as_updates
 
 Indices = tuple[Expression, ...]
 

@@ -28,8 +28,7 @@ from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify import canonicalize
 from loopkit._verify.agree import same_cells
 from loopkit._verify.arguments import prepared
-from loopkit._verify.as_step import is_step, may_be_step
-from loopkit._verify.by_names import by_names
+from loopkit._verify.by_names import by_names, is_step, may_be_step
 from loopkit._verify.find_difference import look_for_difference, quick_difference
 from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.out_of_bounds import out_of_bounds

@@ -89,3 +89,12 @@ def test_too_many_cases_are_a_named_error() -> None:
     conditions = " and ".join(f"(i < p{q} or i >= q{q})" for q in range(16))
     with pytest.raises(lk.UndecidedError, match="what the text touches"):
         make_kernel("{ [i]: 0 <= i < n }", f"if {conditions}\n y[i] = 1\nend")
+
+
+def test_many_bits_of_one_iname() -> None:
+    index = " | ".join(f"(i*{2 * bit + 3} & {1 << bit}) << {bit}" for bit in range(10))
+    assert creation("{ [i]: 0 <= i < 1024 }", f"y[{index}] = a[i]") < 3
+    knl = make_kernel("{ [i]: 0 <= i < 1024 }", f"y[{index}] = a[i]")
+    assert knl.arg_by_name["y"].shape == (1 + max(eval(index, {"i": i}) for i in range(1024)),)  # type: ignore[union-attr]
+    with pytest.raises(lk.OutOfBoundsError, match="is negative"):
+        make_kernel("{ [i]: 0 <= i < 16 }", f"y[({index[: index.index(' << 5')]}) - 3] = a[i]")

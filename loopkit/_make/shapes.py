@@ -26,17 +26,22 @@ from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._assertions.check import facts_of_tables
 from loopkit._cached import memoised
 from loopkit._errors import InvalidArgumentError, OutOfBoundsError
-from loopkit._expression import substitute, to_text, variable_names
+from loopkit._expression import evaluate, substitute, to_text, variable_names
 from loopkit._guarded import decided
 from loopkit._hidden import hidden
+from loopkit._linear import linear
 from loopkit._make.check_bounds import out_of_bounds
 from loopkit._make.extents import extents, largest
 from loopkit._make.infer_arguments import is_integer, other_axes
 from loopkit._make.making import Making, Use
 from loopkit._nodes import Expression
+from loopkit._points import listed
 from loopkit._poly.pairs import intersection
 from loopkit._poly.smallest_case import smallest_access
 from loopkit._promotion import INT32
+
+_FEW_QUOTIENTS, _MOST_POINTS = 3, 1 << 14
+"""Where an index has more quotients, and its inames no more values, all values are computed."""
 
 D = TypeVar("D", ArrayArg, TemporaryVariable)
 
@@ -185,17 +190,40 @@ class Shapes:
             domain = self.kernel.domain_of(mine)
             if used:
                 domain = domain & condition
-            value, graph = self._graph(use, axis, domain)
-            below = graph & self.assumptions & _negative(prim.Variable(value))
-            found = self._extents_in(use, axis, value, graph)
+            ends = self._ends_at_points(index, domain)
+            if ends is not None:
+                found, is_below = [ends[1] + 1], ends[0] < 0
+            else:
+                value, graph = self._graph(use, axis, domain)
+                below = graph & self.assumptions & _negative(prim.Variable(value))
+                found, is_below = self._extents_in(use, axis, value, graph), not below.is_empty()
             if others and any(map(_least_of_a_number, found)):
                 around = self.kernel.domain_of(self.inames.closure(mine | others)) & condition
                 found = self._of_full_rows(found, use, axis, around, others)
-            self._extents[key] = found, None if below.is_empty() else domain
+            self._extents[key] = found, domain if is_below else None
         found, may_be_below = self._extents[key]
         if may_be_below is not None:
             self._check_not_below(use, axis, may_be_below)
         return found
+
+    def _ends_at_points(self, index: Expression, domain: isl.Set) -> tuple[int, int] | None:
+        """The ends of an index of many quotients and bits, by its few values; None for others.
+
+        isl takes each quotient for a variable of its own, and tries all.
+        """
+        try:
+            form = linear(index)
+        except _sets.NotAffineError:
+            return None
+        quotients = sum(not isinstance(atom, prim.Variable) for atom in form.terms)
+        if quotients <= _FEW_QUOTIENTS or not _sets.involved_names(domain) <= self.names:
+            return None
+        names = sorted(form.names)
+        rows = listed(domain, names, _MOST_POINTS)
+        if rows is None or not len(rows):
+            return None
+        values = evaluate(index, dict(zip(names, rows.T.astype(object), strict=True)))
+        return min(values), max(values)
 
     def _of_full_rows(
         self,

@@ -18,7 +18,6 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.affine_maps import affine_map_inames as affine_map_inames
     from loopkit.transforms.affine_maps import join_inames as join_inames
     from loopkit.transforms.affine_maps import map_domain as map_domain
-    from loopkit.transforms.alias import alias_temporaries as alias_temporaries
     from loopkit.transforms.arguments import remove_unused_arguments as remove_unused_arguments
     from loopkit.transforms.arguments import rename_argument as rename_argument
     from loopkit.transforms.arguments import set_argument_order as set_argument_order
@@ -29,32 +28,28 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.assertions import assume_increasing as assume_increasing
     from loopkit.transforms.assertions import assume_injective as assume_injective
     from loopkit.transforms.assertions import assume_within as assume_within
-    from loopkit.transforms.barriers import add_barrier as add_barrier
-    from loopkit.transforms.barriers import remove_barrier as remove_barrier
     from loopkit.transforms.buffer import buffer_array as buffer_array
     from loopkit.transforms.declarations import add_and_infer_dtypes as add_and_infer_dtypes
     from loopkit.transforms.declarations import add_dtypes as add_dtypes
     from loopkit.transforms.declarations import assume as assume
     from loopkit.transforms.declarations import fix_parameters as fix_parameters
     from loopkit.transforms.duplicate import duplicate_inames as duplicate_inames
+    from loopkit.transforms.duplicate import (
+        make_reduction_inames_unique as make_reduction_inames_unique,
+    )
+    from loopkit.transforms.duplicate import unroll as unroll
     from loopkit.transforms.factors import (
         collect_common_factors_on_increment as collect_common_factors_on_increment,
     )
-    from loopkit.transforms.fusion import fission as fission
-    from loopkit.transforms.fusion import fuse_loops as fuse_loops
-    from loopkit.transforms.more_inames import (
+    from loopkit.transforms.fusion import (
         add_inames_for_unused_hw_axes as add_inames_for_unused_hw_axes,
     )
-    from loopkit.transforms.more_inames import add_inames_to_insn as add_inames_to_insn
-    from loopkit.transforms.more_inames import remove_inames_from_insn as remove_inames_from_insn
-    from loopkit.transforms.precomputed import precompute as precompute
+    from loopkit.transforms.fusion import add_inames_to_insn as add_inames_to_insn
+    from loopkit.transforms.fusion import fission as fission
+    from loopkit.transforms.fusion import fuse_loops as fuse_loops
+    from loopkit.transforms.fusion import remove_inames_from_insn as remove_inames_from_insn
     from loopkit.transforms.prefetch import add_prefetch as add_prefetch
-    from loopkit.transforms.privatize import (
-        privatize_temporaries_with_inames as privatize_temporaries_with_inames,
-    )
-    from loopkit.transforms.privatize import (
-        unprivatize_temporaries_with_inames as unprivatize_temporaries_with_inames,
-    )
+    from loopkit.transforms.prefetch import precompute as precompute
     from loopkit.transforms.reductions import realize_reduction as realize_reduction
     from loopkit.transforms.reductions import (
         reduction_arg_to_subst_rule as reduction_arg_to_subst_rule,
@@ -71,8 +66,10 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.slabs import peel_iname as peel_iname
     from loopkit.transforms.split import chunk_iname as chunk_iname
     from loopkit.transforms.split import split_iname as split_iname
+    from loopkit.transforms.statements import add_barrier as add_barrier
     from loopkit.transforms.statements import add_dependency as add_dependency
     from loopkit.transforms.statements import inline_callable_kernel as inline_callable_kernel
+    from loopkit.transforms.statements import remove_barrier as remove_barrier
     from loopkit.transforms.statements import remove_instructions as remove_instructions
     from loopkit.transforms.statements import (
         replace_instruction_ids as replace_instruction_ids,
@@ -91,40 +88,39 @@ if _EAGER:  # for type checkers, which follow what no Python executes
     from loopkit.transforms.tag import prioritize_loops as prioritize_loops
     from loopkit.transforms.tag import tag_inames as tag_inames
     from loopkit.transforms.tag import untag_inames as untag_inames
-    from loopkit.transforms.unique import (
-        make_reduction_inames_unique as make_reduction_inames_unique,
+    from loopkit.transforms.temporaries import alias_temporaries as alias_temporaries
+    from loopkit.transforms.temporaries import (
+        privatize_temporaries_with_inames as privatize_temporaries_with_inames,
     )
-    from loopkit.transforms.unrolling import unroll as unroll
+    from loopkit.transforms.temporaries import (
+        unprivatize_temporaries_with_inames as unprivatize_temporaries_with_inames,
+    )
 
 _FAMILIES = {
-    "alias": "alias_temporaries",
+    "affine_maps": "affine_map_inames join_inames map_domain",
     "arguments": "remove_unused_arguments rename_argument set_argument_order",
     "array_axes": "concatenate_arrays set_array_axis_names split_array_dim",
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
-    "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
-    "barriers": "add_barrier remove_barrier",
     "buffer": "buffer_array",
-    "duplicate": "duplicate_inames",
+    "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
+    "duplicate": "duplicate_inames make_reduction_inames_unique unroll",
     "factors": "collect_common_factors_on_increment",
-    "fusion": "fission fuse_loops",
-    "affine_maps": "affine_map_inames join_inames map_domain",
-    "more_inames": "add_inames_for_unused_hw_axes add_inames_to_insn remove_inames_from_insn",
-    "precomputed": "precompute",
-    "prefetch": "add_prefetch",
-    "privatize": "privatize_temporaries_with_inames unprivatize_temporaries_with_inames",
+    "fusion": "add_inames_for_unused_hw_axes add_inames_to_insn fission fuse_loops "
+    "remove_inames_from_insn",
+    "prefetch": "add_prefetch precompute",
     "reductions": "realize_reduction reduction_arg_to_subst_rule split_reduction_inward "
     "split_reduction_outward",
     "rename": "remove_unused_inames rename_iname rename_inames rename_inames_in_batch",
     "save": "save_and_reload_temporaries",
     "slabs": "peel_iname",
     "split": "chunk_iname split_iname",
-    "statements": "add_dependency inline_callable_kernel remove_instructions "
-    "replace_instruction_ids tag_instructions",
+    "statements": "add_barrier add_dependency inline_callable_kernel remove_barrier "
+    "remove_instructions replace_instruction_ids tag_instructions",
     "storage": "add_padding pad_temporary set_temporary_address_space swizzle_array tag_array_axes",
     "subst": "assignment_to_subst expand_subst extract_subst",
     "tag": "prioritize_loops tag_inames untag_inames",
-    "unique": "make_reduction_inames_unique",
-    "unrolling": "unroll",
+    "temporaries": "alias_temporaries privatize_temporaries_with_inames "
+    "unprivatize_temporaries_with_inames",
 }
 """The transforms of each file."""
 

@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 from loopkit._arguments import names_in
 from loopkit._arrays import Argument, ArrayArg, ConstantTable, TemporaryVariable
 from loopkit._change import Change, InstanceMap
-from loopkit._check.instance_maps import lineage_of
+from loopkit._check.instance_maps import descend, lineage_of, own_lineage
 from loopkit._check.value_types import ValueTypes
 from loopkit._errors import (
     IllegalTransformError,
@@ -23,7 +23,7 @@ from loopkit._errors import (
     UnknownNameError,
     Witness,
 )
-from loopkit._expression import index_tuple, substitute, variable_names
+from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
@@ -146,34 +146,20 @@ def fixed_layout(array: ArrayArg | TemporaryVariable) -> IllegalTransformError:
 
 def then(kernel: Kernel, first: Change, second: Change) -> Change:
     """Two changes as one: the first of ``kernel``, the second of what the first made of it."""
-    before = {m.new: m for m in first.instances}
-    result: dict[str, InstanceMap] = {}
-    for step in second.instances:
-        earlier = before.get(step.old)
-        if earlier is None:
-            result[step.new] = step
-            continue
-        values = {n: substitute(e, step.values) for n, e in earlier.values.items()}
-        for name, expr in step.values.items():
-            if name in kernel.home_domain:
-                values.setdefault(name, expr)
-        inames = kernel.statement_by_id[earlier.old].inames
-        merged = (i for i in inames if variable_names(_old_value(earlier, i)) & step.every)
-        every = earlier.every.union(merged)
-        values = {n: e for n, e in values.items() if n not in every}
-        result[step.new] = InstanceMap(step.new, earlier.old, values, every)
-    kept = {s.id for s in second.kernel.statements}
-    for new, step in before.items():
-        if new not in result and new in kept:
-            result[new] = step
-    moves = (first.moves | second.moves) & kept
-    wishes = (*first.wishes, *second.wishes)
-    return Change(second.kernel, tuple(result.values()), moves, wishes=wishes)
-
-
-def _old_value(step: InstanceMap, iname: str) -> Expression:
-    """An old iname in terms of the new ones."""
-    return step.values.get(iname, prim.Variable(iname))
+    lineage = descend(descend(own_lineage(kernel), kernel, first), first.kernel, second)
+    mapped = {m.new for m in (*first.instances, *second.instances)}
+    maps = [
+        InstanceMap(
+            image.statement,
+            image.origin,
+            {i: e for i, e in image.values if e != prim.Variable(i)},
+            frozenset(lineage.every(image)),
+        )
+        for image in lineage.images
+        if image.statement in mapped
+    ]
+    moves = (first.moves | second.moves) & second.kernel.statement_by_id.keys()
+    return Change(second.kernel, tuple(maps), moves, wishes=(*first.wishes, *second.wishes))
 
 
 def maps_for(kernel: Kernel, values: Mapping[str, Values]) -> tuple[InstanceMap, ...]:
@@ -184,45 +170,6 @@ def maps_for(kernel: Kernel, values: Mapping[str, Values]) -> tuple[InstanceMap,
         if gone:
             maps.append(InstanceMap(id_, id_, {n: e for n, e in its.items() if n in gone}))
     return tuple(maps)
-
-
-def map_reads(statement: Statement, function: Callable[[Expression], Expression]) -> Statement:
-    """The statement with a function applied to all but the access that it writes."""
-    lhs = statement.lhs
-    if isinstance(lhs, prim.Subscript):
-        lhs = prim.Subscript(lhs.aggregate, tuple(map(function, index_tuple(lhs))))
-    predicates = tuple(map(function, statement.predicates))
-    return replace(statement, lhs=lhs, rhs=function(statement.rhs), predicates=predicates)
-
-
-def map_texts(
-    kernel: Kernel,
-    function: Callable[[Expression], Expression],
-    ids: Collection[str] | None = None,
-    *,
-    reads: bool = False,
-    rules: bool = True,
-) -> Kernel:
-    """The kernel with a function applied to the expressions of its statements and rules.
-
-    :arg ids: of these statements alone.
-    :arg reads: to all but the accesses that statements write.
-    :arg rules: False leaves rules as they are.
-    """
-
-    def changed(statement: Statement) -> Statement:
-        if ids is not None and statement.id not in ids:
-            return statement
-        return map_reads(statement, function) if reads else statement.map_expressions(function)
-
-    new = kernel.with_(statements=tuple(map(changed, kernel.statements)))
-    if not rules:
-        return new
-    return new.with_(
-        substitutions=tuple(
-            replace(r, expression=function(r.expression)) for r in kernel.substitutions
-        )
-    )
 
 
 def with_statements(kernel: Kernel, changed: Mapping[str, Statement]) -> Kernel:
@@ -264,11 +211,15 @@ def with_arrays(kernel: Kernel, changed: Mapping[str, Argument | TemporaryVariab
 
 
 def rewrite_statements(
-    kernel: Kernel, values: Mapping[str, Values], new_inames: Iterable[str]
+    kernel: Kernel,
+    values: Mapping[str, Values],
+    new_inames: Iterable[str],
+    inside: Callable[[Statement], Iterable[str]] | None = None,
 ) -> tuple[tuple[Statement, ...], tuple[SubstitutionRule, ...]]:
     """Statements and rules after values replace inames: those of each statement's id.
 
-    A statement gets those of ``new_inames`` that the values of its inames use.
+    A statement gets those of ``new_inames`` that the values of its inames use, or that ``inside``
+    names.
     A rule that mentions a replaced iname, and that other statements use too, is copied.
     """
     fresh = frozenset(new_inames)
@@ -284,8 +235,8 @@ def rewrite_statements(
         changed = statement.map_expressions(lambda e, its=its: types.substituted(e, its))
         if renamed := names.get(statement.id):
             changed = changed.map_expressions(lambda e, new=renamed: rename_functions(e, new))
-        inames = (statement.inames - gone) | (used & fresh)
-        statements.append(replace(changed, inames=inames))
+        more = used & fresh if inside is None else inside(statement)
+        statements.append(replace(changed, inames=(statement.inames - gone).union(more)))
     return tuple(statements), kernel.substitutions
 
 
@@ -294,13 +245,15 @@ def with_inames(
     values: Mapping[str, Values],
     new_inames: Iterable[str],
     path: Callable[[str, Path], Path],
+    inside: Callable[[Statement], Iterable[str]] | None = None,
     **changes: Any,
 ) -> Change:
     """Statements over new inames; ``values`` of each, by id, are old ones in terms of these.
 
     ``path`` gives the path of each of them anew; ``changes`` are to other fields of the kernel.
+    A statement is inside those of ``new_inames`` that it comes to use, or that ``inside`` names.
     """
-    statements, rules = rewrite_statements(kernel, values, new_inames)
+    statements, rules = rewrite_statements(kernel, values, new_inames, inside)
     tree = rewrite_paths(kernel.tree, lambda id_, old: path(id_, old) if id_ in values else old)
     new = kernel.with_(statements=statements, substitutions=rules, tree=tree, **changes)
     return Change(new, maps_for(kernel, values))

@@ -25,10 +25,10 @@ from loopkit._nodes import Expression
 from loopkit._rules import expand_in, results_of
 from loopkit._tags import Tag
 from loopkit._types import concrete
-from loopkit.transforms._common import known_dtype, map_texts, new_name, then
+from loopkit.transforms._common import known_dtype, new_name, then
 from loopkit.transforms._rule_arguments import told_apart, with_free_inames
 from loopkit.transforms._rule_results import Apart, made_anew, names_of_bounds, taken_apart
-from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._rule_uses import expand_rules_that_use, map_texts
 from loopkit.transforms._spanning import Spanned, also_swept, footprint, in_inames, within_reach
 from loopkit.transforms._staging import Request, Staging, axis_tags, choose_space, stage
 from loopkit.transforms._transfer_loops import reused_axes

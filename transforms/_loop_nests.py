@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -30,6 +30,12 @@ def kept_part(domain: Domain, gone: Collection[str]) -> list[Domain]:
     if kept == domain.inames:
         return [domain]
     return [Domain(kept, domain.without(frozenset(domain.inames) - {*kept}))] if kept else []
+
+
+def renamed_domain(domain: Domain, names: Mapping[str, str]) -> Domain:
+    """A domain with other names for some of its inames, and of those that it depends on."""
+    inames = tuple(names.get(iname, iname) for iname in domain.inames)
+    return Domain(inames, _sets.rename(domain.set, names))
 
 
 def ordered_domains(domains: Sequence[Domain]) -> tuple[Domain, ...]:
@@ -146,6 +152,21 @@ def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
     length = prim.Sum((high, prim.Product((-1, low)), 1))
     length = simplify(length)
     return low, linear(length).expression if _sets.is_affine(length) else length
+
+
+def extent_or(
+    kernel: Kernel, iname: str, why: str, instead: str = ""
+) -> tuple[Expression, Expression]:
+    """Like :func:`extent`; where there is none, an :class:`IllegalTransformError` says ``why``."""
+    found = extent(kernel, iname)
+    if found is None:
+        raise IllegalTransformError(why, instead=instead)
+    return found
+
+
+def offset(value: Expression, low: Expression) -> Expression:
+    """How far a value is from the smallest one."""
+    return prim.Sum((value, prim.Product((-1, low))))
 
 
 def longest_run(kernel: Kernel, iname: str) -> int | None:

@@ -1,23 +1,28 @@
-"""Exchanging some inames for others, one to one."""
+"""Exchanging some inames for others, one to one: by affine maps, and by other numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import islpy as isl
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._change import Change
+from loopkit._arrays import ValueArg
+from loopkit._change import Change, Joined, Renumbered, known_of_count, known_of_sizes
 from loopkit._errors import IllegalTransformError, Instance, Witness
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
+from loopkit._guarded import conjuncts_of
 from loopkit._hidden import OTHER, hidden, instances
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
+from loopkit._polynomials import are_one_polynomial
 from loopkit._tree import Key, Path, entries_of
 from loopkit.transforms._common import simplified, statements_with, with_inames, with_statements
 from loopkit.transforms._expand import settled
@@ -25,6 +30,7 @@ from loopkit.transforms._loop_nests import (
     ancestors_of,
     fresh_number,
     ordered_domains,
+    renamed_domain,
     replace_inames,
 )
 
@@ -111,20 +117,13 @@ def reindexed(
     for statement in kernel.statements:
         if statement.id in ids:
             solution.check(statement, verb)
-    domains = [
-        Domain(tuple(r.final.get(i, i) for i in d.inames), _sets.rename(d.set, r.final))
-        for d in replace_inames(kernel, r.old, r.marks, r.graph)
-    ]
+    replaced = replace_inames(kernel, r.old, r.marks, r.graph)
+    domains = [renamed_domain(domain, r.final) for domain in replaced]
     path, ordered = _Paths(kernel, solution), ordered_domains(domains)
     values = dict.fromkeys(ids, solution.inverse)
-    change = with_inames(kernel, values, r.new, path, domains=ordered)
     # All of the new inames, also those that no old one is made of.
-    changed = {}
-    for statement in (kernel.statement_by_id[id_] for id_ in ids):
-        inames = (statement.inames - set(r.old)) | set(solution.new_inames(statement))
-        changed[statement.id] = replace(change.kernel.statement_by_id[statement.id], inames=inames)
-    new = simplified(with_statements(change.kernel, changed), ids)
-    return settled(kernel, replace(change, kernel=new))
+    change = with_inames(kernel, values, r.new, path, solution.new_inames, domains=ordered)
+    return settled(kernel, replace(change, kernel=simplified(change.kernel, ids)))
 
 
 def _solve(
@@ -232,3 +231,105 @@ class _Paths:
             result += new[:take]
             new = new[take:]
         return tuple(result)
+
+
+INT32 = np.dtype(np.int32)
+
+
+def joined(
+    kernel: Kernel,
+    old: tuple[str, ...],
+    lows: tuple[Expression, ...],
+    lengths: tuple[Expression, ...],
+    name: str,
+) -> Change:
+    """Loops of whatever lengths as one, which counts to a size that is computed."""
+    claim = Joined(old, lows, lengths, name, 0)
+    whole = substitute(claim.product, kernel.computed_sizes)
+    if _sets.is_affine(whole):
+        return renumbered(kernel, replace(claim, count=whole))
+    known = (n for n, e in kernel.computed_sizes.items() if are_one_polynomial(e, whole))
+    size = next(known, None)
+    if size is not None:
+        return renumbered(kernel, replace(claim, count=prim.Variable(size)))
+    parts = [n for length in lengths for n in sorted(variable_names(length))]
+    size = kernel.fresh_name("_".join(dict.fromkeys(parts)), {name})
+    types = [a.dtype or INT32 for n in parts if isinstance(a := kernel.arg_by_name[n], ValueArg)]
+    argument = ValueArg(size, max(types, key=lambda t: (t.itemsize, t.kind == "i")), whole)
+    claim = replace(claim, count=prim.Variable(size))
+    return renumbered(kernel, claim, argument)
+
+
+def apart(kernel: Kernel, inames: Collection[str]) -> Change:
+    """Loops whose values hang on those of ``inames`` run as far as they ever do.
+
+    Before: for i_outer: for i_inner in [0, min(16, n - 16*i_outer)): S
+    After: for i_outer: for i_inner in [0, 16): S if 16*i_outer + i_inner < n
+    """
+    gone, domains = frozenset(inames), list[Domain]()
+    for domain in kernel.domains:
+        mine = tuple(i for i in domain.inames if i in gone)
+        others = tuple(i for i in domain.inames if i not in gone)
+        links = gone & {*mine, *domain.parameters}
+        if not (others and links):
+            domains.append(domain)
+            continue
+        if mine:
+            domains.append(Domain(mine, domain.without(frozenset(others))))
+        values = _sets.project_out(kernel.domain_of({*others, *links}), sorted(links)).coalesce()
+        constant = _sets.project_out(values & kernel.assumptions.set, kernel.sizes).coalesce()
+        ends = [end for i in others for end in _sets.value_range(constant, prim.Variable(i))]
+        domains.append(Domain(others, values if None in ends else constant))
+    new = kernel.with_(domains=ordered_domains(domains))
+    changed: dict[str, Statement] = {}
+    for statement in kernel.statements:
+        known = new.statement_domain(statement) & new.assumptions.set
+        lost = conjuncts_of(kernel.statement_domain(statement).gist(known))
+        if lost:
+            guards = (*lost, *statement.predicates)
+            changed[statement.id] = replace(statement, predicates=guards)
+    return Change(with_statements(new, changed))
+
+
+def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) -> Change:
+    """The kernel with loops renumbered, and a size more that is computed."""
+    old = frozenset(claim.old)
+    ids = statements_with(kernel, claim.old)
+    homes = {kernel.home_domain[iname] for iname in claim.old}
+    domains = [d for number, d in enumerate(kernel.domains) if number not in homes]
+    whole = reduce(isl.Set.intersect, (kernel.domains[number].set for number in homes))
+    some, known = _sets.project_out(whole, claim.old), known_of_sizes(kernel)
+    bounded = [i for domain in domains if domain.parameters & old for i in domain.inames]
+    if bounded or not (whole & known).is_equal(claim.before & some & known):
+        mine = [i for number in sorted(homes) for i in kernel.domains[number].inames]
+        names = ", ".join((*mine, *bounded))
+        raise IllegalTransformError(
+            f"{' and '.join(map(repr, claim.old))} cannot be counted in another way: values of "
+            f"{names} hang on each other or leave some out, and sizes are among their bounds",
+            instead="fix_parameters makes bounds numbers; split_iname takes any loop",
+        )
+    domains.insert(min(homes), Domain(claim.new, claim.after & some))
+    args = kernel.args
+    if size is not None:
+        args = (*args, size)
+        known = known_of_count(known, claim, size.name)
+
+    def path(_: str, given: Path) -> Path:
+        found: list[Key] = []
+        inside = [key for key in given if key[0] in old]
+        for key in given:
+            if key[0] not in old:
+                found.append(key)
+            elif key == inside[-1]:  # the innermost one tells apart what is not all inside
+                found += [(iname, key[1]) for iname in claim.new]
+        return tuple(found)
+
+    changes = {"domains": ordered_domains(domains), "args": args, "assumptions": Domain((), known)}
+    values = dict.fromkeys(ids, claim.values)
+    new = with_inames(kernel, values, claim.new, path, lambda _: claim.new, **changes).kernel
+    return Change(new, claim=claim, is_text=True)
+
+
+def with_short_subscripts(kernel: Kernel, inames: Iterable[str]) -> Change:
+    """What is left to do: terms of the subscripts inside of new loops are put together."""
+    return Change(simplified(kernel, statements_with(kernel, inames)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pymbolic.primitives as prim
 
@@ -25,7 +25,7 @@ class Rows:
 
     def __init__(self, kernel: Kernel, values: Sequence[Index]) -> None:
         self._integers, self._sizes = kernel.integers, frozenset(kernel.sizes)
-        ends = [end for value in values for end in _ends(value)]
+        ends = [end for value in values for end in ends_of(value)]
         found = [self._terms(end) for end in ends]
         moving = {length: None for terms in found for length in _moving(terms)}
         fixed = {length: None for terms in found for length in terms if len(length) > 1}
@@ -53,12 +53,17 @@ class Rows:
     def _is_size(self, factor: Expression) -> bool:
         return isinstance(factor, prim.Variable) and factor.name in self._sizes
 
+    def names(self, argument: str, fresh: Callable[[str], str]) -> list[str]:
+        """What the parts of an argument are called."""
+        lengths = self.lengths[:-1]
+        return [*(fresh("_".join([argument, *(f.name for f in n)])) for n in lengths), argument]
+
     def apart(self, value: Index) -> tuple[Index, ...] | None:
         """A value in parts, one for each length; None where it has other lengths."""
         if not self.lengths:
             return (value,)
         if isinstance(value, slice):
-            start, stop = map(self._parts, _ends(value))
+            start, stop = map(self._parts, ends_of(value))
             if not value.stop or start is None or stop is None or start[:-1] != stop[:-1]:
                 return None
             return (*start[:-1], slice(start[-1], stop[-1]))
@@ -102,7 +107,7 @@ def sum_of(values: Iterable[Expression]) -> Expression:
     return prim.Sum(left) if len(left) > 1 else left[0] if left else 0
 
 
-def _ends(value: Index) -> tuple[Expression, ...]:
+def ends_of(value: Index) -> tuple[Expression, ...]:
     """An index, or where a range of them begins and ends."""
     return (value.start or 0, value.stop or 0) if isinstance(value, slice) else (value,)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import chain
+from itertools import chain, islice
 
 import pymbolic.primitives as prim
 
@@ -16,7 +15,8 @@ from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._linear import Linear, linear_in_parts
 from loopkit._nodes import Expression, tagged_like
 from loopkit._rules import expand_in
-from loopkit.transforms._rows import Rows
+from loopkit.transforms._rows import Index, Rows, ends_of
+from loopkit.transforms._rule_uses import map_texts, use_of
 from loopkit.transforms._uses import Given, Indices
 
 
@@ -76,6 +76,42 @@ class Bound:
         return kernel if self.before is None else self.before.restored(kernel, name)
 
 
+@dataclass(frozen=True)
+class _Rest:
+    """The part of an argument that is no part of a rule: what its values have beyond a ``base``.
+
+    Of what ``is_gone`` nothing is left, and the argument neither; without a base it stays.
+    """
+
+    base: Expression | None
+    is_gone: bool
+    integers: frozenset[str]
+
+    def names(self, argument: str, fresh: Callable[[str], str]) -> list[str]:
+        return [] if self.is_gone else [argument]
+
+    def apart(self, value: Index) -> tuple[Index, ...] | None:
+        if self.base is None:
+            return (value,)
+        if isinstance(value, slice):
+            start, stop = value.start or 0, value.stop
+            ends = (_apart(start, self.base), stop if stop is None else _apart(stop, self.base))
+            return () if self.is_gone else (slice(*ends),)
+        rest = _apart(value, self.base)
+        if strange_parts(linear_in_parts(rest), self.integers):
+            return None
+        return () if self.is_gone else (rest,)
+
+    def together(self, parts: Sequence[Expression]) -> Expression:
+        if self.base is None:
+            return parts[0]
+        return self.base if self.is_gone else prim.Sum((self.base, parts[0]))
+
+
+Parts = Sequence[Rows | _Rest]
+"""How each argument of a rule is told by others: by row and column, or by what is left of it."""
+
+
 def told_apart(
     kernel: Kernel,
     rule: SubstitutionRule,
@@ -105,57 +141,11 @@ def in_rows(
 
     Where invocations are given, ``spanning``, these say which rows; other uses stay.
     """
-    rank = len(rule.arguments)
-    invoked: Given = spanning or [use.indices for use in uses]
-    if not all(len(cells) == rank for cells in invoked):
-        return Bound(kernel, rule, spanning)
-    rows = [Rows(kernel, [cells[number] for cells in invoked]) for number in range(rank)]
-
-    def apart(old: Sequence[Expression | slice]) -> tuple[Expression | slice, ...] | None:
-        parts = [row.apart(index) for row, index in zip(rows, old, strict=True)]
-        known = [part for part in parts if part is not None]
-        return tuple(chain.from_iterable(known)) if len(known) == rank else None
-
+    columns = _columns(rule, uses, spanning)
+    rows = [Rows(kernel, column) for column in columns or ()]
     if not any(row.lengths for row in rows):
         return Bound(kernel, rule, spanning)
-    new_name = kernel.fresh_name(f"{rule.name}_rows")
-    taken = {*rule.arguments, new_name}
-    names: list[str] = []
-    values: dict[str, Expression] = {}
-    for row, argument in zip(rows, rule.arguments, strict=True):
-        mine = [argument]
-        for length in reversed(row.lengths[:-1]):
-            name = kernel.fresh_name("_".join([argument, *(f.name for f in length)]), taken)
-            mine.insert(0, name)
-            taken.add(name)
-        values[argument] = row.together([*map(prim.Variable, mine)])
-        names += mine
-    expression = _expression.substitute(rule.expression, values)
-    new = SubstitutionRule(new_name, tuple(names), expression)
-
-    written: dict[Indices, Indices] = {}
-
-    def use(old: Indices) -> Expression:
-        now = apart(old)
-        if now is None:
-            return prim.Call(prim.Variable(rule.name), old)
-        written.setdefault(now, old)
-        return prim.Call(prim.Variable(new.name), now)
-
-    def before(now: Indices) -> Indices:
-        if now in written:
-            return written[now]
-        left, whole = [*now], []
-        for row in rows:
-            count = len(row.lengths) or 1
-            whole.append(row.together(left[:count]))
-            left = left[count:]
-        return tuple(whole)
-
-    changed = _with_uses(kernel, rule.name, use, {u.statement.id for u in uses})
-    changed = changed.with_(substitutions=(*changed.substitutions, new))
-    now = spanning and [apart(cells) or () for cells in spanning]
-    return Bound(changed, new, now, before)
+    return _with_parts(kernel, rule, uses, spanning, rows, "rows")
 
 
 def without_data(
@@ -172,79 +162,94 @@ def without_data(
 
     Where invocations are given, ``spanning``, these are to agree; uses that do not stay.
     """
-    invoked = spanning or [use.indices for use in uses]
-    if not all(len(cells) == len(rule.arguments) for cells in invoked):
+    columns = _columns(rule, uses, spanning)
+    if columns is None:
         return Bound(kernel, rule, spanning)  # which is told where they span a box
-    bases: dict[int, Expression] = {}
-    for number in range(len(rule.arguments)):
-        values = dict.fromkeys(_start(cells[number]) for cells in invoked)
+    rests: list[_Rest] = []
+    for number, column in enumerate(columns):
+        values = dict.fromkeys(ends_of(cell)[0] for cell in column)
         strange = [strange_parts(linear_in_parts(value), kernel.integers) for value in values]
         if not any(strange) or any(s != strange[0] for s in strange):
+            rests.append(_Rest(None, False, kernel.integers))
             continue
-        alike = {u.indices[number]: None for u in uses} if spanning else {}
+        used = dict.fromkeys(use.indices[number] for use in uses)
         values |= {
             v: None
-            for v in alike
+            for v in used
             if strange_parts(linear_in_parts(v), kernel.integers) == strange[0]
         }
-        bases[number] = _base_of(list(values), Linear(strange[0]), swept)
-    if not bases:
+        base = _base_of(list(values), Linear(strange[0]), swept)
+        rests.append(_Rest(base, False, kernel.integers))
+    if all(rest.base is None for rest in rests):
         return Bound(kernel, rule, spanning)
+    agreeing = [use.indices for use in uses if _all_apart(rests, use.indices) is not None]
+    for number, (rest, column) in enumerate(zip(rests, columns, strict=True)):
+        starts = [*(i[number] for i in agreeing), *(ends_of(cell)[0] for cell in column)]
+        if rest.base is not None and all(_apart(start, rest.base) == 0 for start in starts):
+            rests[number] = replace(rest, is_gone=True)
+    return _with_parts(kernel, rule, uses, spanning, rests, "rest")
 
-    def rest(old: Expression, number: int) -> Expression:
-        return _apart(old, bases[number]) if number in bases else old
 
-    def agrees(old: Indices) -> bool:
-        return all(
-            not strange_parts(linear_in_parts(rest(old[n], n)), kernel.integers) for n in bases
+def _columns(
+    rule: SubstitutionRule, uses: Sequence[Use], spanning: Given | None
+) -> list[list[Index]] | None:
+    """The values of each argument in invocations that are given, or in all uses.
+
+    None where these have more or fewer arguments.
+    """
+    rank = len(rule.arguments)
+    invoked: Given = spanning or [use.indices for use in uses]
+    if not all(len(cells) == rank for cells in invoked):
+        return None
+    return [[cells[number] for cells in invoked] for number in range(rank)]
+
+
+def _all_apart(parts: Parts, old: Sequence[Index]) -> tuple[Index, ...] | None:
+    """All arguments in parts; None where one has none."""
+    found = [part.apart(index) for part, index in zip(parts, old, strict=True)]
+    known = [part for part in found if part is not None]
+    return tuple(chain.from_iterable(known)) if len(known) == len(found) else None
+
+
+def _with_parts(
+    kernel: Kernel,
+    rule: SubstitutionRule,
+    uses: Sequence[Use],
+    spanning: Given | None,
+    parts: Parts,
+    suffix: str,
+) -> Bound:
+    """The kernel where a rule takes the parts of its arguments, as far as uses have these."""
+    name = kernel.fresh_name(f"{rule.name}_{suffix}")
+    fresh = kernel.fresh_names({*rule.arguments, name})
+    names = [part.names(a, fresh) for part, a in zip(parts, rule.arguments, strict=True)]
+
+    def together(now: Sequence[Expression]) -> Indices:
+        left = iter(now)
+        return tuple(
+            part.together([*islice(left, len(its))]) for part, its in zip(parts, names, strict=True)
         )
 
-    given = [u.indices for u in uses if agrees(u.indices)]
-    given += [tuple(map(_start, cells)) for cells in invoked]
-    gone = {n for n in bases if all(rest(old[n], n) == 0 for old in given)}
-    kept = [n for n in range(len(rule.arguments)) if n not in gone]
-    values_of = {
-        (name := rule.arguments[n]): base if n in gone else prim.Sum((base, prim.Variable(name)))
-        for n, base in bases.items()
-    }
-    name = kernel.fresh_name(f"{rule.name}_rest")
-    expression = _expression.substitute(rule.expression, values_of)
-    new = SubstitutionRule(name, tuple(rule.arguments[n] for n in kept), expression)
+    arguments = tuple(chain.from_iterable(names))
+    values = dict(zip(rule.arguments, together([*map(prim.Variable, arguments)]), strict=True))
+    new = SubstitutionRule(name, arguments, _expression.substitute(rule.expression, values))
+    written: dict[Indices, Indices] = {}
 
     def use(old: Indices) -> Expression:
-        if not agrees(old):
+        now = _all_apart(parts, old)
+        if now is None:
             return prim.Call(prim.Variable(rule.name), old)
-        now = tuple(rest(old[n], n) for n in kept)
-        return prim.Call(prim.Variable(name), now) if kept else _function(new)
+        written.setdefault(now, old)
+        return use_of(name, now)
 
     def before(now: Indices) -> Indices:
-        whole = dict(bases)
-        for number, index in zip(kept, now, strict=False):  # behind them may be free inames
-            if number in bases:
-                index = (linear_in_parts(bases[number]) + linear_in_parts(index)).expression
-            whole[number] = index
-        return tuple(whole[number] for number in range(len(rule.arguments)))
+        now = now[: len(arguments)]  # behind them may be free inames
+        return written[now] if now in written else together(now)
 
-    ids = {u.statement.id for u in uses}
-    changed = _with_uses(kernel, rule.name, use, ids)
+    changed = _with_uses(kernel, rule.name, use, {u.statement.id for u in uses})
     changed = changed.with_(substitutions=(*changed.substitutions, new))
-    now = spanning and [tuple(_each(c[n], partial(rest, number=n)) for n in kept) for c in spanning]
+    now = spanning and [_all_apart(parts, cells) or () for cells in spanning]
     return Bound(changed, new, now, before)
-
-
-def _start(index: Expression | slice) -> Expression:
-    """An index, or where a range of them begins."""
-    return (index.start or 0) if isinstance(index, slice) else index
-
-
-def _each(
-    index: Expression | slice, change: Callable[[Expression], Expression]
-) -> Expression | slice:
-    """An index changed, or both ends of a range."""
-    if not isinstance(index, slice):
-        return change(index)
-    ends = [None if end is None else change(end) for end in (index.start or 0, index.stop)]
-    return slice(*ends)
 
 
 def _base_of(values: Sequence[Expression], strange: Linear, swept: Collection[str]) -> Expression:
@@ -309,12 +314,4 @@ def _with_uses(
     def rewritten(expr: Expression) -> Expression:
         return uses(expr) if name in _expression.called_names(expr) else expr
 
-    statements = tuple(
-        s.map_expressions(rewritten) if ids is None or s.id in ids else s for s in kernel.statements
-    )
-    rules = kernel.substitutions
-    if ids is None:
-        rules = tuple(
-            r if r.name == name else replace(r, expression=rewritten(r.expression)) for r in rules
-        )
-    return kernel.with_(statements=statements, substitutions=rules)
+    return map_texts(kernel, rewritten, ids, rules=ids is None)

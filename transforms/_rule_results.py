@@ -35,6 +35,7 @@ from loopkit.transforms._rule_uses import (
     expand_rules_that_use,
     rename_functions,
     rename_in_rule,
+    use_of,
 )
 
 Indices = tuple[Expression, ...]
@@ -105,8 +106,7 @@ def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str
         def use(parts: Indices) -> Expression:
             given[statement.id, parts[:count]] = parts[count:]
             results.extend(parts[count:])
-            head = prim.Variable(name)
-            return prim.Call(head, parts[:count]) if count else head
+            return use_of(name, parts[:count])
 
         return statement.map_expressions(Uses(name, use))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +21,50 @@ from loopkit._rules import (
 
 Values = Mapping[str, Expression]
 Indices = tuple[Expression, ...]
+
+
+def map_reads(statement: Statement, function: Callable[[Expression], Expression]) -> Statement:
+    """The statement with a function applied to all but the access that it writes."""
+    lhs = statement.lhs
+    if isinstance(lhs, prim.Subscript):
+        lhs = prim.Subscript(lhs.aggregate, tuple(map(function, _expression.index_tuple(lhs))))
+    predicates = tuple(map(function, statement.predicates))
+    return replace(statement, lhs=lhs, rhs=function(statement.rhs), predicates=predicates)
+
+
+def map_texts(
+    kernel: Kernel,
+    function: Callable[[Expression], Expression],
+    ids: Collection[str] | None = None,
+    *,
+    reads: bool = False,
+    rules: bool = True,
+) -> Kernel:
+    """The kernel with a function applied to the expressions of its statements and rules.
+
+    :arg ids: of these statements alone.
+    :arg reads: to all but the accesses that statements write.
+    :arg rules: False leaves rules as they are.
+    """
+
+    def changed(statement: Statement) -> Statement:
+        if ids is not None and statement.id not in ids:
+            return statement
+        return map_reads(statement, function) if reads else statement.map_expressions(function)
+
+    new = kernel.with_(statements=tuple(map(changed, kernel.statements)))
+    if not rules:
+        return new
+    return new.with_(
+        substitutions=tuple(
+            replace(r, expression=function(r.expression)) for r in kernel.substitutions
+        )
+    )
+
+
+def use_of(name: str, arguments: Indices) -> Expression:
+    """A use of a rule, which is its name alone where that has no arguments."""
+    return prim.Call(prim.Variable(name), arguments) if arguments else prim.Variable(name)
 
 
 def expand_rules_that_use(
@@ -74,11 +118,8 @@ def without_rule(kernel: Kernel, rule: SubstitutionRule) -> Kernel:
     def expanded(expr: Expression) -> Expression:
         return expand_in(expr, {rule.name: rule})
 
-    left = (r for r in kernel.substitutions if r.name != rule.name)
-    return kernel.with_(
-        statements=tuple(s.map_expressions(expanded) for s in kernel.statements),
-        substitutions=tuple(replace(r, expression=expanded(r.expression)) for r in left),
-    )
+    left = tuple(r for r in kernel.substitutions if r.name != rule.name)
+    return map_texts(kernel.with_(substitutions=left), expanded)
 
 
 def computing(kernel: Kernel, rule: SubstitutionRule) -> list[Statement]:

@@ -35,6 +35,7 @@ from loopkit.transforms._loop_nests import (
     check_nesting,
     fresh_number,
     is_bounded,
+    kept_part,
     ordered_domains,
 )
 
@@ -238,13 +239,7 @@ class _Scan:
     def with_domains(self, kernel: Kernel, parts: Iterable[_Part]) -> Kernel:
         """The kernel without the inames that nothing runs over, and with those of the parts."""
         gone = frozenset(self.reduced) - self.used
-        domains: list[Domain] = []
-        for domain in kernel.domains:
-            kept = tuple(i for i in domain.inames if i not in gone)
-            if kept == domain.inames:
-                domains.append(domain)
-            elif kept:
-                domains.append(Domain(kept, domain.without(gone)))
+        domains = [left for domain in kernel.domains for left in kept_part(domain, gone)]
         for part in parts:
             if part.names:
                 where = _sets.rename(part.where, part.names)

@@ -21,7 +21,7 @@ from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit.transforms import _uses
 from loopkit.transforms._common import inames_in, is_parallel
-from loopkit.transforms._free_order import moved_out
+from loopkit.transforms._expand import moved_out
 from loopkit.transforms._uses import Given, Indices
 
 

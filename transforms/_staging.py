@@ -29,8 +29,7 @@ from loopkit._rules import expand_in, reduced_inames
 from loopkit._simplify import simplify_indices
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit.transforms._common import is_parallel, with_statements
-from loopkit.transforms._filled import cells_to_fill
-from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
+from loopkit.transforms._placement import AXES, Place, cells_to_fill, find_place, is_thread_iname
 from loopkit.transforms._rule_exchange import replaced_within_rules, with_operands
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes, with_nest
 from loopkit.transforms._uses import Given, Indices, element, reads_in, replace_reads

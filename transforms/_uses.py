@@ -32,7 +32,7 @@ from loopkit._linear import Linear
 from loopkit._match import name_first
 from loopkit._nodes import Expression, TaggedVariable
 from loopkit._poly.pairs import between, inside
-from loopkit.transforms._common import map_reads, map_texts
+from loopkit.transforms._rule_uses import map_reads, map_texts
 
 Indices = tuple[Expression, ...]
 Given = Sequence[tuple[Expression | slice, ...]]

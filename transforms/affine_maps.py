@@ -21,10 +21,10 @@ from loopkit._syntax.domain_parser import parse_map
 from loopkit._tags import LocalAuto, Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._tree import path_inames
-from loopkit.transforms import _renumbering as renumbering
+from loopkit.transforms import _reindex as renumbering
 from loopkit.transforms._common import inames_in, new_name, refuse_tagged, then
-from loopkit.transforms._free_order import in_order
-from loopkit.transforms._loop_nests import extent, settled_tree
+from loopkit.transforms._expand import in_order
+from loopkit.transforms._loop_nests import extent_or, offset, settled_tree
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.tag import with_tags
@@ -261,7 +261,10 @@ def _all_joined(
     inames = tuple(names.values())
     parsed = parse_tag(tag)
     tags = {} if parsed is None else {joined: parsed}
-    extents = [_extent(first.kernel, iname) for iname in inames]
+    extents = [
+        extent_or(first.kernel, i, f"iname '{i}' has no bounds that depend on sizes alone")
+        for i in inames
+    ]
     if all(isinstance(length, int) for _, length in extents[1:]):
         change = then(kernel, first, _joined(first.kernel, inames, extents, joined))
         return replace(change, kernel=with_tags(change.kernel, tags)) if tags else change
@@ -296,13 +299,6 @@ def _adjacent(kernel: Kernel, inames: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression]:
-    found = extent(kernel, iname)
-    if found is None:
-        raise IllegalTransformError(f"iname '{iname}' has no bounds that depend on sizes alone")
-    return found
-
-
 def _joined(
     kernel: Kernel,
     old: tuple[str, ...],
@@ -315,14 +311,14 @@ def _joined(
     inverse: dict[str, Expression] = {}
     stride = 1
     for iname, (low, length) in reversed([*zip(old, extents, strict=True)]):
-        offset = prim.Sum((prim.Variable(iname), prim.Product((-1, low))))
-        total.insert(0, prim.Product((stride, offset)))
+        at = offset(prim.Variable(iname), low)
+        total.insert(0, prim.Product((stride, at)))
         quotient = prim.FloorDiv(prim.Variable(joined), stride)
         if iname == old[0]:
             inverse[iname] = simplify(prim.Sum((quotient, low)))
         else:
             assert isinstance(length, int)
-            conditions += [prim.Comparison(offset, ">=", 0), prim.Comparison(offset, "<", length)]
+            conditions += [prim.Comparison(at, ">=", 0), prim.Comparison(at, "<", length)]
             inverse[iname] = simplify(prim.Sum((prim.Remainder(quotient, length), low)))
             stride *= length
     whole = prim.Comparison(prim.Variable(mark), "==", prim.Sum(tuple(total)))

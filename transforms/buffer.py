@@ -30,7 +30,7 @@ from loopkit._transform import transform
 from loopkit._tree import common_prefix, path_inames
 from loopkit.transforms import _uses
 from loopkit.transforms._common import swept_in, with_statements
-from loopkit.transforms._free_order import moved_out
+from loopkit.transforms._expand import moved_out
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import (

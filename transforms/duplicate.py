@@ -1,21 +1,32 @@
-"""Duplicating inames, so that some statements get loops of their own."""
+"""Loops of their own: for some statements, for reductions, and for each iteration, written out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, counted
-from loopkit._kernel import Domain, Kernel
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, NothingToDoError, counted
+from loopkit._expression import to_text
+from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import Match, matching
+from loopkit._relations import reachable
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in, new_name, statements_with, with_names
+from loopkit.transforms._common import (
+    check_is_loop,
+    inames_in,
+    is_parallel,
+    new_name,
+    statements_with,
+    then,
+    with_names,
+)
 from loopkit.transforms._expand import settled
-from loopkit.transforms._loop_nests import ordered_domains, settled_tree
+from loopkit.transforms._loop_nests import extent, hull, ordered_domains, settled_tree
+from loopkit.transforms.slabs import Part, in_parts, inames_around
 from loopkit.transforms.tag import with_tags
 
 
@@ -152,3 +163,115 @@ def _with_duplicates(
     if domain.parameters & names.keys() or all(rest <= s.inames for s in inside):
         return [domain, Domain(tuple(fresh), copy)]
     return [Domain((*domain.inames, *fresh), domain.set & copy)]
+
+
+@transform
+def make_reduction_inames_unique(
+    kernel: Kernel,
+    inames: kind.MaybeNames = None,
+    within: kind.Within = None,
+    *,
+    unchecked: bool = False,
+) -> Change:
+    """Give reductions that share an iname inames of their own.
+
+    Before: ``a[i] = sum(k, x[i, k])``, ``b[i] = sum(k, y[i, k])``
+    After: ``a[i] = sum(k, x[i, k])``, ``b[i] = sum(k_0, y[i, k_0])``
+
+    The first one keeps the name, if nothing else is inside the iname; tags are kept.
+
+    :arg inames: only these.
+    :arg within: a match string: only the reductions whose updates match.
+    :raises IllegalTransformError: where no reduction shares an iname with anything.
+    """
+    ids = matching(kernel, within)
+    wanted = kernel.all_inames if inames is None else inames_in(kernel, inames)
+    change = Change(kernel)
+    for iname in wanted:
+        groups: dict[Hashable, frozenset[str]] = {}
+        for update in kernel.statements:
+            if update.operation is None or update.id not in ids:
+                continue
+            if iname in kernel.reduced_inames(update):
+                key, inside = _inside(kernel, iname, update)
+                groups[key] = groups.get(key, frozenset()) | inside
+        users = {s.id for s in kernel.statements if iname in s.inames}
+        others = users.difference(*groups.values())
+        for number, group in enumerate(groups.values()):
+            if number == 0 and not others:
+                continue
+            current = change.kernel
+            new = current.fresh_name(iname)
+            tags = {new: kernel.iname_tags.get(iname)}
+            change = then(kernel, change, duplicated(current, {iname: new}, group, tags))
+    if change.kernel is kernel:
+        updates = [s.id for s in kernel.statements if s.operation is not None]
+        missed = within is not None and ids.isdisjoint(updates)
+        raise NothingToDoError(
+            "no such reduction shares an iname with anything",
+            instead=f"'{within}' matches no update; those are {', '.join(updates)}"
+            if missed and updates
+            else "",
+        )
+    return change
+
+
+def _inside(kernel: Kernel, iname: str, update: Statement) -> tuple[Hashable, frozenset[str]]:
+    """Which loop over ``iname`` an update is in, and the statements in it.
+
+    A parallel iname has no loop: those then are what the update needs inside of it.
+    """
+    if is_parallel(kernel, iname):
+        writers = kernel.writers
+
+        def needed(id_: str) -> list[str]:
+            reads = dict(kernel.reads_of(kernel.statement_by_id[id_]))
+            return [w.id for n in reads for w in writers.get(n, ()) if iname in w.inames]
+
+        return update.written, reachable([update.id], needed)
+    (key,) = (k for k in kernel.paths[update.id] if k[0] == iname)
+    return key, frozenset(id_ for id_, path in kernel.paths.items() if key in path)
+
+
+MOST = 1024
+
+
+@transform
+def unroll(kernel: Kernel, iname: kind.Name, *, unchecked: bool = False) -> Change:
+    """Write a loop out: a copy of its statements for each iteration, and no loop.
+
+    Before: for i in [0, 3): S(i)        After: S(0)  and then  S(1)  and then  S(2)
+
+    A loop that is tagged ``unr`` stays one, which the generated code writes out; here the
+    iterations become statements of their own, which further steps can tell apart.
+
+    :arg iname: a loop whose values lie between two constants, at most 1,024 of them.
+    :raises IllegalTransformError: where the values have no such bounds.
+    """
+    kernel.check_iname(iname)
+    check_is_loop(kernel, iname)
+    if not any(iname in s.inames for s in kernel.statements):
+        raise IllegalTransformError(f"no statement is inside '{iname}'")
+    values = _values_taken(kernel, iname)
+    parts = [Part(f"_{n}" if n else "", _sets.equality(iname, v), v) for n, v in enumerate(values)]
+    axes = [i for i in inames_around(kernel, iname) if is_parallel(kernel, i)]
+    return in_parts(kernel, iname, parts, axes)
+
+
+def _values_taken(kernel: Kernel, iname: str) -> list[int]:
+    """The values that the loop takes."""
+    low, high = kernel.range_around(iname)
+    if low is None or high is None:
+        found = extent(kernel, iname)
+        shown = f" but {to_text(found[1])}" if found else ""
+        raise IllegalTransformError(
+            f"loop '{iname}' has no constant number of iterations{shown}",
+            instead=f"a part of it has: split_iname('{iname}', 4).unroll('{iname}_inner')",
+        )
+    if high - low >= MOST:
+        raise IllegalTransformError(
+            f"loop '{iname}' has {high - low + 1:,} iterations",
+            instead=f"at most {MOST:,} are written out",
+        )
+    taken = hull(kernel, iname)
+    return [v for v in range(low, high + 1) if not (taken & _sets.equality(iname, v)).is_empty()]

@@ -29,15 +29,15 @@ from loopkit._slabs import slabs_named
 from loopkit._spelling import check_identifier
 from loopkit._tree import LaunchBarrier, Node
 from loopkit.transforms._loop_nests import ordered_domains
-from loopkit.transforms._renaming import (
+from loopkit.transforms.arguments import (
     Renaming,
     free_names,
     fresh,
     ids_of,
     renamed,
     tables_apart,
+    with_arguments_named,
 )
-from loopkit.transforms.arguments import with_arguments_named
 from loopkit.transforms.rename import without_inames
 
 

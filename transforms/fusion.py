@@ -1,22 +1,42 @@
-"""Loops made one, and cut in two."""
+"""The loops that statements are in: made one, cut in two, more of them and fewer."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from loopkit import _arguments as kind
-from loopkit._change import Change
-from loopkit._errors import IllegalTransformError
-from loopkit._kernel import Kernel
+from loopkit import _sets
+from loopkit._change import Change, InstanceMap
+from loopkit._errors import IllegalTransformError, NothingToDoError
+from loopkit._expression import variable_names
+from loopkit._guarded import conjuncts
+from loopkit._kernel import Kernel, Statement
 from loopkit._match import matching, read_names
+from loopkit._relations import grouped
+from loopkit._rules import expand_in
+from loopkit._tags import GroupAxis, LocalAxis
 from loopkit._transform import transform
-from loopkit._tree import LaunchBarrier, Loop, Node, Tree, statements_in
-from loopkit.transforms._common import check_is_loop, inames_in
+from loopkit._tree import (
+    Entry,
+    Key,
+    LaunchBarrier,
+    Loop,
+    Node,
+    Path,
+    Tree,
+    build,
+    entries_of,
+    statements_in,
+)
+from loopkit.transforms._common import check_is_loop, inames_in, with_statements
 from loopkit.transforms._expand import settled
+from loopkit.transforms._loop_nests import settled_tree
+from loopkit.transforms._placement import span
 from loopkit.transforms.duplicate import chosen_statements
+from loopkit.transforms.tag import check_clashes
 
 
 @transform
@@ -85,44 +105,39 @@ def _loops(kernel: Kernel, inames: str | Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def _parted(nodes: Tree, inames: frozenset[str], ids: Collection[str]) -> Tree:
-    """The nodes, with loops over ``inames`` cut wherever ``ids`` meet others."""
-    result: list[Node] = []
-    for node in nodes:
-        if not isinstance(node, Loop):
-            result.append(node)
-        elif node.iname in inames:
-            result += _runs(node, ids)
-        else:
-            result.append(Loop(node.iname, _parted(node.body, inames, ids)))
-    return tuple(result)
-
-
-def _runs(node: Node, ids: Collection[str]) -> list[Node]:
-    """A node in parts that hold statements of ``ids`` alone, or none of them, by turns.
+def _parted(tree: Tree, inames: Collection[str], ids: Collection[str]) -> Tree:
+    """The tree, with loops over ``inames``, and those inside, cut wherever ``ids`` meet others.
 
     A barrier for all blocks comes to stand between two parts, or stays inside of one.
     """
-    if not isinstance(node, Loop):
-        return [node]
-    result: list[Node] = []
-    run: list[Node] = []
-    barriers: list[Node] = []
-    for inner in (part for child in node.body for part in _runs(child, ids)):
-        if isinstance(inner, LaunchBarrier):
-            barriers.append(inner)
-            continue
-        if run and _is_of(run[0], ids) != _is_of(inner, ids):
-            result += [Loop(node.iname, tuple(run)), *barriers]
-            run, barriers = [], []
-        run += [*barriers, inner]
-        barriers = []
-    return [*result, Loop(node.iname, (*run, *barriers))]
+    entries: list[Entry] = []
+    barriers: list[Entry] = []
+    numbers: dict[tuple[Key, int], int] = {}
+    around: Path = ()
+    is_of: bool | None = None
+    part = 0
 
+    def placed(path: Path) -> Path:
+        outer = tuple(takewhile(lambda key: key[0] not in inames, path))
+        inner = path[len(outer) :]
+        return (*outer, *((k[0], numbers.setdefault((k, part), len(numbers))) for k in inner))
 
-def _is_of(node: Node, ids: Collection[str]) -> bool:
-    """Whether the first statement in a node is one of ``ids``."""
-    return next(statements_in(node), None) in ids
+    for leaf, path in entries_of(tree):
+        outer = tuple(takewhile(lambda key: key[0] not in inames, path))
+        is_first = path[: len(outer) + 1] != around
+        if is_first:
+            around, is_of = path[: len(outer) + 1], None
+        is_cut = isinstance(leaf, str) and is_of is (leaf not in ids)
+        if is_first or isinstance(leaf, str):
+            entries += [(b, outer if is_cut else placed(p)) for b, p in barriers]
+            barriers = []
+        part += is_cut
+        if isinstance(leaf, str):
+            is_of = leaf in ids
+            entries.append((leaf, placed(path)))
+        else:
+            barriers.append((leaf, path))
+    return build([*entries, *((b, placed(p)) for b, p in barriers)])
 
 
 def with_fused_loops(kernel: Kernel, iname: str, ids: Collection[str]) -> Kernel:
@@ -183,3 +198,182 @@ def _names(kernel: Kernel, nodes: Sequence[Node]) -> tuple[set[str], set[str]]:
     statements = [kernel.statement_by_id[id_] for id_ in statements_in(tuple(nodes))]
     written = {s.written for s in statements}
     return written, written.union(*(read_names(kernel, s) for s in statements))
+
+
+@transform
+def add_inames_to_insn(
+    kernel: Kernel, inames: kind.Names, insn_match: kind.Within, *, unchecked: bool = False
+) -> Change:
+    """Put statements inside inames that they do not need: they run once for each value.
+
+    Before: t = x[0]  and then  for i: y[i] = t*a[i]
+    After (``"i", "writes:t"``): for i: (t = x[0]; y[i] = t*a[i])
+
+    What runs more often must not show: it is no update, and each run stores the same.  A loop
+    that stands beside one over the same iname becomes part of that where it is legal.
+
+    :arg inames: inames that exist, with those that their bounds depend on.
+    :arg insn_match: a match string.
+    :raises IllegalTransformError: where the statements are inside of them already, or of others on
+        the same axis, or what they do more often could be seen.
+    """
+    wanted = inames_in(kernel, inames, "inames")
+    ids = matching(kernel, insn_match)
+    added = {s.id: frozenset(wanted) - s.inames for s in kernel.statements if s.id in ids}
+    if not any(added.values()):
+        shown = ", ".join(f"'{i}'" for i in wanted)
+        raise NothingToDoError(f"what matches '{insn_match}' is inside of {shown} already")
+    change = _inside(kernel, {id_: more for id_, more in added.items() if more})
+    for iname in wanted:
+        tag = kernel.iname_tags.get(iname)
+        if isinstance(tag, (GroupAxis, LocalAxis)):
+            check_clashes(change.kernel, iname, tag, [i for i, t in kernel.tags if t == tag])
+    return change
+
+
+@transform
+def remove_inames_from_insn(
+    kernel: Kernel, inames: kind.Names, insn_match: kind.Within, *, unchecked: bool = False
+) -> Change:
+    """Take statements out of inames that they do not use: they run once for all values.
+
+    Before: for i: (t = x[0]; y[i] = t*a[i])
+    After (``"i", "writes:t"``): t = x[0]  and then  for i: y[i] = t*a[i]
+
+    A statement comes to stand in front of the loop, or behind it where it touches what stands
+    above it in there.  What the loop would run never is not run: where that is not known, a
+    condition says so.
+
+    :arg inames: inames that are around all the statements; ``"i, j"`` or a sequence.
+    :arg insn_match: a match string.
+    :raises IllegalTransformError: where a statement is not inside of one, needs it for its text or
+        the bounds of its other inames, or must run for each value.
+    """
+    wanted = frozenset(inames_in(kernel, inames, "inames"))
+    ids = matching(kernel, insn_match)
+    changed = {s.id: _without(kernel, s, wanted) for s in kernel.statements if s.id in ids}
+    entries = entries_of(kernel.tree)
+    behind = [id_ for id_ in changed if _stands_behind(kernel, id_, wanted, ids)]
+    for id_ in (*(i for i in changed if i not in behind), *reversed(behind)):
+        _hoist(entries, id_, wanted, id_ in behind)
+    new = settled_tree(with_statements(kernel, changed).with_(tree=build(entries)))
+    maps = tuple(InstanceMap(id_, id_, every=wanted) for id_ in changed)
+    return settled(kernel, Change(new, maps))
+
+
+def _without(kernel: Kernel, statement: Statement, gone: frozenset[str]) -> Statement:
+    """A statement that is inside fewer inames, and runs where it did for some value of these."""
+    id_, kept = statement.id, statement.inames - gone
+    for iname in sorted(gone):
+        if iname not in statement.inames:
+            raise IllegalTransformError(f"'{id_}' is not inside of '{iname}'")
+        rules = kernel.rule_by_name
+        for expression in statement.expressions:
+            if iname in variable_names(expand_in(expression, rules)):
+                raise IllegalTransformError(
+                    f"'{id_}' uses '{iname}', and computes something else for each value",
+                    instead=f"duplicate_inames('{iname}', 'id:{id_}') gives it a loop of its own",
+                )
+        inner = [i for i in sorted(kept) if iname in kernel.parents_of(i)]
+        if inner:
+            raise IllegalTransformError(
+                f"'{id_}' cannot be outside of '{iname}': the bounds of '{inner[0]}' depend on it"
+            )
+    some = _sets.project_out(kernel.domain_of(statement.inames), sorted(gone))
+    context = kernel.domain_of(kept) & kernel.assumptions.set
+    if context.is_subset(some):
+        return replace(statement, inames=kept)
+    if _sets.involved_names(some) - kept - {*kernel.sizes}:
+        raise IllegalTransformError(
+            f"data decide whether '{id_}' runs for some {' and '.join(sorted(gone))}"
+        )
+    condition = _sets.conditions(some.gist(context))
+    predicates = (*conjuncts(condition), *statement.predicates)
+    return replace(statement, inames=kept, predicates=predicates)
+
+
+def _stands_behind(kernel: Kernel, id_: str, gone: frozenset[str], ids: Collection[str]) -> bool:
+    """Whether a statement touches what others do above it, inside a loop that it leaves."""
+    statement = kernel.statement_by_id[id_]
+    for above in kernel.statements[: kernel.statements.index(statement)]:
+        if above.id in ids or not above.inames & gone:
+            continue
+        mine, its = read_names(kernel, statement), read_names(kernel, above)
+        if above.written in mine | {statement.written} or statement.written in its:
+            return True
+    return False
+
+
+def _hoist(entries: list[Entry], id_: str, gone: frozenset[str], behind: bool) -> None:
+    """Put a statement beside the outermost of the loops that it leaves."""
+    at = next(number for number, (leaf, _) in enumerate(entries) if leaf == id_)
+    path = entries[at][1]
+    outer = tuple(takewhile(lambda key: key[0] not in gone, path))
+    if outer == path:
+        return
+    first, last = span(entries, {id_}, outer)
+    del entries[at]
+    entries.insert(last if behind else first, (id_, tuple(k for k in path if k[0] not in gone)))
+
+
+@transform
+def add_inames_for_unused_hw_axes(
+    kernel: Kernel, within: kind.Within = None, *, unchecked: bool = False
+) -> Change:
+    """Put statements inside the parallel inames of the axes that others use, and they do not.
+
+    Before: t = x[0]  and  y[threadIdx.x] = t
+    After: t = x[0] for each threadIdx.x  and  y[threadIdx.x] = t
+
+    That concerns statements whose results stay in temporaries.  Others run once along an axis
+    on which they have no iname, as they should.
+
+    :arg within: a match string: only these statements.
+    :raises IllegalTransformError: where every such statement is inside an iname of each axis, or
+        several inames are on an axis that one lacks.
+    """
+    ids = matching(kernel, within)
+    on_axis = grouped((t, i) for i, t in kernel.tags if isinstance(t, (GroupAxis, LocalAxis)))
+    added: dict[str, frozenset[str]] = {}
+    for statement in kernel.statements:
+        stays = statement.written in kernel.temporary_by_name and statement.operation is None
+        if statement.id not in ids or not stays:
+            continue
+        mine = {kernel.iname_tags.get(i) for i in statement.inames}
+        lacking = [(tag, found) for tag, found in on_axis.items() if tag not in mine]
+        for tag, found in lacking:
+            if len(found) > 1:
+                raise IllegalTransformError(
+                    f"'{statement.id}' has no iname on axis {tag}, and {len(found)} are there: "
+                    f"{', '.join(found)}",
+                    instead=f"say which: add_inames_to_insn('{found[0]}', 'id:{statement.id}')",
+                )
+        if lacking:
+            added[statement.id] = frozenset(found[0] for _, found in lacking)
+    if not added:
+        raise NothingToDoError(
+            "no statement that sets a temporary lacks an iname on an axis that others use"
+        )
+    return _inside(kernel, added)
+
+
+def _inside(kernel: Kernel, added: Mapping[str, frozenset[str]]) -> Change:
+    """Statements, by their ids, inside more inames."""
+    changed = {}
+    for id_, more in added.items():
+        statement = kernel.statement_by_id[id_]
+        inames = statement.inames | more
+        for iname in sorted(more):
+            missing = sorted(kernel.parents_of(iname) - inames)
+            if missing:
+                raise IllegalTransformError(
+                    f"'{id_}' cannot be inside '{iname}' alone: the bounds of that depend on "
+                    f"'{missing[0]}'",
+                    instead=f"add_inames_to_insn('{missing[0]}, {iname}', 'id:{id_}')",
+                )
+        changed[id_] = replace(statement, inames=inames)
+    new = settled_tree(with_statements(kernel, changed))
+    change = settled(kernel, Change(new, tuple(InstanceMap(id_, id_) for id_ in added)))
+    for iname in sorted(frozenset().union(*added.values())):
+        change = fused_where_legal(change, iname)
+    return change

@@ -1,8 +1,8 @@
-"""Reductions: how threads combine what each of them has, and reductions of partial results."""
+"""Reductions: how threads and blocks combine what each has, and reductions of partial results."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,14 +16,94 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError, Nothing
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._launches import launch_of
 from loopkit._make.atomic_updates import OPERATIONS
+from loopkit._make.reduction_operations import operations_of
 from loopkit._match import matching
+from loopkit._simplify import simplify
 from loopkit._transform import transform
-from loopkit._tree import Entry, build, common_prefix, entries_of
-from loopkit.transforms._across import added_atomically
-from loopkit.transforms._common import inames_in, new_name, with_statements
-from loopkit.transforms._loop_nests import check_nesting
+from loopkit._tree import Entry, LaunchBarrier, build, common_prefix, entries_of
+from loopkit.transforms._common import inames_in, new_name, with_arrays, with_statements
+from loopkit.transforms._expand import with_axes
+from loopkit.transforms._loop_nests import check_nesting, extent_or, offset
+from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._scans import with_running
+
+
+def added_atomically(kernel: Kernel, parts: Iterable[tuple[str, str]]) -> Kernel:
+    """A kernel in which partial results are added to accumulators in global memory.
+
+    ``parts`` are the statements between which partial results are made: the start of one, and
+    the update that takes it.  Launches end in front of the first and behind the second.
+    """
+    for start, taking in parts:
+        kernel = _with_launches(_in_global_memory(kernel, taking), start, taking)
+    return kernel
+
+
+def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
+    """The accumulator has a cell for each value of the inames around its start.
+
+    Loops around launches leave one for all iterations, which come one after another.
+    """
+    update = kernel.statement_by_id[taking]
+    accumulator = kernel.temporary_by_name[update.written]
+    name = accumulator.name
+    every = [s.id for s in kernel.statements]
+    kernel = expand_rules_that_use(kernel, name, every, in_reductions=True)
+    if operations_of(kernel.reductions)[update.operation or ""].components:
+        raise IllegalTransformError(
+            f"'{name}' has several components, which nothing changes at once in memory",
+            instead="split_reduction_outward, and a launch for the partial results of blocks",
+        )
+    users = kernel.users(name)
+    starts = [s for s in users if s.kind == "init" and s.written == name]
+    around = frozenset.intersection(*(s.inames for s in users))
+    inames = [
+        i for i in kernel.all_inames if i in around and i not in launch_of(kernel)[taking].loops
+    ]
+    if any(s.inames - around for s in starts):
+        raise IllegalTransformError(
+            f"what reads '{name}' is outside of loops that its start is in: it has no cell there"
+        )
+    extents = [
+        extent_or(
+            kernel,
+            iname,
+            f"'{name}' would have a cell for each '{iname}', and the number of these does not "
+            "follow from the sizes",
+        )
+        for iname in inames
+    ]
+    pairs = zip(inames, extents, strict=True)
+    cell = tuple(simplify(offset(prim.Variable(iname), low)) for iname, (low, _) in pairs)
+    moved = replace(
+        accumulator, address_space=AddressSpace.GLOBAL, dim_tags=None, padding=(), swizzles=()
+    )
+    kernel = with_arrays(kernel, {name: moved})
+    if cell:
+        lengths = [length for _, length in extents]
+        kernel = with_axes(kernel, moved, lengths, dict.fromkeys((s.id for s in users), cell))
+    changed = replace(kernel.statement_by_id[taking], kind="atomic")
+    return with_statements(kernel, {taking: changed})
+
+
+def _with_launches(kernel: Kernel, start: str, taking: str) -> Kernel:
+    """Launches end in front of a statement and of what loads its bounds, and behind another one."""
+    around = kernel.paths[taking][: len(launch_of(kernel)[taking].loops)]
+    inames = frozenset().union(*(kernel.statement_by_id[id_].inames for id_ in (start, taking)))
+    loads = {w.id for name in kernel.loaded_bounds(inames) for w in kernel.writers[name]}
+    loads = {id_ for id_ in loads if len(kernel.paths[id_]) > len(around)}
+    entries = [e for e in entries_of(kernel.tree) if e[0] not in loads]
+    first = [leaf for leaf, _ in entries].index(start)
+    entries[first:first] = [e for e in entries_of(kernel.tree) if e[0] in loads]
+    ids = [leaf for leaf, _ in entries]
+    for at in (ids.index(taking) + 1, first):
+        barrier = LaunchBarrier(kernel.fresh_name("gbarrier"))
+        if 0 < at < len(entries):
+            entries.insert(at, (barrier, around))
+        kernel = kernel.with_(tree=build(entries))
+    return kernel
 
 
 @transform

@@ -5,33 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pymbolic.primitives as prim
+
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._change import Change
+from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, NothingToDoError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
-from loopkit._slabs import slabs_named
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in, new_name, then, with_names
+from loopkit.transforms._common import inames_in, new_name, statements_with, then, with_names
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import settled_tree
+from loopkit.transforms.arguments import Renaming, renamed
 from loopkit.transforms.duplicate import chosen_statements, duplicated
 from loopkit.transforms.fusion import fused_where_legal
 
 
 def _renamed(kernel: Kernel, old: str, new: str) -> Change:
     """All of ``old`` called ``new``, a name that is free."""
-    domains = tuple(
-        Domain(tuple(new if i == old else i for i in d.inames), _sets.rename(d.set, {old: new}))
-        if old in d.inames or old in d.parameters
-        else d
-        for d in kernel.domains
-    )
-    tags = tuple((new if i == old else i, t) for i, t in kernel.tags)
-    slabs = slabs_named(kernel.slabs, {old: new})
-    ids = chosen_statements(kernel, [old], None)
-    return with_names(kernel, ids, {old: new}, domains=domains, tags=tags, slabs=slabs)
+    maps = (InstanceMap(s, s, {old: prim.Variable(new)}) for s in statements_with(kernel, [old]))
+    return Change(renamed(kernel, Renaming({old: new}, {})), tuple(maps))
 
 
 def _moved(kernel: Kernel, old: str, new: str, ids: frozenset[str]) -> Change:

@@ -38,11 +38,11 @@ from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._transform import transform
 from loopkit._tree import common_prefix, entries_of, path_inames
 from loopkit.transforms._common import temporaries_in, with_arrays
-from loopkit.transforms._loop_nests import extent
+from loopkit.transforms._loop_nests import extent_or, offset
 from loopkit.transforms._placement import Place, span
 from loopkit.transforms._transfer_loops import make_nest, name_axes, with_nest
 from loopkit.transforms._uses import element
-from loopkit.transforms.barriers import with_barrier
+from loopkit.transforms.statements import with_barrier
 
 _MADE_BY = "save_and_reload_temporaries"
 
@@ -275,14 +275,13 @@ class _Values:
 
     def extent(self, iname: str) -> tuple[Expression, Expression]:
         """The smallest value of an iname, and how many it has."""
-        found = extent(self.kernel, iname)
-        if found is None:
-            raise IllegalTransformError(
-                f"'{self.temporary.name}' has a value for each '{iname}', and the number of these "
-                "does not follow from the sizes",
-                instead="give the iname bounds in its domain, or assume them",
-            )
-        return found
+        return extent_or(
+            self.kernel,
+            iname,
+            f"'{self.temporary.name}' has a value for each '{iname}', and the number of these "
+            "does not follow from the sizes",
+            "give the iname bounds in its domain, or assume them",
+        )
 
     def may_be_older(self, launch: Launch, saved: Sequence[_Side]) -> bool:
         """Whether data decide if a launch, or an earlier one, wrote what is saved there."""
@@ -358,7 +357,7 @@ class _Values:
 
     def index(self, iname: str) -> Expression:
         """Which of its values an iname has."""
-        return simplify(prim.Sum((prim.Variable(iname), prim.Product((-1, self.extent(iname)[0])))))
+        return simplify(offset(prim.Variable(iname), self.extent(iname)[0]))
 
     def cells(self, sides: Sequence[_Side], names: Mapping[int, str], place: Place) -> isl.Set:
         """``{ names of axes, inames of place, sizes : the cell is written, or read }``."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 import islpy as isl
@@ -80,41 +81,30 @@ def _peeled(kernel: Kernel, iname: str, parts: Sequence[Part]) -> Change:
 def _copied_tree(
     tree: Tree,
     is_copied: Callable[[Node], bool],
-    copies: Sequence[Mapping[str, str]],
+    names: Sequence[Callable[[str], str]],
     in_runs: bool,
 ) -> Tree:
-    """The tree with a copy per part of each node that is copied, or of each run of these."""
+    """The tree with a copy per part of each node that is copied, or of each run of these.
+
+    ``names`` are those of statements and barriers in the copies.
+    """
     nodes: list[Node] = []
     for copied, run in groupby(tree, is_copied):
         if copied:
             for units in [list(run)] if in_runs else [[node] for node in run]:
-                nodes += (_renamed(node, ids) for ids in copies for node in units)
+                nodes += (_renamed(node, name) for name in names for node in units)
             continue
         for node in run:
             if isinstance(node, Loop):
-                node = Loop(node.iname, _copied_tree(node.body, is_copied, copies, in_runs))
+                node = Loop(node.iname, _copied_tree(node.body, is_copied, names, in_runs))
             nodes.append(node)
     return tuple(nodes)
 
 
-def _copied_nodes(tree: Tree, is_copied: Callable[[Node], bool]) -> Iterator[Node]:
-    """The nodes that :func:`_copied_tree` copies."""
-    for node in tree:
-        if is_copied(node):
-            yield node
-        elif isinstance(node, Loop):
-            yield from _copied_nodes(node.body, is_copied)
-
-
-def _renamed(node: Node, ids: Mapping[str, str]) -> Node:
+def _renamed(node: Node, name: Callable[[str], str]) -> Node:
     if isinstance(node, Loop):
-        return Loop(node.iname, tuple(_renamed(n, ids) for n in node.body))
-    return ids[node] if isinstance(node, str) else replace(node, id=ids[node.id])
-
-
-def _barriers_in(node: Node | Tree) -> list[str]:
-    nodes = node if isinstance(node, tuple) else (node,)
-    return [leaf.id for leaf, _ in entries_of(nodes) if isinstance(leaf, LaunchBarrier)]
+        return Loop(node.iname, tuple(_renamed(n, name) for n in node.body))
+    return name(node) if isinstance(node, str) else replace(node, id=name(node.id))
 
 
 def _with_copies(
@@ -140,14 +130,15 @@ def _with_copies(
 
     def is_copied(node: Node) -> bool:
         if parallel:  # what a barrier parts stays parted
-            return ids.issuperset(statements_in(node)) and not _barriers_in(node)
+            barriers = (leaf for leaf, _ in entries_of((node,)) if isinstance(leaf, LaunchBarrier))
+            return ids.issuperset(statements_in(node)) and not any(barriers)
         return isinstance(node, Loop) and node.iname == iname
 
-    barriers = _barriers_in(tuple(_copied_nodes(kernel.tree, is_copied)))
-    trees: list[dict[str, str]] = []
+    def named(part: Part, its: Mapping[str, str], id_: str) -> str:
+        return its[id_] if id_ in its else fresh(id_, part)
+
     for part in parts:
         copies.append({s.id: fresh(s.id, part) for s in inside})
-        trees.append(copies[-1] | {b: fresh(b, part) for b in barriers})
         names = {t.name: fresh(t.name, part) for t in own}
         temporaries += [replace(t, name=names[t.name]) for t in own if part.suffix]
         renamed = {old: prim.Variable(new) for old, new in names.items() if part.suffix}
@@ -159,8 +150,9 @@ def _with_copies(
         replace(s, depends_on=s.depends_on | {n[d] for d in s.depends_on & ids for n in copies})
         for s in copied
     ]
+    names_of = [partial(named, part, its) for part, its in zip(parts, copies, strict=True)]
     new = kernel.with_(
-        tree=_copied_tree(kernel.tree, is_copied, trees, in_runs=parallel),
+        tree=_copied_tree(kernel.tree, is_copied, names_of, in_runs=parallel),
         statements=tuple(copied),
         temporaries=tuple(temporaries),
     )

@@ -12,7 +12,6 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._change import Change, Chunked
-from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
@@ -21,8 +20,8 @@ from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path
 from loopkit.transforms import _common
-from loopkit.transforms import _renumbering as renumbering
-from loopkit.transforms._loop_nests import extent, replace_inames
+from loopkit.transforms import _reindex as renumbering
+from loopkit.transforms._loop_nests import extent_or, offset, replace_inames
 from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.slabs import check_peeled
 from loopkit.transforms.tag import with_tags
@@ -186,12 +185,12 @@ def chunk_iname(
 def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> _Division | Chunked:
     ends = _constant_range(kernel, iname)
     if ends is None:
-        found = extent(kernel, iname)
-        if found is None:
-            raise IllegalTransformError(
-                f"loop '{iname}' cannot be cut into chunks: sizes do not tell its length",
-                instead=f"split_iname('{iname}', length) takes any loop",
-            )
+        found = extent_or(
+            kernel,
+            iname,
+            f"loop '{iname}' cannot be cut into chunks: sizes do not tell its length",
+            f"split_iname('{iname}', length) takes any loop",
+        )
         return Chunked(iname, *found, chunks, outer, inner)
     low, high = ends
     short, longer = divmod(high - low + 1, chunks)
@@ -202,7 +201,7 @@ def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> 
     terms += [rest] + ([low] if low else [])
     value = prim.Sum(tuple(terms)) if len(terms) > 1 else terms[0]
     # Longer chunks: the quotient is 1 where i_outer < longer, else 0.
-    extra = prim.FloorDiv(prim.Sum((longer - 1 + chunks, prim.Product((-1, chunk)))), chunks)
+    extra = prim.FloorDiv(offset(longer - 1 + chunks, chunk), chunks)
     length: Expression = prim.Sum((short, extra)) if longer else short
     home = kernel.domains[kernel.home_domain[iname]]
     every = _between(low, iname, high + 1) & _sets.project_out(home.set, [iname])

@@ -261,14 +261,19 @@ def pad_temporary(
             f"padding axis {position} of '{name}' would move no element: it is the slowest",
             instead=f"pad axis {faster[-1]}: its rows then lie further apart" if faster else "",
         )
-    padding = list(temporary.padding or [0] * rank)
-    padding[position] = elements
-    if tuple(padding) == (temporary.padding or (0,) * rank):
+    changed = _padded(temporary, position, elements)
+    if changed == temporary:
         raise IllegalTransformError(
             f"'{name}' would stay as it is: axis {position} is padded by {elements} already"
         )
-    changed = replace(temporary, padding=tuple(padding) if any(padding) else ())
     return Change(with_arrays(kernel, {name: changed}))
+
+
+def _padded(temporary: TemporaryVariable, axis: int, elements: int) -> TemporaryVariable:
+    """A temporary with so many unused elements behind an axis."""
+    padding = list(temporary.padding or [0] * len(temporary.shape))
+    padding[axis] = elements
+    return replace(temporary, padding=tuple(padding) if any(padding) else ())
 
 
 @transform
@@ -342,9 +347,9 @@ def _number(temporary: TemporaryVariable, extent: Expression, axis: int) -> int:
 def _with_room(temporary: TemporaryVariable, axis: int) -> TemporaryVariable:
     """The same with the elements that an axis needs, so that it ends where bits change no more."""
     block = max(1 << (s.base + s.bits) for s in temporary.swizzles if s.axis == axis)
-    padding = list(temporary.padding or [0] * len(temporary.shape))
-    padding[axis] += -_number(temporary, storage_shape(temporary)[axis], axis) % block
-    return replace(temporary, padding=tuple(padding) if any(padding) else ())
+    more = -_number(temporary, storage_shape(temporary)[axis], axis) % block
+    before = temporary.padding[axis] if temporary.padding else 0
+    return _padded(temporary, axis, before + more)
 
 
 @transform

@@ -29,6 +29,7 @@ from loopkit._same import same
 from loopkit._transform import transform
 from loopkit.transforms import _common
 from loopkit.transforms._rule_exchange import replaced_within_rules, with_operands
+from loopkit.transforms._rule_uses import map_reads, map_texts, use_of
 
 
 @transform
@@ -91,10 +92,10 @@ def extract_subst(
     check_known("name", arguments, _expression.variable_names(template))
     template = as_in_text(kernel, template, arguments)
     replacer = _TemplateReplacer(
-        template, arguments, lambda found: _use(name, tuple(found[a] for a in arguments))
+        template, arguments, lambda found: use_of(name, tuple(found[a] for a in arguments))
     )
     ids = matching(kernel, within)
-    changed = {s.id: _common.map_reads(s, replacer) for s in kernel.statements if s.id in ids}
+    changed = {s.id: map_reads(s, replacer) for s in kernel.statements if s.id in ids}
     rules = kernel.substitutions
     if within is None:
         rules = tuple(replace(r, expression=replacer(r.expression)) for r in rules)
@@ -201,10 +202,6 @@ def _parts(node: Any) -> tuple[Any, ...]:
     return tuple(getattr(node, f.name) for f in fields(node))
 
 
-def _use(name: str, arguments: tuple[Expression, ...]) -> Expression:
-    return prim.Call(prim.Variable(name), arguments) if arguments else prim.Variable(name)
-
-
 @transform
 def assignment_to_subst(
     kernel: Kernel,
@@ -240,15 +237,15 @@ def assignment_to_subst(
     if not ids:
         raise IllegalTransformError(f"no such statement reads '{lhs_name}'")
     for id_ in sorted(ids):
-        _check_use(kernel, definition, kernel.statement_by_id[id_], rule)
+        _checkuse_of(kernel, definition, kernel.statement_by_id[id_], rule)
 
     def access(name: str, indices: tuple[Expression, ...], _: Any = None) -> Expression | None:
         more = map(prim.Variable, extra)
-        return _use(rule.name, (*indices, *more)) if name == lhs_name else None
+        return use_of(rule.name, (*indices, *more)) if name == lhs_name else None
 
     changed = replaced_within_rules(kernel, lhs_name, ids, access)
     if changed is None:
-        changed = _common.map_texts(
+        changed = map_texts(
             kernel, lambda e: _expression.replace_accesses(e, access), ids, rules=False
         )
     before = kernel.with_(substitutions=changed.substitutions)
@@ -307,7 +304,7 @@ def _rule_from(
     return SubstitutionRule(kernel.fresh_name(f"{name}_subst"), tuple(arguments), expression)
 
 
-def _check_use(
+def _checkuse_of(
     kernel: Kernel, definition: Statement, use: Statement, rule: SubstitutionRule
 ) -> None:
     """Refuse where the expression names an iname that the use is not inside.

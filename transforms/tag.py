@@ -22,8 +22,7 @@ from loopkit._relations import grouped
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _loop_nests
-from loopkit.transforms._expand import settled
-from loopkit.transforms._free_order import in_order
+from loopkit.transforms._expand import in_order, settled
 
 
 def _fitting(kernel: Kernel, pattern: str, ignore_nonexistent: bool = False) -> list[str]:

@@ -34,7 +34,7 @@ def _in_one_cell(original: Any) -> Any:
 
 
 def _too_few(original: Any) -> Any:
-    return lambda kernel, iname: (original(kernel, iname)[0], original(kernel, iname)[1] - 1)
+    return lambda *given: (original(*given)[0], original(*given)[1] - 1)
 
 
 def _early(original: Any) -> Any:
@@ -62,9 +62,9 @@ def _from_one(original: Any) -> Any:
 
 
 for name, patch, more in (
-    ("all rows have one cell", Patch("transforms._across:with_axes", _in_one_cell), {}),
-    ("a row too few", Patch("transforms._across:extent", _too_few), {"sanitize": True}),
-    ("partial results are lost", Patch("transforms._across:_with_launches", _early), {}),
+    ("all rows have one cell", Patch("transforms.reductions:with_axes", _in_one_cell), {}),
+    ("a row too few", Patch("transforms.reductions:extent_or", _too_few), {"sanitize": True}),
+    ("partial results are lost", Patch("transforms.reductions:_with_launches", _early), {}),
     ("partial results start at one", Patch("transforms.reductions:_partial", _from_one), {}),
 ):
     fault(

@@ -45,5 +45,5 @@ fault(
     "unprivatize: an axis goes that is needed",
     kernels.rows_apart,
     do("unprivatize_temporaries_with_inames", "i"),
-    Patch("transforms.privatize:without_axes", _every_axis),
+    Patch("transforms.temporaries:without_axes", _every_axis),
 )

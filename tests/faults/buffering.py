@@ -154,7 +154,7 @@ for rule in ("a[place[x]]", "sum(k, a[place[x]] * k)"):
         f"precompute: what lies between values of {rule} is read, too",
         partial(kernels.ruled_by_some_places, rule),
         do("precompute", "f", default_tag=None),
-        Patch("transforms._filled:limits_left", lambda original: lambda *_, **__: ()),
+        Patch("transforms._placement:limits_left", lambda original: lambda *_, **__: ()),
         sizes={"n": 2, "m": 3},
         values=lambda sizes: {"place": [0, 1 << 20, 1, -(1 << 20), 1 << 20, 2]},
         by_running=True,
@@ -335,7 +335,7 @@ fault(
     "buffer_array: one cell is not stored",
     kernels.updated,
     BUFFER,
-    Patch("transforms._filled:cells_in_use", _store_only_lacks),
+    Patch("transforms._placement:cells_in_use", _store_only_lacks),
     sizes=TWO,
 )
 WITHIN = do("buffer_array", "c", "j", default_tag=None, within="id:add")

@@ -301,7 +301,7 @@ fault(
     kernels.half_updated,
     do("buffer_array", "c", "j", default_tag=None),
     Patch(
-        "transforms._filled:cells_in_use",
+        "transforms._placement:cells_in_use",
         lambda f: (
             lambda kernel, uses, box, positions, place, **m: (
                 _sets.condition_set(

@@ -47,8 +47,8 @@ fault(
     kernels.row_sums,
     do("prioritize_loops", "k, i"),
     Patch(
-        "transforms._expand:extent",
-        lambda f: lambda kernel, iname: (f(kernel, iname)[0], prim.Sum((f(kernel, iname)[1], -1))),
+        "transforms._expand:extent_or",
+        lambda f: lambda *given: (f(*given)[0], prim.Sum((f(*given)[1], -1))),
     ),
     sizes={"n": 3},
 )

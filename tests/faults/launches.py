@@ -185,14 +185,14 @@ fault(
     "add_barrier: it parts the loops around it",
     k.through_scalar,
     do("add_barrier", "id:first", "id:second"),
-    Patch("transforms.barriers:_around", lambda f: lambda *a: ()),
+    Patch("transforms.statements:_around", lambda f: lambda *a: ()),
     sizes={"n": 3},
 )
 fault(
     "add_barrier: what comes first and then change places",
     k.plain_in_turn,
     do("add_barrier", "id:first", "id:second"),
-    Patch("transforms.barriers:build", lambda f: lambda entries: f(entries[::-1])),
+    Patch("transforms.statements:build", lambda f: lambda entries: f(entries[::-1])),
     sizes={"n": 3},
 )
 

@@ -266,7 +266,7 @@ fault(
     "unroll: an iteration too many, another one missing",
     kernels.short_rows,
     do("unroll", "j"),
-    Patch("transforms.unrolling:_values", _last_value_twice),
+    Patch("transforms.duplicate:_values_taken", _last_value_twice),
     sizes={"n": 3},
 )
 
@@ -287,14 +287,14 @@ fault(
 
 def _cut_backwards(original: Any) -> Any:
     """The parts of a loop stand in the wrong order."""
-    return lambda node, ids: original(node, ids)[::-1]
+    return lambda *given: original(*given)[::-1]
 
 
 fault(
     "fission: what comes later stands in front",
     kernels.handed_on,
     do("fission", "i", "id:t"),
-    Patch("transforms.fusion:_runs", _cut_backwards),
+    Patch("transforms.fusion:_parted", _cut_backwards),
     sizes={"n": 3},
 )
 
@@ -372,7 +372,7 @@ fault(
     "prioritize_loops: the other order than asked for",
     kernels.antidiagonal,
     do("prioritize_loops", "i, j"),
-    Patch("transforms._free_order:rewrite_paths", _reversed_paths),
+    Patch("transforms._expand:rewrite_paths", _reversed_paths),
     sizes={"n": 5},
 )
 
@@ -382,7 +382,7 @@ fault(
     kernels.beside_a_triangle,
     do("prioritize_loops", "j, k"),
     Patch(
-        "transforms._free_order:freely_nested",
+        "transforms._expand:freely_nested",
         lambda f: (
             lambda kernel: Change(
                 kernel.with_(domains=_with_one_domain(kernel, frozenset("jk"), frozenset(), {}))
@@ -406,12 +406,12 @@ def _distributed(original: Any) -> Any:
     return rewrite
 
 
-ACCUMULATORS = Patch("transforms._free_order:settled", lambda f: lambda old, new: new)
+ACCUMULATORS = Patch("transforms._expand:settled", lambda f: lambda old, new: new)
 fault(
     "prioritize_loops: statements that shared a loop lose it",
     kernels.through_scalar,
     do("prioritize_loops", "j, i"),
-    Patch("transforms._free_order:rewrite_paths", _distributed),
+    Patch("transforms._expand:rewrite_paths", _distributed),
     ACCUMULATORS,
 )
 fault(

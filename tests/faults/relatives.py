@@ -63,7 +63,7 @@ for name, make in (
         f"remove_barrier: {name}",
         three_steps,
         do("remove_barrier", "gbarrier_0"),
-        Patch("transforms.barriers:build", make),
+        Patch("transforms.statements:build", make),
         sizes={"n": 3},
     )
 
@@ -199,7 +199,7 @@ fault(
     "make_reduction_inames_unique: the second sum has one term less",
     two_sums,
     do("make_reduction_inames_unique"),
-    Patch("transforms.unique:duplicated", _one_shorter),
+    Patch("transforms.duplicate:duplicated", _one_shorter),
     sizes={"n": 3},
 )
 

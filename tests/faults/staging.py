@@ -55,7 +55,7 @@ def cells_lack(end: str) -> Patch:
 
         return cells
 
-    return Patch("transforms._filled:cells_in_use", make)
+    return Patch("transforms._placement:cells_in_use", make)
 
 
 THREADS = (do("split_iname", "i", 4, outer_tag="g.0", inner_tag="l.0"),)
@@ -113,7 +113,7 @@ fault(
     "add_prefetch: cells are not fetched that a second statement writes",
     kernels.table_of_two,
     do("add_prefetch", "t", default_tag=None),
-    Patch("transforms._filled:where_written", _first_writes_alone),
+    Patch("transforms._placement:where_written", _first_writes_alone),
     sizes={"n": 9},
     by_running=True,
     values=lambda _: {"p": np.arange(9, dtype="i4") % 8, "a": np.arange(8, dtype="f4")},
@@ -207,7 +207,7 @@ fault(
     "add_prefetch: reads beyond the array at its edge",
     kernels.stencil,
     do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
-    Patch("transforms._filled:inside_array", lambda f: lambda *_: _sets.universe()),
+    Patch("transforms._placement:inside_array", lambda f: lambda *_: _sets.universe()),
     chain=THREADS,
     sizes=RAGGED,
 )
@@ -216,7 +216,7 @@ fault(
     kernels.stencil,
     do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
     Patch(
-        "transforms._filled:inside_array",
+        "transforms._placement:inside_array",
         lambda f: lambda shape, cells: f(tuple(prim.Sum((s, -1)) for s in shape), cells),
     ),
     chain=THREADS,

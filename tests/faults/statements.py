@@ -91,7 +91,7 @@ fault(
     "add_inames: the statement inside of more loops stands behind what needs it",
     kernels.with_idle,
     do("add_inames_to_insn", "i", "id:first"),
-    Patch("transforms.more_inames:settled_tree", _loop_behind),
+    Patch("transforms.fusion:settled_tree", _loop_behind),
     sizes={"n": 2},
 )
 
@@ -111,7 +111,7 @@ fault(
     "add_inames: what adds to an argument is made for each thread, too",
     kernels.with_count,
     do("add_inames_for_unused_hw_axes"),
-    Patch("transforms.more_inames:_inside", _updates_too),
+    Patch("transforms.fusion:_inside", _updates_too),
 )
 
 
@@ -119,13 +119,13 @@ fault(
     "remove_inames_from_insn: the statement stands behind the loop that needs it",
     kernels.repeated_in_a_loop,
     do("remove_inames_from_insn", "i", "id:second"),
-    Patch("transforms.more_inames:_stands_behind", lambda _: lambda *_: True),
+    Patch("transforms.fusion:_stands_behind", lambda _: lambda *_: True),
     sizes={"n": 2},
 )
 fault(
     "remove_inames_from_insn: it runs where the loop has no iteration",
     kernels.repeated_in_a_loop,
     do("remove_inames_from_insn", "i", "id:first"),
-    Patch("transforms.more_inames:conjuncts", lambda _: lambda _: ()),
+    Patch("transforms.fusion:conjuncts", lambda _: lambda _: ()),
     sizes={"n": 0},
 )

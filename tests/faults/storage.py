@@ -38,7 +38,7 @@ def _but_one(change: Any) -> Any:
 
         return privatized
 
-    return Patch("transforms.privatize:_privatized", make)
+    return Patch("transforms.temporaries:_privatized", make)
 
 
 fault(
@@ -64,7 +64,7 @@ fault(
     kernels.through_scalar,
     PRIVATIZE,
     Patch(
-        "transforms.privatize:iname_ranges",
+        "transforms.temporaries:iname_ranges",
         lambda f: lambda *a: {n: dataclasses.replace(r, span=r.span - 1) for n, r in f(*a).items()},
     ),
 )
@@ -74,7 +74,7 @@ fault(
     kernels.through_scalar,
     PRIVATIZE,
     Patch(
-        "transforms.privatize:iname_ranges",
+        "transforms.temporaries:iname_ranges",
         lambda f: lambda *a: {n: Range(r.lower - Linear({}, 1), r.span) for n, r in f(*a).items()},
     ),
 )
@@ -203,7 +203,7 @@ fault(
     "extract_subst: uses the rule for the next argument",
     kernels.handed_on,
     do("extract_subst", "f", "2*a[x]", "x"),
-    Patch("transforms.subst:_use", _forgetful),
+    Patch("transforms.subst:use_of", _forgetful),
     sizes={"n": 3},
 )
 

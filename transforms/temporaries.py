@@ -1,15 +1,18 @@
-"""A temporary gets an element per iteration, or one for all of them."""
+"""Temporaries: an element per iteration or one for all, and arrays that lie over each other."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
+from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
+    InvalidArgumentError,
     NothingToDoError,
 )
 from loopkit._expression import to_text, variable_names
@@ -17,11 +20,12 @@ from loopkit._footprint import FootprintError, iname_ranges
 from loopkit._kernel import Kernel
 from loopkit._linear import plain_terms
 from loopkit._nodes import Expression
+from loopkit._places import space_of
 from loopkit._simplify import simplify
 from loopkit._transform import transform
-from loopkit.transforms._common import inames_in, temporaries_in
+from loopkit.transforms._common import inames_in, temporaries_in, temporary_of, with_arrays
 from loopkit.transforms._expand import with_axes, without_axes
-from loopkit.transforms._loop_nests import extent
+from loopkit.transforms._loop_nests import extent_or, offset
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
@@ -106,7 +110,7 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
             )
     ranges = _ranges(kernel, name, inames)
     indices = tuple(
-        simplify(prim.Sum((prim.Variable(iname), prim.Product((-1, low)))))
+        simplify(offset(prim.Variable(iname), low))
         for iname, (low, _) in zip(inames, ranges, strict=True)
     )
     old = kernel.temporary_by_name[name]
@@ -134,12 +138,8 @@ def _ranges(
     try:
         numbers = iname_ranges(kernel, inames)
     except FootprintError as error:
-        of_sizes = [extent(kernel, iname) for iname in inames]
-        if None in of_sizes:
-            raise IllegalTransformError(
-                f"'{name}' cannot get an axis: {error.why}", instead=error.instead
-            ) from None
-        return [found for found in of_sizes if found is not None]
+        why, instead = f"'{name}' cannot get an axis: {error.why}", error.instead
+        return [extent_or(kernel, iname, why, instead) for iname in inames]
     return [(numbers[i].lower.expression, numbers[i].span + 1) for i in inames]
 
 
@@ -194,3 +194,49 @@ def _shared(kernel: Kernel, name: str, inames: Sequence[str], needed: bool) -> K
                     instead="only_var_names leaves it as it is",
                 )
     return without_axes(plain, plain.temporary_by_name[name], axes)
+
+
+@transform
+def alias_temporaries(
+    kernel: Kernel,
+    names: kind.Names,
+    base_name_prefix: kind.NewName = None,
+    *,
+    unchecked: bool = False,
+) -> Change:
+    """Lay shared temporaries over each other, whose values are not needed at the same time.
+
+    Before: ``a_s[32, 32]`` and ``w_s[512]``, 6 KiB.  After ``alias_temporaries("a_s, w_s")``:
+    4 KiB, both at their beginning, with barriers between uses of one and writes of the other.
+
+    :arg names: names of temporaries in shared memory, ``"a_s, w_s"`` or a sequence, two at least.
+    :arg base_name_prefix: what the storage is called; such a name is made up without it.
+    :raises IllegalTransformError: where one of them is in other memory, or a value would be
+        overwritten before it was read for the last time.
+    """
+    chosen = kind.names_in(names)
+    if len(set(chosen)) < 2 or len(set(chosen)) < len(chosen):
+        raise InvalidArgumentError(
+            f"names has {', '.join(map(repr, chosen)) or 'no name'}, and it takes two different "
+            "temporaries, or more, to share a storage"
+        )
+    found = [temporary_of(kernel, name) for name in chosen]
+    for temporary in found:
+        space = space_of(kernel, temporary)
+        if space is not AddressSpace.LOCAL:
+            why = "; of registers, the compiler sees to it" if space is AddressSpace.PRIVATE else ""
+            raise IllegalTransformError(
+                f"'{temporary.name}' is in {space.word} memory, and only arrays in shared memory "
+                f"can be laid over each other{why}",
+                instead=f"set_temporary_address_space('{temporary.name}', 'shared')",
+            )
+        if temporary.base_storage is not None:
+            raise IllegalTransformError(
+                f"'{temporary.name}' already lies in the storage '{temporary.base_storage}'",
+                instead="name all that are to share one storage in one call",
+            )
+    taken = {t.base_storage for t in kernel.temporaries if t.base_storage is not None}
+    wanted = base_name_prefix or f"{chosen[0]}_storage"
+    base = kernel.fresh_name(wanted, taken)
+    laid = [replace(t, base_storage=base, address_space=AddressSpace.LOCAL) for t in found]
+    return Change(with_arrays(kernel, {t.name: t for t in laid}))

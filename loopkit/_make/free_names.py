@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import pymbolic.primitives as prim
@@ -184,35 +184,29 @@ class _WithReductions(_expression.ExpressionMapper):
     def map_call(self, expr: prim.Call) -> Expression:
         if expr.function.name in self.rules:
             return self.use(expr.function.name, expr, expr.parameters)
-        return self.within(expr, expr.parameters, super().map_call)
+        return super().map_call(expr)
 
-    def map_max(self, expr: prim.Max) -> Expression:
-        return self.within(expr, expr.children, super().map_max)
-
-    def map_min(self, expr: prim.Min) -> Expression:
-        return self.within(expr, expr.children, super().map_min)
-
-    def map_reduction(self, expr: Reduction) -> Expression:
-        outside, self.inside = self.inside, self.inside.union(expr.inames)
-        try:
-            return super().map_reduction(expr)
-        finally:
-            self.inside = outside
-
-    def within(
-        self,
-        expr: Expression,
-        parts: tuple[Expression, ...],
-        rebuild: Callable[[Expression], Expression],
-    ) -> Expression:
-        """What ``rebuild`` makes of an expression, which may be a reduction."""
+    def rec(self, expr: Expression) -> Expression:
         outside = self.inside
-        if parts and _could_be_one(expr, self.book.components):
-            self.inside = outside.union(_expression.variable_names(parts[0]))
+        self.inside = outside.union(self.bound_by(expr))
         try:
-            return rebuild(expr)
+            return super().rec(expr)
         finally:
             self.inside = outside
+
+    __call__ = rec
+
+    def bound_by(self, expr: Expression) -> Collection[str]:
+        """The inames of a reduction, or of what may be one."""
+        if isinstance(expr, Reduction):
+            return expr.inames
+        if not _could_be_one(expr, self.book.components):
+            return ()
+        is_call = isinstance(expr, prim.Call)
+        if is_call and expr.function.name in self.rules:
+            return ()
+        parts = expr.parameters if is_call else expr.children
+        return _expression.variable_names(parts[0]) if parts else ()
 
 
 def _expanded(expr: Expression, rules: Rules) -> Expression:

@@ -19,7 +19,7 @@ from loopkit._expression import accesses, nodes_of, substitute, to_text, variabl
 from loopkit._hidden import hidden
 from loopkit._kernel import Domain
 from loopkit._make.extents import extents
-from loopkit._make.kernel_functions import KernelFunction, Parts, mapped
+from loopkit._make.kernel_functions import KernelFunction, Parts, in_names_of_caller
 from loopkit._make.making import Making
 from loopkit._nodes import Expression, Record, SubArray, TypeCast
 from loopkit._spelling import candidates
@@ -282,7 +282,7 @@ class _Call:
         blocks: dict[tuple[str, int], int] = {}
         waiting = dict(self.declared)
         for one in function.items:
-            found = mapped(one, parts, owner.fresh)
+            found = in_names_of_caller(one, parts, owner.fresh)
             if isinstance(found, RawStatement):
                 found = self.placed(found, prefix, names, around, blocks)
             if isinstance(found, RawAssignment) and isinstance(one, RawAssignment):

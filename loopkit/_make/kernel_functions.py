@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
 from loopkit._device_functions import OwnFunction, called_by
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, nearest
-from loopkit._expression import ExpressionMapper, index_tuple, nodes_of, substitute
+from loopkit._expression import Mapped, index_tuple, mapped, nodes_of, substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._make.domain_factors import Domains
@@ -173,54 +173,46 @@ class Parts:
     names: Mapping[str, str]
 
 
-class _Mapper(ExpressionMapper):
-    def __init__(self, parts: Parts, bound: Mapping[str, str]) -> None:
-        super().__init__()
-        self.parts = parts
-        self.names = {**parts.names, **bound}
-        self.bound = bound
-
-    def map_variable(self, expr: prim.Variable) -> Expression:
-        if expr.name not in self.bound:
-            if expr.name in self.parts.values:
-                return self.parts.values[expr.name]
-            if expr.name in self.parts.arrays:
-                return self.element(self.parts.arrays[expr.name], ())
-        return prim.Variable(self.names.get(expr.name, expr.name))
-
-    def map_subscript(self, expr: prim.Subscript) -> Expression:
-        indices = tuple(self.rec(i) for i in index_tuple(expr))
-        name = expr.aggregate.name
-        if name in self.parts.arrays:
-            return self.element(self.parts.arrays[name], indices)
-        return prim.Subscript(prim.Variable(self.names.get(name, name)), indices)
-
-    def element(self, given: Any, indices: tuple[Expression, ...]) -> Expression:
-        if not isinstance(given, SubArray):
-            return given
-        return substitute(given.subscript, dict(zip(given.inames, indices, strict=True)))
-
-    def map_call(self, expr: prim.Call) -> Expression:
-        function = expr.function
-        if function.name in self.parts.names:
-            function = prim.Variable(self.parts.names[function.name])
-        return prim.Call(function, tuple(self.rec(p) for p in expr.parameters))
-
-    def map_reduction(self, expr: Reduction) -> Expression:
-        inames = tuple(self.names.get(i, i) for i in expr.inames)
-        return Reduction(expr.operation, inames, self.rec(expr.operand), expr.dtype)
-
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
-        return tuple(self.rec(part) for part in expr)
-
-
-def mapped(item: RawItem, parts: Parts, fresh: Callable[[str], str]) -> RawItem:
+def in_names_of_caller(item: RawItem, parts: Parts, fresh: Callable[[str], str]) -> RawItem:
     """An item of a function with what stands for its names; ``fresh`` makes names."""
-    bound = {}
+    bound: dict[str, str] = {}
     if isinstance(item, RawSubstitution):
         # What a part of an array says could hold a name like that of a rule's argument.
         bound = {name: fresh(name) for name in item.arguments}
-    found = with_expressions(item, _Mapper(parts, bound))
+    names = {**parts.names, **bound}
+
+    def variable(expr: prim.Variable, inside: Mapped) -> Expression:
+        if expr.name not in bound:
+            if expr.name in parts.values:
+                return parts.values[expr.name]
+            if expr.name in parts.arrays:
+                return _element(parts.arrays[expr.name], ())
+        return prim.Variable(names.get(expr.name, expr.name))
+
+    def subscript(expr: prim.Subscript, inside: Mapped) -> Expression:
+        indices = tuple(map(inside, index_tuple(expr)))
+        name = expr.aggregate.name
+        if name in parts.arrays:
+            return _element(parts.arrays[name], indices)
+        return prim.Subscript(prim.Variable(names.get(name, name)), indices)
+
+    def call(expr: prim.Call, inside: Mapped) -> Expression:
+        name = expr.function.name
+        function = prim.Variable(parts.names[name]) if name in parts.names else expr.function
+        return prim.Call(function, tuple(map(inside, expr.parameters)))
+
+    def reduction(expr: Reduction, inside: Mapped) -> Expression:
+        inames = tuple(names.get(i, i) for i in expr.inames)
+        return Reduction(expr.operation, inames, inside(expr.operand), expr.dtype)
+
+    rules = {"variable": variable, "subscript": subscript, "call": call, "reduction": reduction}
+    found = with_expressions(item, lambda e: mapped(e, **rules))
     if isinstance(found, RawSubstitution):
         return replace(found, name=parts.names[found.name], arguments=tuple(bound.values()))
     return found
+
+
+def _element(given: Any, indices: tuple[Expression, ...]) -> Expression:
+    if not isinstance(given, SubArray):
+        return given
+    return substitute(given.subscript, dict(zip(given.inames, indices, strict=True)))

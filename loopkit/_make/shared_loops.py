@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from loopkit._errors import InvalidArgumentError
-from loopkit._expression import ExpressionMapper, variable_names
+from loopkit._expression import Mapped, mapped, variable_names
 from loopkit._kernel import Statement
 from loopkit._make.making import Draft, Held
 from loopkit._nodes import Expression, Reduction
@@ -20,22 +20,6 @@ from loopkit._tree import Entry, Path
 
 Part = tuple[Statement, Path]
 """A statement with the reduction loops around it, inside the loops of its user."""
-
-
-class _Outside(ExpressionMapper):
-    """Takes the reductions over an iname away, and gathers what the bounds of others read."""
-
-    def __init__(self, iname: str, loaded: Callable[[frozenset[str]], frozenset[str]]) -> None:
-        super().__init__()
-        self.iname = iname
-        self.loaded = loaded
-        self.found: frozenset[str] = frozenset()
-
-    def map_reduction(self, expr: Reduction) -> Expression:
-        if self.iname in expr.inames:
-            return 0
-        self.found |= self.loaded(frozenset(expr.inames))
-        return super().map_reduction(expr)
 
 
 def read_outside(
@@ -49,10 +33,17 @@ def read_outside(
     What rules read that are used there counts, too; ``loaded`` says what bounds of inames read.
     """
     parts = tuple(parts)
-    mapper = _Outside(iname, loaded)
-    found = frozenset().union(*(variable_names(mapper(part)) for part in parts))
+    in_bounds: set[str] = set()
+
+    def reduction(expr: Reduction, inside: Mapped) -> Expression:
+        if iname in expr.inames:
+            return 0
+        in_bounds.update(loaded(frozenset(expr.inames)))
+        return Reduction(expr.operation, expr.inames, inside(expr.operand), expr.dtype)
+
+    found = frozenset().union(*(variable_names(mapped(p, reduction=reduction)) for p in parts))
     of_rules = draft.names.difference(*map(variable_names, parts))
-    return found | of_rules | mapper.found | loaded(draft.inames)
+    return found.union(of_rules, in_bounds, loaded(draft.inames))
 
 
 def _loops_of(held: Held, draft: Draft, path: Path, paths: Mapping[str, Path]) -> Path | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, DType, TemporaryVariable
-from loopkit._expression import ExpressionMapper, nodes_of
+from loopkit._expression import Mapped, mapped, nodes_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._make.atomic_updates import atomic_update
@@ -80,31 +80,28 @@ def accumulator_of(
 Conditions = tuple[Expression, ...]
 
 
-class _Replacer(ExpressionMapper):
-    """Replaces outermost reductions by what ``replace`` makes of them.
+def _with_reductions(
+    expr: Expression, replace: Callable[[Reduction, Conditions], Expression]
+) -> Expression:
+    """``expr`` with its outermost reductions replaced by what ``replace`` makes of them.
 
     It is told the conditions under which choices around them have their value.
     """
+    around: list[Expression] = []
 
-    def __init__(self, replace: Callable[[Reduction, Conditions], Expression]) -> None:
-        super().__init__()
-        self.replace = replace
-        self.conditions: Conditions = ()
+    def reduction(expr: Reduction, inside: Mapped) -> Expression:
+        return replace(expr, tuple(around))
 
-    def map_reduction(self, expr: Reduction) -> Expression:
-        return self.replace(expr, self.conditions)
+    def choice(expr: prim.If, inside: Mapped) -> Expression:
+        condition = inside(expr.condition)
+        branches = []
+        for known, branch in ((condition, expr.then), (prim.LogicalNot(condition), expr.else_)):
+            around.append(known)
+            branches.append(inside(branch))
+            around.pop()
+        return prim.If(condition, *branches)
 
-    def map_if(self, expr: prim.If) -> Expression:
-        condition = self.rec(expr.condition)
-        then = self._under(condition, expr.then)
-        return prim.If(condition, then, self._under(prim.LogicalNot(condition), expr.else_))
-
-    def _under(self, condition: Expression, branch: Expression) -> Expression:
-        around = self.conditions
-        self.conditions = (*around, condition)
-        made = self.rec(branch)
-        self.conditions = around
-        return made
+    return mapped(expr, reduction=reduction, **{"if": choice})
 
 
 Part = tuple[Statement, Path]
@@ -207,7 +204,9 @@ class Splitter:
     ) -> Expression:
         if not reductions_in(expr):
             return expr
-        return _Replacer(lambda r, c: self._reduce(r, draft, inames, loops, conditions + c))(expr)
+        return _with_reductions(
+            expr, lambda r, c: self._reduce(r, draft, inames, loops, conditions + c)
+        )
 
     def _reduce(
         self,

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import pymbolic.primitives as prim
@@ -18,9 +19,10 @@ import pymbolic.primitives as prim
 from loopkit._device_functions import OwnFunction, by_name
 from loopkit._errors import InvalidArgumentError, SourcePosition, caret_at, counted
 from loopkit._expression import (
-    ExpressionMapper,
+    Mapped,
     is_constant,
     map_heads,
+    mapped,
     nodes_of,
     tagged_uses,
     with_numbers,
@@ -33,13 +35,6 @@ from loopkit._promotion import UINT8
 from loopkit._syntax.items import RawAssignment, RawItem, RawStatement, RawSubstitution
 
 T = TypeVar("T", RawItem, SubstitutionRule)
-
-
-class TextMapper(ExpressionMapper):
-    """Rebuilds an expression of a text, but for the inames of a reduction."""
-
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Expression:
-        return expr  # the inames of a reduction
 
 
 def with_expressions(item: T, called: Callable[[Expression], Expression]) -> T:
@@ -86,38 +81,37 @@ def with_arguments_in_order(items: Iterable[RawItem], taken: Signatures) -> list
     rules = {i.name: [i.arguments] for i in items if isinstance(i, RawSubstitution)}
     found: Signatures = {**taken, **rules}
     return [
-        with_expressions(i, _Orderer(found, i.position)) if _NAMED.search(i.text) else i
+        with_expressions(i, partial(mapped, call=partial(_in_order, found, i.position)))
+        if _NAMED.search(i.text)
+        else i
         for i in items
     ]
 
 
-class _Orderer(TextMapper):
-    def __init__(self, taken: Signatures, position: SourcePosition) -> None:
-        super().__init__()
-        self.taken = taken
-        self.position = position
-
-    def map_call(self, expr: prim.Call) -> Expression:
-        values = [self.rec(p.operand if isinstance(p, Named) else p) for p in expr.parameters]
-        names = [p.name for p in expr.parameters if isinstance(p, Named)]
-        if not names:
-            return prim.Call(expr.function, tuple(values))
-        name, first = expr.function.name, len(values) - len(names)
-        by_name = dict(zip(names, values[first:], strict=True))
-        for signature in self.taken.get(name, ()):
-            rest = signature[first : len(values)]
-            if len(names) == len(rest) and by_name.keys() == {*rest}:
-                return prim.Call(expr.function, (*values[:first], *(by_name[n] for n in rest)))
-        taken = [f"{name}({', '.join(signature)})" for signature in self.taken.get(name, ())]
-        known = {n for signature in self.taken.get(name, ()) for n in signature[first:]}
-        strange = [n for n in names if n not in known or names.count(n) > 1]
-        raise InvalidArgumentError(
-            f"'{name}' takes no arguments by the names {', '.join(strange or names)}",
-            asked=caret_at(self.position),
-            instead=f"it is {' or '.join(taken)}"
-            if taken
-            else "those of rules and of functions of one's own have names",
-        )
+def _in_order(
+    taken: Signatures, position: SourcePosition, expr: prim.Call, inside: Mapped
+) -> Expression:
+    """A call with its arguments in order."""
+    values = [inside(p.operand if isinstance(p, Named) else p) for p in expr.parameters]
+    names = [p.name for p in expr.parameters if isinstance(p, Named)]
+    if not names:
+        return prim.Call(expr.function, tuple(values))
+    name, first = expr.function.name, len(values) - len(names)
+    by_name = dict(zip(names, values[first:], strict=True))
+    for signature in taken.get(name, ()):
+        rest = signature[first : len(values)]
+        if len(names) == len(rest) and by_name.keys() == {*rest}:
+            return prim.Call(expr.function, (*values[:first], *(by_name[n] for n in rest)))
+    listed = [f"{name}({', '.join(signature)})" for signature in taken.get(name, ())]
+    known = {n for signature in taken.get(name, ()) for n in signature[first:]}
+    strange = [n for n in names if n not in known or names.count(n) > 1]
+    raise InvalidArgumentError(
+        f"'{name}' takes no arguments by the names {', '.join(strange or names)}",
+        asked=caret_at(position),
+        instead=f"it is {' or '.join(listed)}"
+        if listed
+        else "those of rules and of functions of one's own have names",
+    )
 
 
 def _call(name: str) -> Callable[..., Expression]:
@@ -201,33 +195,6 @@ MEANINGS: dict[str, tuple[int, Callable[..., Expression]]] = {
 """How many arguments each takes, and what it makes of them."""
 
 
-class _Reader(TextMapper):
-    def __init__(
-        self,
-        functions: Mapping[str, OwnFunction],
-        own: Collection[str],
-        position: SourcePosition | None,
-    ) -> None:
-        super().__init__()
-        self.functions = functions
-        self.own = own
-        self.position = position
-
-    def map_call(self, expr: prim.Call) -> Expression:
-        function = self.functions.get(expr.function.name, expr.function)
-        parameters = tuple(self.rec(p) for p in expr.parameters)
-        name = function.name
-        if name not in MEANINGS or name in self.own or not isinstance(function, prim.Variable):
-            return prim.Call(function, parameters)
-        count, meaning = MEANINGS[name]
-        if len(parameters) != count or any(isinstance(p, tuple) for p in parameters):
-            raise InvalidArgumentError(
-                f"'{name}' takes {counted(count, 'argument')}, not {len(parameters)}",
-                asked=self.position.caret() if self.position is not None else "",
-            )
-        return meaning(*parameters)
-
-
 def in_own_words(
     items: Sequence[RawItem],
     rules: Iterable[SubstitutionRule],
@@ -250,9 +217,25 @@ def in_own_words(
             names.update(item.written)
 
     def read(item: T) -> T:
-        reader = _Reader(functions, own, getattr(item, "position", None))
-        data = names.union(getattr(item, "arguments", ()))
-        return with_expressions(item, lambda expr: with_numbers(reader(expr), data))
+        position, data = (
+            getattr(item, "position", None),
+            names.union(getattr(item, "arguments", ())),
+        )
+
+        def call(expr: prim.Call, inside: Mapped) -> Expression:
+            function = functions.get(expr.function.name, expr.function)
+            name, parameters = function.name, tuple(map(inside, expr.parameters))
+            if name not in MEANINGS or name in own or not isinstance(function, prim.Variable):
+                return prim.Call(function, parameters)
+            count, meaning = MEANINGS[name]
+            if len(parameters) != count or any(isinstance(p, tuple) for p in parameters):
+                raise InvalidArgumentError(
+                    f"'{name}' takes {counted(count, 'argument')}, not {len(parameters)}",
+                    asked=caret_at(position),
+                )
+            return meaning(*parameters)
+
+        return with_expressions(item, lambda expr: with_numbers(mapped(expr, call=call), data))
 
     return [read(item) for item in items], tuple(read(rule) for rule in rules)
 

@@ -15,6 +15,7 @@ operands of ``|`` and ``^`` have no bit in common, they add up, and sums are aff
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from math import prod
 
 import pymbolic.primitives as prim
@@ -29,14 +30,17 @@ from loopkit._arrays import ArrayArg, ConstantTable, Nested, Strided, TemporaryV
 from loopkit._decide import Proven, decide
 from loopkit._errors import InvalidArgumentError, SourcePosition
 from loopkit._expression import (
+    Mapped,
     index_tuple,
+    mapped,
     nodes_of,
     substitute,
     to_text,
     variable_names,
+    with_indices,
 )
 from loopkit._make.making import Making
-from loopkit._make.text_names import TextMapper, expressions_of, with_expressions
+from loopkit._make.text_names import expressions_of, with_expressions
 from loopkit._nodes import Expression, FlatIndex, is_integer
 from loopkit._poly.pairs import intersection
 from loopkit._syntax.items import RawItem, RawSubstitution
@@ -57,7 +61,10 @@ def with_all_indices(making: Making) -> None:
     if flat:
         order = _Order(making)
         making.items = [
-            with_expressions(i, _Unflattener(order, i)) if i in flat else i for i in making.items
+            with_expressions(i, partial(mapped, subscript=_Unflattener(order, i).subscript))
+            if i in flat
+            else i
+            for i in making.items
         ]
 
 
@@ -113,9 +120,8 @@ class _Order:
         return axes, [substitute(shape[axis], self.making.fixed) for axis in axes]
 
 
-class _Unflattener(TextMapper):
+class _Unflattener:
     def __init__(self, order: _Order, item: RawItem) -> None:
-        super().__init__()
         self.order = order
         self.item = item
         self.known = order.making.known.set
@@ -124,11 +130,12 @@ class _Unflattener(TextMapper):
         sizes = {*domains.parameters, *order.sizes} - {*order.given.temporaries}
         self.exact = {*domains.inames, *sizes} - {*arguments}
 
-    def map_subscript(self, expr: prim.Subscript) -> Expression:
+    def subscript(self, expr: prim.Subscript, inside: Mapped) -> Expression:
+        """A rule for the accesses of the item."""
         if not _is_flat(expr):
-            return super().map_subscript(expr)
+            return with_indices(expr, inside)
         name = expr.aggregate.name
-        offset = self.rec(index_tuple(expr)[0].offset)
+        offset = inside(index_tuple(expr)[0].offset)
         try:
             axes, extents = self.order.extents(name)
             indices = dict(zip(axes, self._indices(offset, extents), strict=True))
@@ -236,50 +243,41 @@ def _added(terms: Iterable[Expression]) -> Expression:
     return prim.Sum(parts) if len(parts) > 1 else parts[0] if parts else 0
 
 
-class _Adder(TextMapper):
-    def __init__(self, named: Callable[[Expression], Term | None]) -> None:
-        super().__init__()
-        self.named = named
-
-    def map_bitwise_or(self, expr: prim.BitwiseOr) -> Expression:
-        return self._sum(expr, prim.BitwiseOr)
-
-    def map_bitwise_xor(self, expr: prim.BitwiseXor) -> Expression:
-        return self._sum(expr, prim.BitwiseXor)
-
-    def _sum(self, expr: Expression, kind: Callable[..., Expression]) -> Expression:
-        parts = tuple(self.rec(child) for child in expr.children)
-        # A mask of one unknown is affine.
-        is_sum = sum(not is_integer(part) for part in parts) > 1 and self._are_apart(expr.children)
-        return prim.Sum(parts) if is_sum else kind(parts)
-
-    def _are_apart(self, exprs: Sequence[Expression]) -> bool:
-        """Whether numbers have no bit in common, where no data decide what they are."""
-        try:
-            terms = [term_of(expr, self.named) for expr in exprs]
-        except UnreadableError:
-            return False
-        before = ZERO
-        for term in terms:
-            if term.sort != "Z" or not isinstance(
-                decide(is_zero(make_term("and", before, term))), Proven
-            ):
-                return False
-            before = make_term("or", before, term)
-        return True
-
-
 def with_sums_of_bits(making: Making) -> None:
     """Add operands without common bits, in what holds no data."""
+    domains, known = making.domains.domains, making.known.set
 
     def named(expr: Expression) -> Term | None:
         if not isinstance(expr, prim.Variable):
             return None
-        domains, known = making.domains.domains, making.known.set
         home = next((d for d in domains if expr.name in d.inames), None)
         low, high = (None, None) if home is None else home.range_of(expr.name, known)
         least, most = INTEGERS["int64"]
         return name(expr.name, least if low is None else low, most if high is None else high)
 
-    adder = _Adder(named)
-    making.items = [with_expressions(item, adder) for item in making.items]
+    def summed(expr: prim.BitwiseOr | prim.BitwiseXor, inside: Mapped) -> Expression:
+        parts = tuple(map(inside, expr.children))
+        # A mask of one unknown is affine.
+        is_sum = sum(not is_integer(part) for part in parts) > 1 and _are_apart(
+            expr.children, named
+        )
+        return prim.Sum(parts) if is_sum else type(expr)(parts)
+
+    changed = partial(mapped, bitwise_or=summed, bitwise_xor=summed)
+    making.items = [with_expressions(item, changed) for item in making.items]
+
+
+def _are_apart(exprs: Sequence[Expression], named: Callable[[Expression], Term | None]) -> bool:
+    """Whether numbers have no bit in common, where no data decide what they are."""
+    try:
+        terms = [term_of(expr, named) for expr in exprs]
+    except UnreadableError:
+        return False
+    before = ZERO
+    for term in terms:
+        if term.sort != "Z" or not isinstance(
+            decide(is_zero(make_term("and", before, term))), Proven
+        ):
+            return False
+        before = make_term("or", before, term)
+    return True

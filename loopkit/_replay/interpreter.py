@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from loopkit._arrays import AddressSpace, ArrayArg, ConstantTable, ValueArg
 from loopkit._collectives import looks_back
 from loopkit._device_functions import OwnFunction
 from loopkit._errors import LaunchError
-from loopkit._expression import ExpressionMapper, evaluate, is_constant
+from loopkit._expression import Mapped, evaluate, mapped
 from loopkit._kernel import Kernel, Statement
 from loopkit._launches import is_one_launch, launches_in, launches_of
 from loopkit._make.type_inference import infer_types
@@ -461,16 +462,6 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind in "fV" else dtype
 
 
-class _Widener(ExpressionMapper):
-    def map_type_cast(self, expr: TypeCast) -> Expression:
-        return TypeCast(_wide(expr.dtype), self.rec(expr.operand))
-
-    def map_call(self, expr: prim.Call) -> Expression:
-        parameters = tuple(self.rec(p) for p in expr.parameters)
-        own = expr.function
-        return prim.Call(_widened(own) if isinstance(own, OwnFunction) else own, parameters)
-
-
 def _widened(function: OwnFunction) -> OwnFunction:
     """A user's function on wide numbers: that of its meaning."""
     wide = [
@@ -491,8 +482,15 @@ def _widened(function: OwnFunction) -> OwnFunction:
 def _on_wide_numbers(kernel: Kernel) -> Kernel:
     """The kernel with all floats as doubles."""
 
-    def widened(expr: Expression) -> Expression:
-        return expr if is_constant(expr) else _Widener()(expr)
+    def type_cast(expr: TypeCast, inside: Mapped) -> Expression:
+        return TypeCast(_wide(expr.dtype), inside(expr.operand))
+
+    def call(expr: prim.Call, inside: Mapped) -> Expression:
+        own = expr.function
+        function = _widened(own) if isinstance(own, OwnFunction) else own
+        return prim.Call(function, tuple(map(inside, expr.parameters)))
+
+    widened = partial(mapped, type_cast=type_cast, call=call)
 
     def declared(data: Any) -> Any:
         return data if data.dtype is None else replace(data, dtype=_wide(data.dtype))

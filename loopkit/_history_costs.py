@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 from loopkit._costs.costs import Costs
 from loopkit._costs.counted import costs_of
 from loopkit._costs.counts import sum_of
-from loopkit._costs.quantities import bytes_text, number_text
 from loopkit._costs.sizes import check_sizes, whole
-from loopkit._costs.text_table import lines_of
+from loopkit._costs.texts import bytes_text, lines_of, number_text
 from loopkit._errors import InvalidArgumentError, LoopkitError, check_known
 from loopkit._frozen import dataclass
 from loopkit._history import History, Step

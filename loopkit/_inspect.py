@@ -250,8 +250,7 @@ def costs(
     such polynomial, :class:`UnknownNameError` for other names.
     """
     from loopkit._costs.counted import costs_of
-    from loopkit._costs.given import sizes_and_data
-    from loopkit._costs.sizes import sizes_of
+    from loopkit._costs.sizes import sizes_and_data, sizes_of
     from loopkit._make.check_bounds import check_settled
 
     check_settled(kernel)

@@ -1,4 +1,4 @@
-"""Barriers: where they stand, who waits at each, and how often."""
+"""Barriers and combinations: where they stand, who waits or combines at each, and how often."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from loopkit import _sets
 from loopkit._cached import memoised
 from loopkit._collectives import TOGETHER
 from loopkit._costs.calls import BLOCKS, ONCE, Calls
-from loopkit._costs.combinations import combinations_in
-from loopkit._costs.reuse import WARP, with_warp
+from loopkit._costs.combinations import Combination, combinations_in
+from loopkit._costs.traffic import WARP, with_warp
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
@@ -22,6 +22,7 @@ from loopkit._poly.integer_points import EndlessError, TooManyPointsError
 from loopkit._poly.pairs import inside
 from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
+from loopkit.codegen.combinations import combination_note
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
 from loopkit.codegen.lookback import tiles_of
@@ -233,3 +234,36 @@ def _conditions(node: For | Let | If) -> list[Expression]:
         return ends
     steps = prim.Remainder(prim.Sum((iname, prim.Product((-1, node.lower)))), node.step)
     return [*ends, prim.Comparison(steps, "==", 0)]
+
+
+@dataclass(frozen=True)
+class CombinationCosts:
+    """A combination of the program: its statement, who combines how, and what a launch does for it.
+
+    ``times`` it is made, once for each block that does; None where data decide.  ``each`` is what
+    one block does.
+    """
+
+    statement: str
+    what: str
+    times: int | None
+    each: Combination
+
+    def total(self, name: str) -> int | None:
+        """One of the counts of :class:`Combination`, of the whole launch."""
+        count: int = getattr(self.each, name)
+        return None if self.times is None else count * self.times
+
+
+def combinations_of(
+    kernel: Kernel, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls = ONCE
+) -> tuple[CombinationCosts, ...]:
+    """The combinations of a launch, in the order of the source."""
+    times = times_combined(kernel, sizes, grid, calls)
+    each = combinations_in(kernel) if times else {}
+    made, block = prepare(kernel), kernel.program().block
+
+    def what(name: str) -> str:
+        return combination_note(made, made.statement_by_id[name], block)
+
+    return tuple(CombinationCosts(name, what(name), n, each[name]) for name, n in times.items())

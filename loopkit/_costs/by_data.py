@@ -30,7 +30,7 @@ from loopkit._costs.accesses import (
     requests_around,
 )
 from loopkit._costs.data_values import Data, Points, truth_of, values_of
-from loopkit._costs.reuse import Reuse
+from loopkit._costs.traffic import Reuse
 from loopkit._costs.warps import Memory, Requests, WarpCosts, costs_of, memory_of
 from loopkit._expression import variable_names
 from loopkit._guarded import Guards

@@ -1,4 +1,4 @@
-"""How often a launch is called: once, or in each iteration of loops around launches."""
+"""How often a launch is called, and the launches of a kernel as they are counted and drawn."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import cached_property
-from loopkit._errors import InvalidArgumentError
+from loopkit._cached import cached_property, memoised
+from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
+from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
+from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import inside
 from loopkit._poly.projection import distinct
+from loopkit._slabs import settled
 
 BLOCKS = tuple(hidden("block", axis) for axis in range(3))
 
@@ -82,3 +86,52 @@ class Calls:
 
 ONCE = Calls()
 """A launch that is called once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Launched:
+    """A launch as a kernel, and in which iterations of loops around it the call runs it.
+
+    ``model`` is of the kernel as it is lowered; ``number`` counts launches in the text, from 0.
+    """
+
+    number: int
+    kernel: Kernel
+    model: Model
+    calls: Calls
+
+
+@memoised
+def launched(kernel: Kernel) -> tuple[Launched, ...]:
+    """All launches, each once, in the order of the text (memoised).
+
+    Raises what lowering raises.
+    """
+    from loopkit.codegen.launches import parts_in, parts_of
+    from loopkit.codegen.prepare import prepare
+
+    kernel = settled(kernel)
+    if is_one_launch(kernel):
+        return (Launched(0, kernel, model_of(prepare(kernel)), ONCE),)
+    return tuple(
+        Launched(
+            part.launch.number,
+            part.kernel,
+            model_of(prepare(part.kernel)),
+            Calls(part.launch.loops, part.where),
+        )
+        for part in parts_in(parts_of(kernel))
+    )
+
+
+def launch_with(kernel: Kernel, statement: str) -> Launched:
+    """The launch that executes a statement.
+
+    Raises :class:`UnknownNameError` where no launch does, and what lowering raises.
+    """
+    every = launched(kernel)
+    for one in every:
+        if statement in one.model.statement:
+            return one
+    known = [name for one in every for name in one.model.statement]
+    raise UnknownNameError("statement", statement, known)

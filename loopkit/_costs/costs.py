@@ -10,9 +10,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from loopkit._cached import cached_property
-from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
+from loopkit._costs.barrier_counts import (
+    BarrierCosts,
+    CombinationCosts,
+    barriers_of,
+    combinations_of,
+)
 from loopkit._costs.calls import ONCE, Calls
-from loopkit._costs.collectives import CombinationCosts, combinations_of
 from loopkit._costs.counts import Operations, added, sum_of
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.layouts import Layouts, layouts_of
@@ -27,7 +31,7 @@ from loopkit._kernel import Kernel
 from loopkit._printed import Printed
 
 if TYPE_CHECKING:
-    from loopkit._costs.text_table import Table
+    from loopkit._costs.texts import Table
     from loopkit._pictures.roofline_plot import RooflinePicture
 
 
@@ -255,7 +259,7 @@ class Costs(Printed):
         return parts(self)
 
     def __str__(self) -> str:
-        from loopkit._costs.text_table import as_text
+        from loopkit._costs.texts import as_text
 
         return as_text(self.parts())
 

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Self
 
 from loopkit._costs.devices import Device
 from loopkit._costs.occupancy import SCHEDULERS
-from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
+from loopkit._costs.texts import bytes_text, number_text, rate_text, seconds_text
 from loopkit._costs.warps import SECTOR
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass

@@ -1,4 +1,4 @@
-"""The sizes of a launch, as they are passed: by name, or together."""
+"""What ``costs`` is given: sizes by name or together, and arguments whose data decide."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from loopkit import _sets
-from loopkit._errors import InvalidArgumentError, check_known
+from loopkit._assertions.check import check_data
+from loopkit._costs.data_values import NO_DATA, Data
+from loopkit._errors import InvalidArgumentError, UnknownNameError, check_known
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
@@ -75,3 +79,32 @@ def whole(name: str, value: Any) -> int:
     except TypeError:
         pass
     raise InvalidArgumentError(f"the size '{name}' is a whole number, not {shown(value)}")
+
+
+def sizes_and_data(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, Any], Data]:
+    """The sizes among what was given, those that shapes determine too, and the other arguments.
+
+    Arrays may lie on a device, and are checked as in a call.  Raises :class:`UnknownNameError` for
+    what is neither, :class:`~loopkit.AssumptionError` for data that break what the kernel asserts,
+    and what a call raises for arrays of other types and shapes.
+    """
+    sizes = {name: value for name, value in given.items() if name in kernel.sizes}
+    others = {name: value for name, value in given.items() if name not in sizes}
+    if not others:
+        return sizes, NO_DATA
+    for name in others:
+        if name not in kernel.arg_by_name:
+            raise UnknownNameError("size", str(name), kernel.sizes)
+    from loopkit._run.plan import ArgumentPlan
+
+    plan = ArgumentPlan(kernel.program())
+    infos = plan.describe(others, partly=True)
+    known = plan.passed(given)
+    plan.solver.infer(known, infos)
+    sizes = {name: known.values[name] for name in kernel.sizes if name in known.values}
+    arrays = {name: info.kind.as_numpy(info.object) for name, info in infos.items()}
+    if sizes.keys() >= set(kernel.sizes):
+        plan.solver.check_shapes(known, infos)
+        check_data(kernel.name, kernel.assertions, arrays, sizes)
+    numbers = {n: np.asarray(known.values[n]) for n in others if n in plan.scalars}
+    return sizes, Data({**arrays, **numbers})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from loopkit._costs.counts import sum_of
-from loopkit._costs.text_table import Head, Table, table
+from loopkit._costs.texts import Head, Table, table
 from loopkit._errors import LoopkitError, counted
 
 if TYPE_CHECKING:

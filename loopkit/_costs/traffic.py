@@ -1,9 +1,10 @@
-"""What memory must deliver and take at least, whatever caches and the compiler do."""
+"""Cells that are touched again, and what memory must deliver and take at least for them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from math import prod
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -14,6 +15,7 @@ from loopkit._arrays import AddressSpace
 from loopkit._cached import once
 from loopkit._costs.accesses import (
     AddressMap,
+    Indices,
     accesses_of,
     address_map,
     in_calls,
@@ -21,10 +23,10 @@ from loopkit._costs.accesses import (
     space_of,
 )
 from loopkit._costs.calls import ONCE, Calls
-from loopkit._costs.reuse import WARP, cells_of, with_warp
 from loopkit._costs.warps import LINE
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import substitute
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._linear import NotAffineError
 from loopkit._poly.dataflow import dataflow_of
@@ -36,6 +38,70 @@ from loopkit._target import CUDA
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
+
+
+WARP = hidden("warp")
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """How many cells an access touches: each once for each thread, warp, block, or at all.
+
+    ``times`` is how often threads make the access, so that of these ``times``, ``times - threads``
+    touch a cell that the same thread had touched, ``threads - warps`` one that only others of the
+    warp had, ``warps - blocks`` one that only other warps of the block had, and ``blocks - cells``
+    one that only other blocks had.
+    """
+
+    times: int
+    threads: int
+    warps: int
+    blocks: int
+    cells: int
+
+    @property
+    def again(self) -> Mapping[str, int]:
+        """How often a cell is touched again, by who touched it before: the nearest counts."""
+        return {
+            "same thread": self.times - self.threads,
+            "same warp": self.threads - self.warps,
+            "same block": self.warps - self.blocks,
+            "other blocks": self.blocks - self.cells,
+        }
+
+
+def reuse(
+    access: AddressMap, times: int, block: tuple[int, int, int], warp: int, sizes: Mapping[str, int]
+) -> Reuse:
+    """Counts of the cells of an access that threads make so many ``times``.
+
+    Raises :class:`TooManyPointsError` where that would take too long.
+    """
+    cells, whole = cells_of(access)
+    blocks = access.block_names
+    by_warp = with_warp(whole, access.lanes, block, warp)
+    return Reuse(
+        times,
+        distinct(whole, (*blocks, *access.lane_names, *cells), sizes),
+        distinct(by_warp, (*blocks, WARP, *cells), sizes),
+        distinct(whole, (*blocks, *cells), sizes),
+        distinct(whole, cells, sizes),
+    )
+
+
+def cells_of(access: AddressMap) -> tuple[tuple[str, ...], isl.Set]:
+    """Names of the subscripts of the touched cell, and the domain of an access with these, too."""
+    domain, cells = access.domain, tuple(hidden("cell", n) for n in range(len(access.cell)))
+    for name, form in zip(cells, access.cell, strict=True):
+        domain = domain & _sets.equality(name, form.expression)
+    return cells, domain
+
+
+def with_warp(domain: isl.Set, lanes: Indices, block: tuple[int, int, int], warp: int) -> isl.Set:
+    """A domain with the number of the warp in its block, of a thread that ``lanes`` give."""
+    strides = [(*lane, prod(block[:axis])) for axis, lane in enumerate(lanes) if lane]
+    thread = prim.Sum(tuple(stride * (prim.Variable(n) - low) for n, low, stride in strides))
+    return domain & _sets.equality(WARP, prim.FloorDiv(thread, warp))
 
 
 def bytes_to_move(costs: Costs) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loopkit._arrays import AddressSpace
-from loopkit._costs.reuse import Reuse
+from loopkit._costs.traffic import Reuse
 from loopkit._costs.warps import SECTOR, WarpCosts
 from loopkit._frozen import dataclass
 

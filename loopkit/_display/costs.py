@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
-from loopkit._costs.text_table import Head, Table
+from loopkit._costs.texts import Head, Table
 from loopkit._display.markup import Part, element, fold, inline, output, statement, table
 from loopkit._display.words import coloured, roles_of
 

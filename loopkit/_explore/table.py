@@ -5,8 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from loopkit._costs.costs import Costs
-from loopkit._costs.quantities import bytes_text, number_text, seconds_text
-from loopkit._costs.text_table import lines_of
+from loopkit._costs.texts import bytes_text, lines_of, number_text, seconds_text
 from loopkit._display.markup import Part, inline, output, table
 from loopkit._display.style import ROLES
 from loopkit._errors import LoopkitError

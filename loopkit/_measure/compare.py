@@ -12,8 +12,7 @@ import numpy as np
 from loopkit._assertions.values import in_order
 from loopkit._called import fitting
 from loopkit._compare import check_same, checked_tolerance
-from loopkit._costs.quantities import seconds_text
-from loopkit._costs.text_table import lines_of
+from loopkit._costs.texts import lines_of, seconds_text
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError, check_known
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel

@@ -17,8 +17,8 @@ from loopkit._called import fitting
 from loopkit._costs.costs import Costs
 from loopkit._costs.counted import costs_of
 from loopkit._costs.devices import DEFAULT, DEVICES, Device
-from loopkit._costs.quantities import rate_text, seconds_text
 from loopkit._costs.roofline import Roofline, SequenceRoofline
+from loopkit._costs.texts import rate_text, seconds_text
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from loopkit._costs.devices import Device
-from loopkit._costs.quantities import seconds_text
+from loopkit._costs.texts import seconds_text
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch

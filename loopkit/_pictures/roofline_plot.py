@@ -13,8 +13,8 @@ from dataclasses import replace
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
-from loopkit._costs.quantities import rate_text, seconds_text
 from loopkit._costs.roofline import SequenceRoofline
+from loopkit._costs.texts import rate_text, seconds_text
 from loopkit._display.markup import visible
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel

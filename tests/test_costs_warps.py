@@ -18,12 +18,15 @@ from pace import timed
 from seams import (
     GLOBAL,
     SHARED,
+    Access,
+    AddressMap,
     Linear,
     Reuse,
     WarpCosts,
     accesses_of,
     address_map,
     lanes_of,
+    memory_of,
     model_of,
     moves,
     prepare,
@@ -141,6 +144,26 @@ def test_strides(dtype: str, step: int) -> None:
         "{ [i]: 0 <= i < n }", f"b[{step}*i + 1] = a[i//2]", dtypes={"a, b": dtype}
     )
     same_counts(knl.split_iname("i", 48, outer_tag="g.0", inner_tag="l.0"), n=150)
+
+
+@pytest.mark.parametrize("itemsize", [4, 8, 12, 16, 20])
+def test_wide_elements_take_turns(itemsize: int) -> None:
+    r = random.Random(itemsize)
+    addresses = np.array([[r.randrange(64) * itemsize for _ in range(32)] for _ in range(50)])
+    used = np.array([[r.random() < 0.8 for _ in range(32)] for _ in range(50)])
+    turns = itemsize // 4
+    expected = []
+    for row, runs in zip(addresses.tolist(), used.tolist(), strict=True):
+        banks: dict[tuple[int, int], set[int]] = defaultdict(set)
+        for lane in range(32):
+            for word in range(row[lane] // 4, (row[lane] + itemsize) // 4) if runs[lane] else ():
+                banks[lane * turns // 32, word % 32].add(word)
+        worst = (
+            max((len(w) for (t, _), w in banks.items() if t == n), default=0) for n in range(turns)
+        )
+        expected.append(sum(worst))
+    memory = memory_of("shared", is_write=True)
+    assert memory.pieces(addresses, used, itemsize)[0].tolist() == expected
 
 
 def test_a_column_of_a_shared_array() -> None:

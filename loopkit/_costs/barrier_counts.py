@@ -137,17 +137,6 @@ def _count(kernel: Kernel, place: _Place) -> int:
     return combinations_in(kernel)[place.combination].barriers if place.combination else 1
 
 
-def times_combined(
-    kernel: Kernel, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls = ONCE
-) -> Mapping[str, int | None]:
-    """How often blocks make each combination, by its statement; None where data decide."""
-    return {
-        place.combination: _times(kernel, number, sizes, grid, calls)
-        for number, place in enumerate(_places(kernel)[1])
-        if place.combination
-    }
-
-
 def barriers_of(
     kernel: Kernel, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls = ONCE
 ) -> tuple[BarrierCosts, ...]:
@@ -259,11 +248,14 @@ def combinations_of(
     kernel: Kernel, sizes: Mapping[str, int], grid: Sequence[Expression], calls: Calls = ONCE
 ) -> tuple[CombinationCosts, ...]:
     """The combinations of a launch, in the order of the source."""
-    times = times_combined(kernel, sizes, grid, calls)
-    each = combinations_in(kernel) if times else {}
-    made, block = prepare(kernel), kernel.program().block
-
-    def what(name: str) -> str:
-        return combination_note(made, made.statement_by_id[name], block)
-
-    return tuple(CombinationCosts(name, what(name), n, each[name]) for name, n in times.items())
+    each, made, block = combinations_in(kernel), prepare(kernel), kernel.program().block
+    return tuple(
+        CombinationCosts(
+            name,
+            combination_note(made, made.statement_by_id[name], block),
+            _times(kernel, number, sizes, grid, calls),
+            each[name],
+        )
+        for number, place in enumerate(_places(kernel)[1])
+        if (name := place.combination)
+    )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from loopkit._cached import memoised
-from loopkit._costs.warps import BANKS, WORD, turns_of_touches
+from loopkit._costs.warps import memory_of
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._promotion import UINT32
@@ -131,15 +131,18 @@ class _Counting(Lockstep):
         self, element: c.Element, active: Mask, *, is_write: bool, is_atomic: bool = False
     ) -> None:
         cells: Ints = self.whole(element.indices[0])
-        for warp in np.unique(self.warp[active]):
-            mine = np.flatnonzero(active & (self.warp == warp))
-            addresses = {int(self.lane[t]): int(cells[t]) * self.size for t in mine}
-            passes = _passes(addresses, self.size, is_write=is_write)
-            if is_atomic:  # those of one cell take turns
-                passes += Counter(addresses.values()).most_common(1)[0][1] - 1
-            self.total.update(requests=1, wavefronts=passes)
-            if is_write:
-                self.total.update(requests_stored=1, wavefronts_stored=passes)
+        shape = -(-self.threads // CUDA.warp), CUDA.warp
+        addresses, used = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
+        addresses[self.warp, self.lane], used[self.warp, self.lane] = cells * self.size, active
+        runs = used.any(axis=1)
+        requests, memory = int(runs.sum()), memory_of("shared", is_write=is_write)
+        passes = int(memory.pieces(addresses[runs], used[runs], self.size)[0].sum())
+        for row, lanes in zip(addresses, used, strict=True) if is_atomic else ():
+            # Updates of one cell take turns.
+            passes += max(Counter(row[lanes].tolist()).values(), default=1) - 1
+        self.total.update(requests=requests, wavefronts=passes)
+        if is_write:
+            self.total.update(requests_stored=requests, wavefronts_stored=passes)
 
 
 def _is_of_tiles(node: c.For) -> bool:
@@ -155,17 +158,6 @@ def _awaits(expr: c.CExpression) -> bool:
 
 def _is_in_word(expr: c.CExpression) -> bool:
     return isinstance(expr, c.Call) and expr.function.startswith("lk_value<")
-
-
-def _passes(addresses: Mapping[int, int], size: int, *, is_write: bool) -> int:
-    """The passes over the banks that one request takes."""
-    turns = turns_of_touches(addresses, size, is_write)
-    words: list[dict[int, set[int]]] = [{} for _ in range(turns)]
-    for lane, address in addresses.items():
-        for n in range(-(-size // WORD)):
-            word = address // WORD + n
-            words[lane * turns // CUDA.warp].setdefault(word % BANKS, set()).add(word)
-    return sum(max(map(len, turn.values()), default=0) for turn in words)
 
 
 @memoised

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 import islpy as isl
-import pymbolic.primitives as prim
+import numpy as np
 
 from loopkit import _sets
 from loopkit._arrays import storage_shape
@@ -17,13 +17,13 @@ from loopkit._costs.accesses import (
     space_of,
     text_of,
 )
+from loopkit._costs.traffic import WARP, with_warp
 from loopkit._costs.values import SPACES
-from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of_touches
+from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of
 from loopkit._frozen import dataclass
 from loopkit._hidden import is_hidden
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear
-from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._poly.integer_points import enumerated, systems
 from loopkit._poly.model import Model
@@ -86,8 +86,10 @@ class Request:
     @property
     def turns(self) -> int:
         """In how many turns shared memory serves a warp: parts of it, of wide elements."""
-        lanes = {touch.lane: touch.address for touch in self.touches}
-        return turns_of_touches(lanes, self.itemsize, self.is_write)
+        rows, used = np.zeros((1, CUDA.warp), np.int64), np.zeros((1, CUDA.warp), bool)
+        for touch in self.touches:
+            rows[0, touch.lane], used[0, touch.lane] = touch.address, True
+        return int(turns_of(rows, used, self.itemsize, is_write=self.is_write)[0])
 
     @property
     def words(self) -> tuple[Mapping[int, tuple[int, ...]], ...]:
@@ -136,7 +138,8 @@ def request_in(
     Blocks count, z first, then loops, outermost first.  ``model`` is of a launch of ``kernel``.
     """
     extents = find_hardware(model.kernel).block
-    domain = _in_warp(domain, where, extents, warp)
+    if warp is not None:
+        domain = _sets.at_values(with_warp(domain, where.lanes, extents, CUDA.warp), {WARP: warp})
     point = smallest_point(domain, _order(model, access, where))
     if point is None:
         return None
@@ -171,21 +174,6 @@ def request_in(
         threads=prod(extents),
         touches=tuple(sorted(touches, key=lambda touch: touch.thread)),
     )
-
-
-def _in_warp(domain: isl.Set, where: AddressMap, extents: Extents, warp: int | None) -> isl.Set:
-    """What of a domain threads of one warp run."""
-    if warp is None:
-        return domain
-    thread: list[Expression] = [0]
-    for axis, lane in enumerate(where.lanes):
-        if lane is not None:
-            stride = prod(extents[:axis])
-            thread += [prim.Product((stride, prim.Variable(lane[0]))), -stride * lane[1]]
-    number = prim.Sum(tuple(thread))
-    for comparison, end in ((">=", warp * CUDA.warp), ("<", (warp + 1) * CUDA.warp)):
-        domain = domain & _sets.condition_set(prim.Comparison(number, comparison, end))
-    return domain
 
 
 def _order(model: Model, access: Access, where: AddressMap) -> list[str]:

@@ -20,7 +20,6 @@ from loopkit._costs.accesses import AddressMap
 from loopkit._costs.classes import Classes, request_classes, request_columns
 from loopkit._frozen import dataclass
 from loopkit._poly.integer_points import Rows, System, TooManyPointsError, Walk
-from loopkit._target import CUDA
 
 SECTOR = 32
 """Bytes of the pieces in which global memory is moved."""
@@ -209,14 +208,6 @@ def turns_of(addresses: Rows, used: Flags, itemsize: int, *, is_write: bool) -> 
     return turns
 
 
-def turns_of_touches(addresses: Mapping[int, int], itemsize: int, is_write: bool) -> int:
-    """The turns of one request, of which the addresses are given by lane."""
-    rows, used = np.zeros((1, CUDA.warp), np.int64), np.zeros((1, CUDA.warp), bool)
-    for lane, address in addresses.items():
-        rows[0, lane], used[0, lane] = address, True
-    return int(turns_of(rows, used, itemsize, is_write=is_write)[0])
-
-
 def _total(each: Rows, times: Any) -> int:
     return sum(n * t for n, t in zip(each.tolist(), times.tolist(), strict=True))
 
@@ -249,9 +240,15 @@ def _wavefronts(
     turns = turns_of(addresses, used, itemsize, is_write=is_write)
     found = np.zeros((2, len(addresses)), np.int64)
     for several in np.unique(turns).tolist():
-        mine = turns == several
-        lanes = addresses.shape[1] // several
-        parts = _passes(addresses[mine].reshape(-1, lanes), used[mine].reshape(-1, lanes), itemsize)
+        mine, lanes = turns == several, addresses.shape[1]
+        # The lanes of each turn: where they do not divide a warp, some turns have one more.
+        turn = np.arange(several)[:, None]
+        lane = -(-turn * lanes // several) + np.arange(-(-lanes // several))
+        runs = lane * several // lanes == turn
+        lane = np.minimum(lane, lanes - 1)
+        where, which = addresses[mine][:, lane], used[mine][:, lane] & runs
+        shape = -1, lane.shape[1]
+        parts = _passes(where.reshape(shape), which.reshape(shape), itemsize)
         found[:, mine] = [each.reshape(-1, several).sum(axis=1) for each in parts]
     return found[0], found[1]
 

@@ -11,11 +11,10 @@ from loopkit._kernel import Kernel
 if TYPE_CHECKING:
     from loopkit._costs.devices import Device
     from loopkit._costs.sizes import Sizes
-    from loopkit._pictures.access import AccessPicture
-    from loopkit._pictures.banks import BankPicture
     from loopkit._pictures.domain import DomainPicture
     from loopkit._pictures.footprint import FootprintPicture
     from loopkit._pictures.loop import LoopPicture
+    from loopkit._pictures.requested import AccessPicture, BankPicture
     from loopkit._pictures.roofline_plot import RooflinePicture
     from loopkit._pictures.witness import WitnessPicture
 
@@ -80,8 +79,8 @@ def plot_access(
     :class:`~loopkit.UnknownNameError` for names that do not exist.
     """
     from loopkit._costs.sizes import sizes_of
-    from loopkit._pictures.access import access_picture
     from loopkit._pictures.chosen_access import chosen_request
+    from loopkit._pictures.requested import access_picture
 
     which = access, block, warp, at, sizes_of(kernel, sizes, more), "plot_access"
     return access_picture(kernel, chosen_request(kernel, array, statement, *which))
@@ -106,8 +105,8 @@ def plot_banks(
     :meth:`plot_access`; *array* lies in shared memory, and *warp* is one warp.
     """
     from loopkit._costs.sizes import sizes_of
-    from loopkit._pictures.banks import bank_picture
     from loopkit._pictures.chosen_access import chosen_request
+    from loopkit._pictures.requested import bank_picture
 
     which = access, block, warp, at, sizes_of(kernel, sizes, more), "plot_banks"
     return bank_picture(kernel, chosen_request(kernel, array, statement, *which))

@@ -254,7 +254,7 @@ SEAMS: Mapping[str, str] = {
     "Box": "_pictures.scene:Box",
     "Label": "_pictures.scene:Label",
     "Stroke": "_pictures.scene:Stroke",
-    "colour_of": "_pictures.svg:colour_of",
+    "colour_of": "_pictures.drawn:colour_of",
     "NEAR": "_pictures.witness:NEAR",
     "shared_storage": "_places:shared_storage",
     "address_space_of": "_places:space_of",

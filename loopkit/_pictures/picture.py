@@ -13,10 +13,10 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._files import place_for
 from loopkit._kernel import Kernel
 from loopkit._pictures.characters import as_text
+from loopkit._pictures.drawn import as_part, as_svg
 from loopkit._pictures.grid import Figure, Grid, Key
 from loopkit._pictures.layout import scene_of
 from loopkit._pictures.scene import Scene
-from loopkit._pictures.svg import as_part, as_svg
 from loopkit._printed import Printed
 from loopkit._spelling import shown
 
@@ -90,7 +90,7 @@ class Picture(Printed):
 
         Raises :class:`~loopkit.MissingDependencyError` where matplotlib is not installed.
         """
-        from loopkit._pictures.axes import draw
+        from loopkit._pictures.drawn import draw
 
         if ax is not None and not hasattr(ax, "set_xlim"):
             raise InvalidArgumentError(

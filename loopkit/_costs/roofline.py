@@ -71,11 +71,21 @@ class Term:
         return self.amount / self.rate
 
     @property
+    def label(self) -> str:
+        """Its name, with a star where runs may do less."""
+        return self.name if self.is_floor else f"{self.name} *"
+
+    @property
     def amount_text(self) -> str:
         """The amount, with its unit."""
         if self.unit == "bytes":
             return bytes_text(self.amount)
         return f"{number_text(self.amount)} {self.unit}"
+
+    @property
+    def work(self) -> str:
+        """The amount, and the rate at which it is done."""
+        return f"{self.amount_text} at {rate_text(self.rate, self.unit)}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,17 @@ class Roofline(Printed):
     def bound(self) -> Term:
         """The term that takes longest, of those which no run is below."""
         return max((t for t in self.terms if t.is_floor), key=lambda t: t.seconds)
+
+    @property
+    def ordered(self) -> list[Term]:
+        """The terms that take longest first, those that no run is below before others."""
+        return sorted(self.terms, key=lambda term: (not term.is_floor, -term.seconds))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a star at a term means, where there is one."""
+        has_star = not all(term.is_floor for term in self.terms)
+        return ["* as the text asks: what stays in registers or in L1 needs less"] * has_star
 
     @property
     def set_by(self) -> str:
@@ -140,14 +161,9 @@ class Roofline(Printed):
     def _lines(self) -> Iterator[str]:
         width = max(len(t.name) for t in self.terms) + 2
         yield f"roofline of {self.device}"
-        for term in sorted(self.terms, key=lambda t: (not t.is_floor, -t.seconds)):
-            name = term.name if term.is_floor else f"{term.name} *"
-            yield (
-                f"  {name:<{width}}  {seconds_text(term.seconds):>10}"
-                f"  {term.amount_text} at {rate_text(term.rate, term.unit)}"
-            )
-        if not all(t.is_floor for t in self.terms):
-            yield "  * as the text asks: what stays in registers or in L1 needs less"
+        for term in self.ordered:
+            yield f"  {term.label:<{width}}  {seconds_text(term.seconds):>10}  {term.work}"
+        yield from (f"  {remark}" for remark in self.remarks)
         yield from self._bound_lines()
         if self.fits_l2 and self.bound.name == "memory":
             yield "all data fit L2: launches that find them there may be faster"

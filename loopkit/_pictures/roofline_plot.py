@@ -24,7 +24,7 @@ from loopkit._pictures.picture import Picture
 from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke
 
 if TYPE_CHECKING:
-    from loopkit._costs.roofline import Roofline, Term
+    from loopkit._costs.roofline import Roofline
 
 LINE = 20.0
 WIDTH, HEIGHT = 380.0, 240.0
@@ -61,11 +61,8 @@ class RooflinePicture(Picture):
         """Operations a second under the roof."""
         return self.roofline.operations / self.roofline.seconds
 
-    def _terms(self) -> list[Term]:
-        return sorted(self.roofline.terms, key=lambda term: (not term.is_floor, -term.seconds))
-
     def _colours(self) -> Mapping[str, str]:
-        return {term.name: f"series-{n}" for n, term in enumerate(self._terms())}
+        return {term.name: f"series-{n}" for n, term in enumerate(self.roofline.ordered)}
 
     def _notes(self) -> Iterator[str]:
         roofline = self.roofline
@@ -73,19 +70,18 @@ class RooflinePicture(Picture):
         if roofline.measured is not None:
             share = f"{roofline.share:.1%} of the roofline"
             yield f"Measured: {seconds_text(roofline.measured)}, {share}."
-        if not all(term.is_floor for term in roofline.terms):
-            yield "* as the text asks: what stays in registers or in L1 needs less."
+        yield from (f"{remark}." for remark in roofline.remarks)
 
     def __str__(self) -> str:
-        terms = self._terms()
+        terms = self.roofline.ordered
         longest = max(term.seconds for term in terms) or 1.0
-        wide = max(len(_name(term)) for term in terms)
+        wide = max(len(term.label) for term in terms)
         lines = [self.title, *filter(None, [self._subtitle()]), ""]
         for term in terms:
             length = term.seconds / longest * 40
             bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
-            said = f"{seconds_text(term.seconds):>10}  {_amount(term)}"
-            lines.append(f"{_name(term):<{wide}} {bar:<40} {said}")
+            said = f"{seconds_text(term.seconds):>10}  {term.work}"
+            lines.append(f"{term.label:<{wide}} {bar:<40} {said}")
         if self.roofline.intensity is not None:
             lines += ["", f"{self.roofline.intensity:.4g} operations a byte"]
         return visible("\n".join([*lines, *self._notes()]))
@@ -99,7 +95,7 @@ class RooflinePicture(Picture):
         if self._has_plane and len({speed for _, speed in self.roofs}) > 1:
             dashed = "Dashed: what one limit alone would allow, in the colour of its bar."
             notes.append(dashed)
-        words = " ".join((*notes, *(f"{_name(t)}: {_amount(t)}." for t in self._terms())))
+        words = " ".join((*notes, *(f"{t.label}: {t.work}." for t in self.roofline.ordered)))
         figure = Figure(title=self.title, subtitle=self._subtitle(), grids=(), notes=tuple(notes))
         return scene_of(replace(figure, description=words), self._marks)
 
@@ -114,19 +110,19 @@ class RooflinePicture(Picture):
         return [*plane, *self._bars(y)], y + LINE * len(self.roofline.terms)
 
     def _bars(self, y: float) -> Iterator[Mark]:
-        terms = self._terms()
+        terms = self.roofline.ordered
         longest = max(term.seconds for term in terms) or 1.0
-        left = MARGIN + max(len(_name(term)) for term in terms) * 12 * WIDE + 10
+        left = MARGIN + max(len(term.label) for term in terms) * 12 * WIDE + 10
         colours = self._colours()
         for number, term in enumerate(terms):
             middle = y + LINE * (number + 0.5)
             time, width = seconds_text(term.seconds), max(BAR * term.seconds / longest, 1.0)
             looks = colours[term.name], 0.85 if term.is_floor else 0.3
-            said = f"{_name(term)}: {time}"
-            yield Label(MARGIN, middle, _name(term), bold=number == 0)
+            said = f"{term.label}: {time}"
+            yield Label(MARGIN, middle, term.label, bold=number == 0)
             yield Box(left, middle - 7, width, 14, *looks, rounded=1, title=said)
             yield Label(left + BAR + 74, middle, time, 11, "end")
-            yield Label(left + BAR + 86, middle, _amount(term), 11)
+            yield Label(left + BAR + 86, middle, term.work, 11)
 
     def _plane(self, left: float, top: float) -> Iterator[Mark]:
         roofline = self.roofline
@@ -186,14 +182,6 @@ def _ticks(left: float, top: float, xs: tuple[int, int], ys: tuple[int, int]) ->
     middle, words = left + WIDTH / 2, "operations a byte of memory"
     yield Label(middle, top + HEIGHT + 30, words, 11, "middle", "comment")
     yield Label(MARGIN, top - 14, "operations a second", 11, colour="comment")
-
-
-def _name(term: Term) -> str:
-    return term.name if term.is_floor else f"{term.name} *"
-
-
-def _amount(term: Term) -> str:
-    return f"{term.amount_text} at {rate_text(term.rate, term.unit)}"
 
 
 def _speed(speed: float) -> str:

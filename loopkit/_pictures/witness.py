@@ -7,6 +7,7 @@ turns, ranks among those shown: first as the text runs them, then as the schedul
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 from loopkit import _sets
 from loopkit._budget import in_turn
@@ -14,7 +15,7 @@ from loopkit._check.instance_maps import Lineage
 from loopkit._errors import Instance, InvalidArgumentError, Witness
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, ticks
+from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, seated_at, ticks
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.shown_instances import Instances, instances_of, known_inames
 from loopkit._points import smallest_point
@@ -24,6 +25,9 @@ from loopkit._tree import Loop, Tree, build
 
 NEAR = 3
 """Instances on each side of the two that are shown."""
+
+HIT = Key("the cell", "series-3", FILL)
+NEAR_BY = Key("cells around it", "", FILL, "line")
 
 Values = tuple[tuple[str, int], ...]
 Name = tuple[str, Values]
@@ -154,28 +158,20 @@ class WitnessPicture(Picture):
             return
         ends = [None] * (len(cell) - len(self.extents)) + [*self.extents]
         is_inside = all(end is None or 0 <= i < end for i, end in zip(cell, ends, strict=True))
-        inner = list(zip(cell, ends, strict=True))[-2:]
-        shown = [_around(at, end) for at, end in ([(0, 1)] * (2 - len(inner)) + inner)]
-        (rows, row_gaps), (columns, column_gaps) = (ticks(values) for values in shown)
-        seat = rows.index(cell[-2] if len(cell) > 1 else 0), columns.index(cell[-1])
+        around = [_around(at, end) for at, end in zip(cell, ends, strict=True)][-2:]
+        seated = seated_at({place: place for place in product(*around)})
         text = f"{array}[{', '.join(map(str, cell))}]"
-        places = [(r, c) for r, row in enumerate(rows) for c, column in enumerate(columns)
-                  if row in shown[0] and column in shown[1]]  # fmt: skip
-        outer = ", ".join(f"{i}" for i in cell[:-2])
-        yield Grid(
+        names = [*map(str, cell[:-2]), *"·" * len(around)]
+        seats = {seat: place == cell[-2:] for place, seat in seated.seats.items()}
+        yield seated.grid(
             title=f"the cell {text}" + ("" if is_inside else ", outside of the array"),
-            rows=tuple(map(str, rows)) if len(cell) > 1 else ("",),
-            columns=tuple(map(str, columns)),
-            column_name=f"{array}[{outer}{', ' if outer else ''}{'·, ' * (len(cell) > 1)}·]",
-            cells=tuple(
-                Cell(*place, fill="series-3", strength=FILL)
-                if place == seat
-                else Cell(*place, strength=FILL, stroke="line")
-                for place in places
+            column_name=f"{array}[{', '.join(names)}]",
+            cells=tuple((HIT if is_hit else NEAR_BY).cell(*seat) for seat, is_hit in seats.items()),
+            outlines=tuple(
+                Outline(frozenset({seat}), "refused", text)
+                for seat, is_hit in seats.items()
+                if is_hit
             ),
-            outlines=(Outline(frozenset({seat}), "refused", text),),
-            row_gaps=row_gaps,
-            column_gaps=column_gaps,
         )
 
     @property

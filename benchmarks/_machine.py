@@ -111,7 +111,7 @@ def tables_of(kernel: Any, arch: str | None) -> dict[int, Array]:
     found: dict[int, Array] = {}
     if not contents:
         return found
-    from loopkit._run.resources import nvdisasm
+    from loopkit._run.nvrtc import nvdisasm
 
     section = nvdisasm(kernel.cubin(arch=arch)).partition("\n.nv.constant4:")[2]
     words = re.findall(r"/\*([0-9a-f]{4})\*/\s+\.dword\s+(\w+)", section.partition("//---")[0])

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from loopkit._costs.devices import Device
     from loopkit._costs.sizes import Sizes
     from loopkit._program import Program
-    from loopkit._run.nvrtc import CompiledProgram
-    from loopkit._run.resources import Resources
+    from loopkit._run.nvrtc import CompiledProgram, Resources
     from loopkit.codegen.proof import Proof
 
 DEFAULT_ARCH = "sm_90a"
@@ -71,7 +70,7 @@ class Source(Printed, str):
         printer.text(str(self))
 
     def _html(self) -> Any:
-        from loopkit._display.source import source_html
+        from loopkit._display.nest import source_html
 
         return source_html(self.kernel)
 
@@ -129,7 +128,7 @@ def cubin(kernel: Kernel, arch: str | None = None) -> bytes:
 
 def sass(kernel: Kernel, arch: str | None = None) -> str:
     """The machine code of the binary for ``arch``, disassembled.  Raises as :meth:`ptx`."""
-    from loopkit._run.resources import disassemble
+    from loopkit._run.nvrtc import disassemble
 
     return disassemble(cubin(kernel, arch))
 

@@ -102,7 +102,7 @@ class ErrorMethods(Printed):
     """What one does with an error."""
 
     def _html(self) -> Any:
-        from loopkit._display.refusal import error_html
+        from loopkit._display.answers import error_html
 
         return error_html(cast(LoopkitError, self))
 
@@ -117,11 +117,11 @@ class WitnessMethods(Printed):
     """What one does with a witness."""
 
     def _html(self) -> Any:
-        from loopkit._display.refusal import witness_html
+        from loopkit._display.answers import witness_html
 
         return witness_html(cast(Witness, self))
 
     def _text(self) -> str:
-        from loopkit._display.refusal import witness_text
+        from loopkit._display.answers import witness_text
 
         return witness_text(cast(Witness, self))

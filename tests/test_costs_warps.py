@@ -18,15 +18,12 @@ from pace import timed
 from seams import (
     GLOBAL,
     SHARED,
-    Access,
-    AddressMap,
     Linear,
     Reuse,
     WarpCosts,
     accesses_of,
     address_map,
     lanes_of,
-    memory_of,
     model_of,
     moves,
     prepare,
@@ -162,8 +159,7 @@ def test_wide_elements_take_turns(itemsize: int) -> None:
             max((len(w) for (t, _), w in banks.items() if t == n), default=0) for n in range(turns)
         )
         expected.append(sum(worst))
-    memory = memory_of("shared", is_write=True)
-    assert memory.pieces(addresses, used, itemsize)[0].tolist() == expected
+    assert SHARED.pieces(addresses, used, itemsize)[0].tolist() == expected
 
 
 def test_a_column_of_a_shared_array() -> None:

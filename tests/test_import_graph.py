@@ -37,7 +37,7 @@ UPWARD = {
     ("_display.history", "_history_costs"),
     ("_explore.panel", "_explore.explorer"),
     ("_explore.shown", "_explore.explorer"),
-    ("_explore.text", "_explore.explorer"),
+    ("_explore.shown", "_explore.explorer"),
     ("_run.overlap", "_run.plan"),
     ("_run.sizes", "_run.plan"),
 }
@@ -47,7 +47,7 @@ UPWARD = {
 SHARED_NAMES = """
 _functions arguments barriers bounds calls cells combinations compare conditions conflicts
 copies costs declarations device_functions exits functions instances launch layout
-limits lookback names nest operations panes places prepare prove ranges report resources
+limits lookback names nest operations places prepare prove ranges report
 sequence shown sizes storage table tables terms tree values widths
 """
 """Names that several modules have: no other may be shared, and these should become fewer."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from _run_programs import loaded
 from _run_stand_in import Cpu
-from seams import DEVICES, driver, events, flusher, on_gpu, timed
+from seams import DEVICES, driver, flusher, on_gpu, timed
 
 import loopkit as lk
 
@@ -57,8 +57,7 @@ class Timed(Cpu):
 def cpu(monkeypatch: pytest.MonkeyPatch) -> Timed:
     made = Timed()
     made.install(monkeypatch)
-    monkeypatch.setattr(events, "load", lambda program, device: loaded(program, device, 2))
-    monkeypatch.setattr(events, "launcher", made.launcher)
+    monkeypatch.setattr(on_gpu, "load", lambda program, device: loaded(program, device, 2))
     monkeypatch.setattr(on_gpu, "launcher", made.launcher)
     monkeypatch.setattr(on_gpu, "attribute", lambda name, index: 1 << 20)
     monkeypatch.setattr(on_gpu, "device_here", lambda: H100)
@@ -300,7 +299,7 @@ def test_the_cache_is_emptied() -> None:
     """It is read through in about the time that its bytes take."""
     device = driver.device(driver.current_device())
     with device.working(), device.stream() as stream, flusher(device, stream, 50 << 20) as flush:
-        clock = events.Clock(stream, 1)
+        clock = on_gpu.Clock(stream, 1)
         flush()
         clock.mark()
         flush()

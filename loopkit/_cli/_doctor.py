@@ -243,7 +243,7 @@ def _nvrtc() -> str:
 
 
 def _cuda_tool(name: str) -> str:
-    from loopkit._run.resources import disassemble, find_tool
+    from loopkit._run.nvrtc import disassemble, find_tool
 
     path = find_tool(name)
     try:

@@ -198,7 +198,7 @@ class Costs(Printed):
     def resources(self) -> Any:
         """Registers, spills and shared memory of the code compiled for the device.
 
-        A :class:`~loopkit._run.resources.Resources`, or one for each of several launches.
+        A :class:`~loopkit._run.nvrtc.Resources`, or one for each of several launches.
         """
         if self.launches:
             return tuple(one.resources for one in self.launches)

@@ -1,17 +1,22 @@
-"""Verdicts and proofs as HTML."""
+"""Answers as HTML: errors with their smallest case, verdicts, and proofs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import Part, element, inline, output, table
 from loopkit._display.style import ROLES
+from loopkit._errors import Instance, LoopkitError, UndecidedError, Witness, WitnessError
+from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
     from loopkit._verify.verdict import Difference, Verdict
     from loopkit.codegen.proof.report import Finding, Proof, Trusted, Undecided
+
 
 _ANSWERS = {"equal": "ok", "different": "refused", "undecided": "undecided"}
 
@@ -62,3 +67,100 @@ def _entries(proof: Proof) -> Iterator[Element]:
         shown = [n for n in entry.lines if 0 < n <= len(lines)]
         rows = (element("span", lines[number - 1], data_n=number) for number in shown)
         yield element("pre", rows, class_="lk-source")
+
+
+def error_html(error: LoopkitError) -> Element:
+    """An error as one output: its message, and the witness as a table where there is one."""
+    role = "undecided" if isinstance(error, UndecidedError) else "refused"
+    kind = inline(role, f"{ROLES[role].mark} {_spaced(type(error).__name__)}")
+    lines = str(error).splitlines()
+    head = lines.pop(0) if lines and not lines[0].startswith(" ") else ""
+    title = element("div", kind, element("code", head), class_="lk-title")
+    witness = getattr(error, "witness", None)
+    if not isinstance(witness, Witness):
+        return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"))
+    lines = [line for line in lines if line not in witness.suggestions]
+    suggestions = list(_suggestions(witness))
+    text = element("pre", "\n".join(lines), class_="lk-wrapped")
+    shown, kernel = _shown(error, witness)
+    return output(title, text, shown, suggestions, kernel=kernel)
+
+
+def case_html(error: WitnessError) -> Element:
+    """What the message of a refusal does not show: its two instances as a picture, or a table."""
+    if error.witness is None:
+        return output()
+    shown, kernel = _shown(error, error.witness)
+    return output(shown, kernel=kernel)
+
+
+def _shown(error: LoopkitError, witness: Witness) -> tuple[Part, Kernel | None]:
+    picture, kernel = _picture(error) if isinstance(error, WitnessError) else (None, None)
+    return (_case(witness) if picture is None else picture), kernel
+
+
+def _picture(refusal: WitnessError | Witness) -> tuple[Part, Kernel | None]:
+    """The two instances in their space, and the kernel that they are of; nothing for others."""
+    try:
+        drawn = replace(refusal.picture(), has_words=False)
+        return drawn.element(), drawn.kernel
+    except LoopkitError:
+        return None, None
+
+
+def _spaced(name: str) -> str:
+    """``RaceError`` as ``race``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.removesuffix("Error")).lower()
+
+
+def witness_html(witness: Witness) -> Element:
+    """One concrete case of why a schedule is wrong, drawn where it is one of a step."""
+    title = element("div", inline("refused", witness.kind), class_="lk-title")
+    picture, kernel = _picture(witness)
+    suggestions = list(_suggestions(witness))
+    return output(title, list(_case(witness)), picture, suggestions, kernel=kernel)
+
+
+def witness_text(witness: Witness) -> str:
+    """The same for terminals."""
+    lines = [witness.kind]
+    lines += [f"  {what:<8} {text}" for what, text in _facts(witness)]
+    return "\n".join([*lines, *witness.suggestions])
+
+
+def _facts(witness: Witness) -> Iterator[tuple[str, str]]:
+    for what, instance in _instances(witness):
+        yield what, str(instance)
+    if witness.array is not None:
+        index = ", ".join(map(str, witness.cell or ()))
+        yield "cell", f"{witness.array}[{index}]" if index else witness.array
+    if witness.parameters:
+        yield "sizes", ", ".join(f"{name} = {n}" for name, n in witness.parameters.items())
+
+
+def _instances(witness: Witness) -> list[tuple[str, Instance]]:
+    found = [i for i in (witness.source, witness.sink) if i is not None]
+    return list(zip(("first", "second") if len(found) == 2 else ("at",), found, strict=False))
+
+
+def _case(witness: Witness) -> Iterator[Part]:
+    """The two instances under each other, the cell, and the sizes."""
+    instances = _instances(witness)
+    inames = tuple(dict.fromkeys(name for _, i in instances for name in i.inames))
+    if instances:
+        rows = [_row(what, instance, inames) for what, instance in instances]
+        yield table(("", "statement", *inames), rows, numbers=range(2, 2 + len(inames)))
+    for what, text in _facts(witness):
+        if what in ("cell", "sizes"):
+            yield element("div", inline("comment", f"{what}  "), element("code", text))
+
+
+def _suggestions(witness: Witness) -> Iterator[Part]:
+    """What would be legal."""
+    for suggestion in witness.suggestions:
+        yield element("div", inline("ok", ROLES["ok"].mark), " ", suggestion, class_="lk-wrapped")
+
+
+def _row(name: str, instance: Instance, inames: tuple[str, ...]) -> tuple[Part, ...]:
+    values = (str(instance.inames.get(iname, "")) for iname in inames)
+    return inline("comment", name), element("code", instance.statement), *values

@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element
 from loopkit._changes import SIGNS, Change, Diff, in_words, kind_word
 from loopkit._display.diff import beside, diff_part
 from loopkit._display.markup import Part, element, fold, inline, output, table
+from loopkit._display.nest import coloured, roles_of
 from loopkit._display.style import ROLES
-from loopkit._display.words import coloured, roles_of
 from loopkit._errors import LoopkitError
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel

@@ -52,7 +52,7 @@ def show_refusal(result: Any) -> None:
     if not isinstance(error, WitnessError) or error.witness is None or running is None:
         return
     if "text/html" in running.display_formatter.active_types:
-        from loopkit._display.refusal import case_html
+        from loopkit._display.answers import case_html
 
         display: Any = import_module("IPython.display").display
         display({"text/html": html_text(case_html(error))}, raw=True)

@@ -1,16 +1,73 @@
-"""A kernel as HTML: its nest, in which loops fold."""
+"""A kernel as HTML: its nest, in which loops fold, and its source, in the colours of its words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from xml.etree.ElementTree import Element
 
+from loopkit._arrays import ConstantTable, ValueArg
+from loopkit._cached import memoised
 from loopkit._display.markup import Part, element, fold, inline, output, statement
 from loopkit._display.style import ROLES
-from loopkit._display.words import coloured, roles_of
 from loopkit._errors import counted
 from loopkit._kernel import Kernel
+from loopkit._places import space_of
 from loopkit._show import Line, outline
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis, Unroll
+from loopkit._target import CUDA
+
+_OF_TAG = {
+    GroupAxis: "block",
+    LocalAxis: "thread",
+    Unroll: "unrolled",
+    InstructionParallel: "unrolled",
+}
+
+_OF_LANGUAGE = {
+    **dict.fromkeys(CUDA.block_index, "block"),
+    **dict.fromkeys(CUDA.thread_index, "thread"),
+    **dict.fromkeys((CUDA.block_barrier, CUDA.warp_barrier), "barrier"),
+    **dict.fromkeys(("__shared__", "shared_memory"), "shared"),
+    **dict.fromkeys(("for", "if", "else", "while"), "loop"),
+    **dict.fromkeys(("#pragma unroll", "unrolled"), "unrolled"),
+}
+_OF_PREFIX = {"atomic": "atomic", "__shfl": "combine", "__reduce": "combine"}
+"""What begins like this is a family of CUDA's functions."""
+
+_WORD = re.compile(r"#pragma unroll|[A-Za-z_]\w*(?:\.[xyz]\b)?", re.ASCII)
+
+
+@memoised
+def roles_of(kernel: Kernel) -> Mapping[str, str]:
+    """The role of each name of a kernel: inames by their tags, arrays by where they live."""
+    found = {
+        name: _OF_TAG.get(type(kernel.iname_tags.get(name)), "loop") for name in kernel.all_inames
+    }
+    found |= {
+        a.name: "constant" if isinstance(a, (ValueArg, ConstantTable)) else "global"
+        for a in kernel.args
+    }
+    return found | {t.name: space_of(kernel, t).word for t in kernel.temporaries}
+
+
+def coloured(text: str, roles: Mapping[str, str]) -> Iterator[Part]:
+    """The text, its words in the looks of their roles."""
+    done = 0
+    for match in _WORD.finditer(text):
+        word = match[0]
+        role = roles.get(word) or _OF_LANGUAGE.get(word) or _of_family(word)
+        if role is not None:
+            yield text[done : match.start()]
+            yield inline(role, word)
+            done = match.end()
+    yield text[done:]
+
+
+def _of_family(word: str) -> str | None:
+    return next((role for start, role in _OF_PREFIX.items() if word.startswith(start)), None)
+
 
 RULES = ("barrier", "combine", "launch")
 """Kinds of lines that go across a body, each of the role of its name."""
@@ -129,3 +186,40 @@ class _Nest:
         for word in sorted({axis.note for axis in axes}):
             names = (a.text.removesuffix(f" = {word}") for a in axes if a.note == word)
             yield element("span", coloured(f"{word} = {', '.join(names)}", self.roles))
+
+
+_PREAMBLE = 6
+"""Lines above the function that are shown, and not folded."""
+
+
+def source_html(kernel: Kernel) -> Element:
+    """The source of a kernel in the colours of its nest."""
+    return output(source(kernel), kernel=kernel)
+
+
+def source(kernel: Kernel) -> Element:
+    """The source alone, for outputs that hold more."""
+    program = kernel.program()
+    lines = _lines(kernel)
+    above = len(program.tree.above) if program.tree is not None else 0
+    folded: Part = list(islice(lines, above))
+    if above > _PREAMBLE:
+        folded = fold(f"{above} lines of helpers", folded, is_open=False)
+    # In anything else than <pre>, some tools drop blanks at the beginning of lines.
+    return element("pre", folded, lines, class_="lk-source lk-plain lk-scrolls")
+
+
+def _lines(kernel: Kernel) -> Iterator[Element]:
+    for number, (words, of) in enumerate(source_lines(kernel), 1):
+        yield element("span", words, data_n=number, **of)
+
+
+def source_lines(kernel: Kernel) -> Iterator[tuple[Part, dict[str, object]]]:
+    """What each line holds, in colours, and the attributes of the statement it executes."""
+    program, roles = kernel.program(), roles_of(kernel)
+    places = {s.id: number for number, s in enumerate(kernel.statements)}
+    texts = program.source.removesuffix("\n").split("\n")
+    for text, origin in zip(texts, program.lines, strict=True):
+        code, slashes, remark = text.partition("//")
+        words = (coloured(code, roles), inline("comment", slashes, remark) if slashes else None)
+        yield words, statement(places.get(origin.statement or ""), origin.statement)

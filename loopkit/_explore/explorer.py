@@ -134,7 +134,7 @@ class Explorer:
         return as_page(self, self.outcome)
 
     def __str__(self) -> str:
-        from loopkit._explore.text import as_text
+        from loopkit._explore.shown import as_text
 
         return as_text(self, self.outcome)
 

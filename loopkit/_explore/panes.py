@@ -14,8 +14,7 @@ from loopkit._display.costs import costs_html
 from loopkit._display.diff import diff_part
 from loopkit._display.history import history_html
 from loopkit._display.markup import Part, drawn, element, fold, inline, output, table
-from loopkit._display.nest import nest
-from loopkit._display.source import source
+from loopkit._display.nest import nest, source
 from loopkit._display.style import ROLES
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome

@@ -26,8 +26,16 @@ from loopkit._measure.measure import (
     together,
     warm,
 )
-from loopkit._measure.shares import Runner, launch_times
-from loopkit._measure.turns import SLOT, Slots, launches_for, middle, order, paired
+from loopkit._measure.turns import (
+    SLOT,
+    Runner,
+    Slots,
+    launch_times,
+    launches_for,
+    middle,
+    order,
+    paired,
+)
 from loopkit._printed import Printed
 from loopkit._spelling import shown
 

@@ -24,8 +24,14 @@ from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.arguments import Prepared, prepared
-from loopkit._measure.shares import LaunchTime, Runner, launch_lines, launch_times
-from loopkit._measure.turns import launches_for, middle
+from loopkit._measure.turns import (
+    LaunchTime,
+    Runner,
+    launch_lines,
+    launch_times,
+    launches_for,
+    middle,
+)
 from loopkit._printed import Printed
 from loopkit._spelling import shown
 
@@ -285,13 +291,13 @@ def warm(run: Runner) -> float:
 def runner(ready: Prepared, options: Options) -> AbstractContextManager[Runner]:
     """A kernel that can be launched on an executor."""
     if options.executor == "cuda":
-        from loopkit._measure.on_gpu import on_gpu
+        from loopkit._measure.runners import on_gpu
         from loopkit._run import driver
 
         driver.api()  # says what is missing where there is no GPU
         return on_gpu(ready.kernel, ready.arguments, flush_l2=options.flush_l2)
     else:
-        from loopkit._measure.on_host import on_host
+        from loopkit._measure.runners import on_host
 
         return on_host(ready.kernel, ready.arguments, options.executor)
 

@@ -1,4 +1,4 @@
-"""Contestants in turns: short slots, each beside slots of the one that they are compared with.
+"""What runs and how often: slots of contestants in turns, and what each of several launches takes.
 
 A card at its power limit changes its clock within seconds, so times that were taken one after the
 other are worth little. What counts is the median of the ratios of neighbouring slots.
@@ -7,10 +7,19 @@ other are worth little. What counts is the median of the ratios of neighbouring 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import Any, Protocol
 
+import numpy as np
+
+from loopkit._costs.devices import Device
+from loopkit._costs.texts import seconds_text
 from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._launches import is_one_launch
+from loopkit._relations import grouped
 
 SLOT = 0.015
 """Seconds of a slot; one launch where that takes longer."""
@@ -68,3 +77,126 @@ def paired(
             rate = work[name] / seconds
             slots.ratios.append(rate / (work[reference] / statistics.fmean(beside)))
     return found
+
+
+LEAST = 3
+"""Calls whose launches are timed one by one, at least."""
+
+
+@dataclass(frozen=True)
+class LaunchTime:
+    """A launch of a call: its name, how often the call runs it, and the seconds of all these.
+
+    The median of several calls, in which each launch is timed on its own: on a GPU that takes
+    a little longer than launches in a row.  ``share`` is that of all launches' times.
+    """
+
+    name: str
+    times: int
+    seconds: float
+    share: float
+
+
+Start = Callable[[], Any]
+"""What launches something."""
+
+
+class Clock(Protocol):
+    """Marks in time, in pairs."""
+
+    def mark(self) -> None:
+        """The next mark."""
+
+    def seconds(self) -> list[float]:
+        """The time between the marks of each pair, once all have been reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """A kernel that can be launched again and again: on a GPU, or on the CPU.
+
+    ``start`` launches a call, and ``turns`` gives its launches, in order, with their names;
+    ``parts`` of them are told apart.  ``clock`` makes a clock for so many pairs of marks.
+    ``restore`` gives arrays that a launch reads and writes, ``in_place``, what they held at first;
+    ``flush`` fills caches with other data.  Launches of a slot are timed together if they are
+    ``in_a_row``.  ``wait`` waits for all launches, and ``outputs`` gives what one launch writes.
+    """
+
+    executor: str
+    start: Start
+    turns: Callable[[], Iterable[tuple[str, Start]]]
+    clock: Callable[[int], Clock]
+    restore: Start
+    outputs: Callable[[], dict[str, np.ndarray[Any, Any]]]
+    in_place: tuple[str, ...]
+    wait: Start = lambda: None
+    flush: Start = lambda: None
+    in_a_row: bool = False
+    parts: int = 0
+    described: Device | None = None
+
+    def slot(self, launches: int) -> Callable[[], list[float]]:
+        """Launch so often; after :meth:`wait`, what is returned gives the seconds of each.
+
+        It is their average where they are timed in a row.
+        """
+        rows = [launches] if self.in_a_row else [1] * launches
+        clock = self.clock(len(rows))
+        for row in rows:
+            self.restore()
+            self.flush()
+            clock.mark()
+            for _ in range(row):
+                self.start()
+            clock.mark()
+        return lambda: [seconds / rows[0] for seconds in clock.seconds()]
+
+    def each(self) -> Callable[[], list[tuple[str, float]]]:
+        """Launch a call once; after :meth:`wait`, what is returned gives its launches' seconds.
+
+        Each by the name of its launch, in order; none where they cannot be told apart.
+        """
+        clock, names = self.clock(self.parts), []
+        self.restore()
+        self.flush()
+        for name, start in self.turns():
+            names.append(name)
+            clock.mark()
+            start()
+            clock.mark()
+        return lambda: [*zip(names, clock.seconds(), strict=True)]
+
+
+def launch_times(run: Runner, kernel: Kernel, seconds: float) -> tuple[LaunchTime, ...]:
+    """The times of launches, measured for about so long; none of a call that is one launch."""
+    if is_one_launch(kernel):
+        return ()
+    calls: list[dict[str, float]] = []
+    counts: dict[str, int] = {}
+    begin = time.perf_counter()
+    while len(calls) < LEAST or time.perf_counter() - begin < seconds:
+        found = run.each()
+        run.wait()
+        by_name = grouped(found())
+        if not by_name:
+            return ()
+        calls.append({name: sum(times) for name, times in by_name.items()})
+        counts = {name: len(times) for name, times in by_name.items()}
+    medians = {name: statistics.median(call[name] for call in calls) for name in counts}
+    total = sum(medians.values()) or 1.0
+    return tuple(
+        LaunchTime(name, count, medians[name], medians[name] / total)
+        for name, count in counts.items()
+    )
+
+
+def launch_lines(launches: Sequence[LaunchTime], bounds: Mapping[str, float]) -> Iterator[str]:
+    """A line for each launch; ``bounds`` are seconds that some take at least, by name."""
+    width = max((len(one.name) for one in launches), default=0)
+    for one in launches:
+        times = f", {one.times:,} times" if one.times > 1 else ""
+        roof = (
+            f", {bounds[one.name] / one.seconds:.1%} of its roofline" if one.name in bounds else ""
+        )
+        said = f"{seconds_text(one.seconds):>10}  {one.share:>6.1%} of all{times}{roof}"
+        yield f"  {one.name:<{width}}  {said}"

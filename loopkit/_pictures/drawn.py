@@ -3,7 +3,8 @@
 The slider for time needs no scripts: it is a row of radio buttons, and what is chosen decides, by
 rules of CSS alone, which marks are there.  A group of radio buttons is a slider to the keyboard
 already (arrow keys, Home and End), works where scripts are taken out of outputs, and ends with the
-output.  A form around it keeps the sliders of a page apart."""
+output.  A form around it keeps the sliders of a page apart.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from loopkit._errors import CompileError
 from loopkit._frozen import dataclass
 from loopkit._program import Program
 from loopkit._relations import grouped
-from loopkit._run import nvrtc, resources
+from loopkit._run import nvrtc
 
 
 class PtxLine(NamedTuple):
@@ -61,7 +61,7 @@ class Listing:
     source: tuple[str, ...]
     ptx: tuple[PtxLine, ...]
     sass: tuple[SassLine, ...]
-    resources: tuple[resources.Resources, ...]
+    resources: tuple[nvrtc.Resources, ...]
 
 
 def listing_of(program: Program, arch: str) -> Listing:
@@ -110,8 +110,8 @@ _PTX_FILE = ".nv_debug_ptx_txt"
 
 def _sass(cubin: bytes, names: Sequence[str], file: str) -> Iterator[SassLine]:
     """The instructions and labels of functions, each under its name where there are several."""
-    listed = resources.nvdisasm(cubin, "-c", "-gi", "-gp")
-    counted = resources.nvdisasm(cubin, "-c", "-lrm", "count")
+    listed = nvrtc.nvdisasm(cubin, "-c", "-gi", "-gp")
+    counted = nvrtc.nvdisasm(cubin, "-c", "-lrm", "count")
     for name in names:
         if len(names) > 1:
             yield SassLine(f"{name}:", None, None, None, None)

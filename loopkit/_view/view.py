@@ -3,37 +3,114 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from loopkit._costs.costs import Costs
 from loopkit._costs.counted import costs_of
-from loopkit._costs.devices import running
+from loopkit._costs.devices import Capability, capability_of, running
+from loopkit._costs.occupancy import blocks_at_once
 from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
-from loopkit._display.markup import Part, drawn, fold
-from loopkit._errors import LoopkitError, counted
+from loopkit._display.markup import Part, drawn, element, fold, table
+from loopkit._errors import LoopkitError, ResourceError, counted
 from loopkit._files import place_for, write_whole
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 from loopkit._program import Program
-from loopkit._run.listing import Listing
+from loopkit._run.listing import Listing, listing_of
+from loopkit._run.nvrtc import Resources
 from loopkit._transform import replay
-from loopkit._view import resources
-from loopkit._view.machine_code import NOT_COMPILED, listings_of
-from loopkit._view.page import Section, page
-from loopkit._view.panes import (
+from loopkit._view.page import (
     Pane,
+    Section,
     failed,
     inset,
     nest_pane,
     note,
+    page,
     ptx_pane,
     sass_pane,
     source_pane,
 )
+
+COMPILED = 6
+"""Different sources that are compiled for one page, the last ones: half a second each."""
+
+LINES = 8_000
+"""Lines of PTX and of machine code on one page, those of the last step not counted."""
+
+NOT_COMPILED = f"""machine code is shown for the last {COMPILED} different sources of a page, \
+and for {LINES:,} lines
+history[...].kernel.view(...) shows it for this step"""
+
+
+def listings_of(programs: Sequence[Program], arch: str) -> Mapping[str, Listing | LoopkitError]:
+    """What each source was compiled to, or why it cannot be; not all are, where they are many."""
+    last_first = {program.source: program for program in reversed(programs)}
+    chosen = list(last_first.values())[:COMPILED]
+
+    def listed(program: Program) -> Listing | LoopkitError:
+        try:
+            return listing_of(program, arch)
+        except LoopkitError as error:
+            return error
+
+    held: dict[str, Listing | LoopkitError] = {}
+    room = LINES
+    # NVRTC and the disassembler leave the interpreter to others while they work.
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, COMPILED)) as pool:
+        for program, one in zip(chosen, pool.map(listed, chosen), strict=True):
+            size = len(one.ptx) + len(one.sass) if isinstance(one, Listing) else 0
+            if held and size > room:
+                pool.shutdown(wait=False, cancel_futures=True)  # those before it are not shown
+                break
+            room -= size if held else 0
+            held[program.source] = one
+    return held
+
+
+_COLUMNS = ("launch", "threads", "registers", "shared", "stack", "spills", "warps at once", "")
+
+
+def _in_a_line(listing: Listing) -> Part:
+    """Of one launch, what stands above the panes; nothing of several."""
+    if len(listing.resources) != 1:
+        return None
+    (used,) = listing.resources
+    limits = capability_of(listing.arch)
+    held = "" if limits is None else f"; {', '.join(_occupancy(used, limits))}"
+    return element("div", f"{used}{held}", class_="lk-comment")
+
+
+def _in_a_table(program: Program, listing: Listing) -> Part:
+    """Of several launches, a row for each."""
+    limits = capability_of(listing.arch)
+    parts = zip(program.parts, listing.resources, strict=True)
+    rows = [(part.name, *_numbers(used), *_warps(used, limits)) for part, used in parts]
+    return table(_COLUMNS, rows, numbers=range(1, len(_COLUMNS) - 1))
+
+
+def _numbers(used: Resources) -> Sequence[str]:
+    spills = used.spill_stores + used.spill_loads
+    return [f"{n:,}" for n in (used.threads, used.registers, used.shared, used.stack, spills)]
+
+
+def _warps(used: Resources, limits: Capability | None) -> tuple[str, str]:
+    return ("", "") if limits is None else _occupancy(used, limits)
+
+
+def _occupancy(used: Resources, limits: Capability) -> tuple[str, str]:
+    """Warps of those that there can be, and what sets that."""
+    try:
+        held = blocks_at_once(limits, used.threads, used.registers, used.shared)
+    except ResourceError as error:
+        return "none", error.why
+    by = f"limited by {' and '.join(held.limited_by)}"
+    return f"{held.warps} of {held.most_warps} warps ({held.share:.0%})", by
 
 
 def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping[str, int]) -> Path:
@@ -65,7 +142,7 @@ def _sections(kernel: Kernel, arch: str, costs: Costs | None) -> Iterator[Sectio
         linked = found if isinstance(found, Listing) else None
         yield Section(
             "text" if step is None else _label(step),
-            [_about(step), resources.in_a_line(linked) if linked is not None else None],
+            [_about(step), _in_a_line(linked) if linked is not None else None],
             tuple(_panes(made, program, found, counted)),
             tuple(_below(step, made, linked, counted, arch)),
         )
@@ -155,7 +232,7 @@ def _below(
     if step is not None:
         yield "what the step changed", list(diffs(step))
     if listing is not None and len(listing.resources) > 1:
-        yield "resources of each launch", resources.in_a_table(kernel.program(), listing)
+        yield "resources of each launch", _in_a_table(kernel.program(), listing)
     if costs is not None:
         yield "costs", list(costs_parts(costs))
         yield "roofline", drawn(lambda: costs.on(running(arch)).plot_roofline())

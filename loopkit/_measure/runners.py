@@ -1,8 +1,12 @@
-"""Launches of a kernel on a GPU, one like the other: what it writes lies in memory of our own."""
+"""Launches of a kernel that are timed, one like the other, on a GPU or on the CPU.
+
+What a kernel writes lies in memory of our own, and is given back what it held.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,18 +16,85 @@ import numpy as np
 
 from loopkit._costs.devices import Device, attribute, device_here
 from loopkit._errors import InvalidArgumentError
+from loopkit._execute import executor
 from loopkit._kernel import Kernel
-from loopkit._measure.events import Clock, flusher
-from loopkit._measure.shares import Runner
-from loopkit._program import ArrayParam, ValueParam
+from loopkit._measure.turns import Runner
+from loopkit._program import ArrayParam, Program, ValueParam
 from loopkit._run import copies, driver
-from loopkit._run.arrays import HOST
+from loopkit._run.arrays import HOST, Layout, numpy_empty
+from loopkit._run.driver import memory
 from loopkit._run.fast import packable
+from loopkit._run.host import HostExecutor
 from loopkit._run.launch import launcher
-from loopkit._run.module import Modules
+from loopkit._run.module import Modules, load
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit._run.sequence import calls_of
 from loopkit.codegen.lower import program_of
+
+
+class Clock:
+    """Marks on a stream, in pairs; the device must be current."""
+
+    def __init__(self, stream: int, pairs: int) -> None:
+        self._stream = stream
+        self._events = [driver.call("cuEventCreate", 0) for _ in range(2 * pairs)]
+        self._marked = 0
+
+    def mark(self) -> None:
+        """The next mark."""
+        driver.call("cuEventRecord", self._events[self._marked], self._stream)
+        self._marked += 1
+
+    def seconds(self) -> list[float]:
+        """The time of each pair, once all marks have been reached; asked for once."""
+        events = self._events
+        times = [
+            float(driver.call("cuEventElapsedTime", *events[n : n + 2])) / 1e3
+            for n in range(0, self._marked, 2)
+        ]
+        for event in events:
+            driver.call("cuEventDestroy", event)
+        return times
+
+
+_READ_ALL = """\
+extern "C" __global__ void read_all(int const n, float4 const *data, float *result)
+{
+    float sum = 0.0f;
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
+        float4 const one = data[i];
+        sum += one.x + one.y + one.z + one.w;
+    }
+    if (sum == 0.123f)  // it is not; the compiler cannot know
+        *result = sum;
+}
+"""
+_FLOAT = np.dtype(np.float32)
+_PROGRAM = Program(
+    name="read_all",
+    source=_READ_ALL,
+    params=(
+        ValueParam("n", np.dtype(np.int32)),
+        ArrayParam("data", _FLOAT, (), (), True, False),
+        ArrayParam("result", _FLOAT, (), (), False, True),
+    ),
+    grid=(2048, 1, 1),
+    block=(256, 1, 1),
+)
+
+
+@contextmanager
+def flusher(device: driver.Device, stream: int, l2: int) -> Iterator[Callable[[], None]]:
+    """What fills L2 with other data: it reads four times as much as L2 holds.
+
+    To read leaves nothing there that would have to be written back later, beside what is timed.
+    """
+    loaded = load(_PROGRAM, device)
+    size = 4 * max(l2, 1 << 20) // 16 * 16
+    with memory(stream, [size, 4]) as (data, result):
+        driver.call("cuMemsetD8Async", data, 1, size, stream)
+        yield launcher(loaded, (2048, 1, 1), stream, [size // 16, data, result], {})
+        device.wait(stream, _PROGRAM.name)
 
 
 def _described() -> Device | None:
@@ -136,3 +207,54 @@ def _staged(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
         if param.is_written
         else info.pointer
     )
+
+
+class CpuClock:
+    """The CPU's clock."""
+
+    def __init__(self, pairs: int) -> None:
+        self._marks: list[float] = []
+
+    def mark(self) -> None:
+        """The next mark."""
+        self._marks.append(time.perf_counter())
+
+    def seconds(self) -> list[float]:
+        """The time between the marks of each pair."""
+        ends = zip(self._marks[::2], self._marks[1::2], strict=True)
+        return [end - begin for begin, end in ends]
+
+
+@contextmanager
+def on_host(kernel: Kernel, arguments: Mapping[str, Any], name: str) -> Iterator[Runner]:
+    """A kernel ready to be run: compiled, with arrays of its own for what it writes."""
+    plan = ArgumentPlan(kernel.program())
+    own = dict(arguments)
+    resolved = plan.resolve((), own)
+    given = resolved.numpy_arrays()
+    own |= {name: _copy(given[name], resolved.layouts[name]) for name in plan.outputs}
+    runs = executor(kernel, name)
+    run = runs.bind(**own)
+    turns = partial(iter, ())
+    if isinstance(runs, HostExecutor):
+        turns = partial(runs.turns, runs.plan.resolve((), own))
+    kept = {n: own[n].copy() for n in plan.outputs if plan.arrays[n].is_read}
+
+    def restore() -> None:
+        for name, value in kept.items():
+            own[name][...] = value
+
+    def outputs() -> dict[str, np.ndarray[Any, Any]]:
+        restore()
+        run()
+        return {name: own[name].copy() for name in plan.outputs}
+
+    yield Runner(name, run, turns, CpuClock, restore, outputs, tuple(kept))
+
+
+def _copy(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
+    """A copy, laid out as the kernel wants it if the array is."""
+    wanted = layout.has(tuple(stride // array.itemsize for stride in array.strides))
+    made = numpy_empty(layout, array.dtype) if wanted else np.empty_like(array)
+    made[...] = array
+    return made

@@ -65,8 +65,9 @@ class TensorKind(ArrayKind):
         assert layout.is_contiguous
         return Tensor(np.zeros(layout.shape, dtype))
 
-    def current_stream(self, index: int) -> int:
-        return self.stream
+    def stream_source(self, index: int, constants: dict[str, Any]) -> str:
+        constants["_kind"] = self
+        return "_kind.stream"
 
     def guard(self, var: str, info: Any, devices: int, constants: dict[str, Any]) -> list[str]:
         constants[f"_{var}_type"] = type(info.object)

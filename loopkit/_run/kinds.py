@@ -88,12 +88,10 @@ class TorchKind(ArrayKind):
             return self._torch.from_numpy(x.view(np.int16)).view(self._torch.bfloat16)
         return self._torch.from_numpy(x)
 
-    def current_stream(self, index: int) -> int:
-        return int(self._torch.cuda.current_stream(index).cuda_stream)
-
     def stream_source(self, index: int, constants: dict[str, Any]) -> str:
         if self._raw_stream is None:
-            return super().stream_source(index, constants)
+            constants["_current_stream"] = self._torch.cuda.current_stream
+            return f"_current_stream({index}).cuda_stream"
         constants["_current_stream"] = self._raw_stream
         return f"_current_stream({index})"
 
@@ -138,9 +136,6 @@ class CupyKind(ArrayKind):
     def working_on(self, stream: int, index: int) -> AbstractContextManager[Any]:
         made: AbstractContextManager[Any] = self._cupy.cuda.ExternalStream(stream, index)
         return made
-
-    def current_stream(self, index: int) -> int:
-        return int(self._cupy.cuda.get_current_stream(index).ptr)
 
     def stream_source(self, index: int, constants: dict[str, Any]) -> str:
         constants["_get_current_stream"] = self._cupy.cuda.get_current_stream
@@ -260,9 +255,6 @@ class NumbaKind(CudaArrayInterfaceKind):
 
         with cuda.gpus[location.index]:
             return cuda.device_array(layout.shape, dtype, strides=layout.byte_strides(dtype))
-
-    def stream_source(self, index: int, constants: dict[str, Any]) -> str:
-        return "0"
 
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]

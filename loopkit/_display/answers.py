@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
-from loopkit._display.markup import Part, element, inline, output, table
-from loopkit._display.style import ROLES
+from loopkit._display.markup import Part, element, inline, marked, output, suggested, table
 from loopkit._errors import Instance, LoopkitError, UndecidedError, Witness, WitnessError
 from loopkit._kernel import Kernel
 
@@ -22,7 +21,7 @@ _ANSWERS = {"equal": "ok", "different": "refused", "undecided": "undecided"}
 
 
 def _title(role: str, word: str, *parts: Part) -> Element:
-    return element("div", inline(role, f"{ROLES[role].mark} {word}"), parts, class_="lk-title")
+    return element("div", marked(role, word), parts, class_="lk-title")
 
 
 def verdict_html(verdict: Verdict) -> Element:
@@ -72,15 +71,14 @@ def _entries(proof: Proof) -> Iterator[Element]:
 def error_html(error: LoopkitError) -> Element:
     """An error as one output: its message, and the witness as a table where there is one."""
     role = "undecided" if isinstance(error, UndecidedError) else "refused"
-    kind = inline(role, f"{ROLES[role].mark} {_spaced(type(error).__name__)}")
     lines = str(error).splitlines()
     head = lines.pop(0) if lines and not lines[0].startswith(" ") else ""
-    title = element("div", kind, element("code", head), class_="lk-title")
+    title = _title(role, _spaced(type(error).__name__), element("code", head))
     witness = getattr(error, "witness", None)
     if not isinstance(witness, Witness):
         return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"))
     lines = [line for line in lines if line not in witness.suggestions]
-    suggestions = list(_suggestions(witness))
+    suggestions = [*map(suggested, witness.suggestions)]
     text = element("pre", "\n".join(lines), class_="lk-wrapped")
     shown, kernel = _shown(error, witness)
     return output(title, text, shown, suggestions, kernel=kernel)
@@ -117,7 +115,7 @@ def witness_html(witness: Witness) -> Element:
     """One concrete case of why a schedule is wrong, drawn where it is one of a step."""
     title = element("div", inline("refused", witness.kind), class_="lk-title")
     picture, kernel = _picture(witness)
-    suggestions = list(_suggestions(witness))
+    suggestions = [*map(suggested, witness.suggestions)]
     return output(title, list(_case(witness)), picture, suggestions, kernel=kernel)
 
 
@@ -153,12 +151,6 @@ def _case(witness: Witness) -> Iterator[Part]:
     for what, text in _facts(witness):
         if what in ("cell", "sizes"):
             yield element("div", inline("comment", f"{what}  "), element("code", text))
-
-
-def _suggestions(witness: Witness) -> Iterator[Part]:
-    """What would be legal."""
-    for suggestion in witness.suggestions:
-        yield element("div", inline("ok", ROLES["ok"].mark), " ", suggestion, class_="lk-wrapped")
 
 
 def _row(name: str, instance: Instance, inames: tuple[str, ...]) -> tuple[Part, ...]:

@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 
 from loopkit._changes import SIGNS, Change, Diff, in_words, kind_word
 from loopkit._display.diff import beside, diff_part
-from loopkit._display.markup import Part, element, fold, inline, output, table
+from loopkit._display.markup import Part, element, fold, inline, marked, output, table
 from loopkit._display.nest import coloured, roles_of
-from loopkit._display.style import ROLES
+from loopkit._display.style import VERDICTS
 from loopkit._errors import LoopkitError
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
@@ -20,14 +20,10 @@ from loopkit._relations import grouped
 if TYPE_CHECKING:
     from loopkit._history_costs import HistoryCosts
 
-VERDICTS = {"proven": "ok", "assumed": "undecided", "unchecked": "refused"}
-"""The role of what is known of a step."""
-
 
 def verdict(step: Step) -> Element:
     """What is known of a step, with its mark."""
-    role = VERDICTS[step.verdict]
-    return inline(role, f"{ROLES[role].mark} {step.verdict}")
+    return marked(VERDICTS[step.verdict], step.verdict)
 
 
 def call(step: Step) -> Element:

@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import category
 from xml.etree.ElementTree import Element, tostring
 
-from loopkit._display.style import lighting, sheet_for
+from loopkit._display.style import ROLES, lighting, sheet_for
 from loopkit._errors import LoopkitError
 from loopkit._kernel import Kernel
 
@@ -93,6 +93,16 @@ def visible(text: str) -> str:
 def inline(role: str, *parts: Part, **attributes: object) -> Element:
     """A word with the looks of a role of :data:`loopkit._display.style.ROLES`."""
     return element("span", *parts, class_=f"lk-{role}", **attributes)
+
+
+def marked(role: str, words: object, **attributes: object) -> Element:
+    """Words with the looks of a role, behind the sign that stands for it."""
+    return inline(role, f"{ROLES[role].mark} {words}", **attributes)
+
+
+def suggested(text: str) -> Element:
+    """What would be legal instead."""
+    return element("div", inline("ok", ROLES["ok"].mark), f" {text}", class_="lk-wrapped")
 
 
 def fold(summary: Part, *body: Part, is_open: bool = True, **attributes: object) -> Element:

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 
 from loopkit._arrays import ConstantTable, ValueArg
 from loopkit._cached import memoised
-from loopkit._display.markup import Part, element, fold, inline, output, statement
-from loopkit._display.style import ROLES
+from loopkit._display.markup import Part, element, fold, inline, marked, output, statement
+from loopkit._display.style import role_of
 from loopkit._errors import counted
 from loopkit._kernel import Kernel
 from loopkit._places import space_of
@@ -98,11 +98,9 @@ def past(kernel: Kernel) -> Part:
     steps = kernel.history
     if not steps:
         return None
-    verdicts = {step.verdict for step in steps}
-    role = "refused" if "unchecked" in verdicts else "undecided" if "assumed" in verdicts else "ok"
+    role = role_of({step.verdict for step in steps})
     words = {"ok": "proven", "undecided": "proven, with assumptions", "refused": "not all checked"}
-    count = counted(len(steps), "step")
-    return inline(role, f"{ROLES[role].mark} {count}, {words[role]}")
+    return marked(role, f"{counted(len(steps), 'step')}, {words[role]}")
 
 
 def _row(text: Part, *notes: Part, **attributes: object) -> Element:

@@ -39,6 +39,15 @@ class Role:
         return mixed(self.colour(dark), GROUND["ground"].colour(dark), 0.12)
 
 
+VERDICTS = {"unchecked": "refused", "assumed": "undecided", "proven": "ok"}
+"""The role of what is known of a step, the worst first."""
+
+
+def role_of(verdicts: Collection[str]) -> str:
+    """The role of what is known of several steps: of the worst of them."""
+    return next((role for verdict, role in VERDICTS.items() if verdict in verdicts), "ok")
+
+
 _BOLD, _SLANTED = "font-weight:650;", "font-style:italic;"
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit._costs.costs import Costs
 from loopkit._costs.counted import costs_of
 from loopkit._costs.devices import Device
-from loopkit._errors import LoopkitError, UnknownNameError, WitnessError
+from loopkit._errors import LoopkitError, UndecidedError, UnknownNameError, WitnessError
 from loopkit._explore.controls import arguments, label
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -58,6 +58,11 @@ class Failure:
     def is_refusal(self) -> bool:
         """Whether loopkit said no: otherwise the function itself failed."""
         return isinstance(self.error, LoopkitError)
+
+    @property
+    def role(self) -> str:
+        """The role of what went wrong."""
+        return "undecided" if isinstance(self.error, UndecidedError) else "refused"
 
     @property
     def kind(self) -> str:

@@ -13,9 +13,18 @@ from loopkit._display.answers import proof_html
 from loopkit._display.costs import costs_html
 from loopkit._display.diff import diff_part
 from loopkit._display.history import history_html
-from loopkit._display.markup import Part, drawn, element, fold, inline, output, table
+from loopkit._display.markup import (
+    Part,
+    drawn,
+    element,
+    fold,
+    inline,
+    marked,
+    output,
+    suggested,
+    table,
+)
 from loopkit._display.nest import nest, source
-from loopkit._display.style import ROLES
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
 from loopkit._explore.table import Tried, figures, verdict
@@ -47,7 +56,7 @@ def status(outcome: Outcome) -> Element:
     role, words = verdict(outcome)
     chips: list[Part] = [element("b", outcome.words or "nothing to choose")]
     if words:
-        chips.append(inline(role, f"{ROLES[role].mark} {words}"))
+        chips.append(marked(role, words))
     chips += [
         [inline("comment", f"{name} "), text]
         for name, (_, text) in figures(outcome).items()
@@ -102,12 +111,10 @@ def printed(outcome: Outcome) -> Part:
 
 def failure(found: Failure) -> Iterator[Element]:
     """Why something is not there: a refusal with its witness, or what the function raised."""
-    undecided = found.kind == "UndecidedError"
-    role = "undecided" if undecided else "refused"
     head = found.kind if found.is_refusal else f"the function failed: {found.kind}"
     yield element(
         "div",
-        inline(role, f"{ROLES[role].mark} {head}"),
+        marked(found.role, head),
         inline("comment", f"  {found.at}") if found.at else None,
     )
     if found.picture is None:
@@ -116,8 +123,7 @@ def failure(found: Failure) -> Iterator[Element]:
     # The picture says the rest of the message.
     yield _paragraph(getattr(found.error, "asked", ""))
     yield found.picture.element()
-    for remedy in found.remedies:
-        yield element("div", inline("ok", ROLES["ok"].mark), f" {remedy}", class_="lk-wrapped")
+    yield from map(suggested, found.remedies)
 
 
 def _paragraph(text: str) -> Element:
@@ -230,7 +236,7 @@ PANES: Mapping[str, Callable[[Outcome, Outcome | None], Element]] = {
 def page(outcome: Outcome, before: Outcome | None, note: str = "") -> Iterator[Element]:
     """All parts of an explorer one below the other, for where there are no widgets."""
     if note:
-        yield _pane(inline("undecided", f"{ROLES['undecided'].mark} {note}"))
+        yield _pane(marked("undecided", note))
     yield status(replace(outcome, left=()))
     yield main(outcome)
     stages = {"costs": "costs", "proof": "proof", "time": "measurement", "script": "script"}

@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element
 
 from loopkit._costs.costs import Costs
 from loopkit._costs.texts import bytes_text, lines_of, number_text, seconds_text
-from loopkit._display.markup import Part, inline, output, table
-from loopkit._display.style import ROLES
+from loopkit._display.markup import Part, inline, marked, output, table
+from loopkit._display.style import role_of
 from loopkit._errors import LoopkitError
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
@@ -65,7 +65,7 @@ class Tried(Printed):
         cells: list[list[Part]] = [list(row) for row in rows]
         for row, one in zip(cells, self.outcomes, strict=True):
             role, words = verdict(one)
-            row[names - 1] = inline(role, f"{ROLES[role].mark} {words}") if words else ""
+            row[names - 1] = marked(role, words) if words else ""
         found = table(columns, cells, numbers=range(names, len(columns)))
         return output(found, [inline("comment", text) for text in self._more()])
 
@@ -80,11 +80,10 @@ def verdict(outcome: Outcome) -> tuple[str, str]:
     """The role and the words of what is known of an outcome: how its steps and its proof went."""
     for failure in (outcome.failure, outcome.source):
         if isinstance(failure, Failure):
-            undecided = failure.kind == "UndecidedError"
-            return "undecided" if undecided else "refused", failure.kind
+            return failure.role, failure.kind
     if outcome.kernel is None:
         return "comment", ""
-    steps = {step.verdict for step in outcome.kernel.history}
+    role = role_of({step.verdict for step in outcome.kernel.history})
     proof = outcome.proof
     if isinstance(proof, Failure):
         return "undecided", f"the source: {proof.kind}"
@@ -92,10 +91,10 @@ def verdict(outcome: Outcome) -> tuple[str, str]:
         return ("refused", "the source is wrong") if proof.refuted else (
             "undecided", "the source is not proven"
         )  # fmt: skip
-    if "unchecked" in steps:
-        return "refused", "not all steps checked"
+    if role == "refused":
+        return role, "not all steps checked"
     words = "steps and source proven" if proof is not None else "steps proven"
-    return ("undecided", f"{words}, with assumptions") if "assumed" in steps else ("ok", words)
+    return role, words + ", with assumptions" * (role == "undecided")
 
 
 def figures(outcome: Outcome) -> dict[str, tuple[float | None, str]]:

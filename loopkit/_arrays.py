@@ -31,7 +31,7 @@ DType = np.dtype[Any]
 
 
 class AddressSpace(Enum):
-    """Where a temporary lives.
+    """The memory of a temporary.
 
     ``PRIVATE`` exists once per thread, ``LOCAL`` once per block (CUDA's shared
     memory), ``GLOBAL`` once.  ``AUTO`` is decided from the parallel inames in

@@ -52,7 +52,7 @@ def auto_test_vs_ref(
     seed: int = 0,
     tolerance: float | None = None,
 ) -> Comparison:
-    """Run two kernels on the same random data, and compare all that they write.
+    """Run two kernels on the same random data, and compare their outputs.
 
     Index arrays get data that obeys what both kernels assert of it.
 

@@ -107,7 +107,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Witness:
-    """Why a schedule is wrong, in one concrete case.
+    """A counterexample: sizes and two statement instances for which a schedule is wrong.
 
     ``source`` and ``sink`` are the two statement instances, ``cell`` the index
     they share in ``array``, ``parameters`` the sizes for which it happens.
@@ -149,7 +149,7 @@ class Witness:
 
 
 class LoopkitWarning(UserWarning):
-    """What a kernel computes otherwise than its text may seem to say; given when it is made."""
+    """A kernel may compute something else than its text suggests; given when it is made."""
 
 
 class LoopkitError(Exception):
@@ -334,7 +334,7 @@ class OutOfBoundsError(WitnessError):
 
 
 class UninitializedReadError(WitnessError):
-    """A temporary is read where nothing has been written before."""
+    """A temporary is read before it is written."""
 
 
 class AssumptionError(LoopkitError):
@@ -359,7 +359,7 @@ class AssumptionError(LoopkitError):
 
 
 class ResourceError(LoopkitError):
-    """The schedule asks for more threads, shared memory or registers than there are."""
+    """The schedule needs more threads, shared memory or registers than the hardware has."""
 
 
 class CompileError(LoopkitError):

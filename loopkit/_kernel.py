@@ -190,7 +190,7 @@ class SubstitutionRule(Exact):
 @fitting_type
 @dataclass(frozen=True)
 class Options:
-    """Choices about code generation that belong to the kernel.
+    """Options of code generation that belong to the kernel.
 
     ``fast_math`` permits reassociation and approximate functions.
     """
@@ -206,7 +206,7 @@ Slabs = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Kernel(Exact, Methods):
-    """What is computed, and how: a value, which no method changes.
+    """A program with its schedule: an immutable value.
 
     :func:`make_kernel` makes one, transforms make others of it; two are equal where they mean
     the same.  ``domains`` are the sets of values of inames, and ``statements`` what is executed for

@@ -46,7 +46,7 @@ def register_callable(
     tolerance: float | None = None,
     pure: bool = True,
 ) -> DeviceFunction:
-    """A function of one's own in CUDA C, to be passed as ``make_kernel(..., functions=[...])``.
+    """Declare a function in CUDA C for ``make_kernel(..., functions=[...])``.
 
     Nothing is registered anywhere: the function travels with the kernels made with it, and what
     it needs stands once in their sources.  Functions of one name are overloads: a call takes the
@@ -125,7 +125,7 @@ def register_reduction(
     ordered: bool = False,
     within: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
 ) -> ReductionOperation:
-    """An operation of one's own, to be passed as ``make_kernel(..., reductions=[...])``.
+    """Define a reduction operation for ``make_kernel(..., reductions=[...])``.
 
     Nothing is registered anywhere: the operation travels with the kernels made with it.
     One with several results, used as ``a, b = name(k, x, y)``, has a tuple of neutral elements;

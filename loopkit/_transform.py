@@ -231,7 +231,7 @@ def _declaration(parameter: inspect.Parameter) -> str:
 
 @fitting
 def replay(kernel: Kernel, steps: Iterable[Step]) -> Kernel:
-    """Apply recorded steps to another kernel, each checked anew.
+    """Apply recorded steps to another kernel, and check each of them.
 
     :arg steps: a history, or some steps of one.
     :returns: the kernel after the last step.

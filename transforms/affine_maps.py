@@ -73,7 +73,7 @@ def map_domain(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Exchange inames for others, one to one, by an affine map.
+    """Replace inames by others, with a one-to-one affine map.
 
     Before: for t: for i: S(t, i)
     After (``"{ [t, i] -> [w, i]: w = t + i }"``): for w: for i: S(w - i, i)
@@ -174,7 +174,7 @@ def affine_map_inames(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Exchange inames for others that equations define.
+    """Replace inames by others that are defined by affine equations.
 
     Before: for i: for j: S(i, j)
     After (``"i, j", "u, v", ["u = i + j", "v = i - j"]``): for u: for v:
@@ -209,7 +209,7 @@ def join_inames(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Join loops into one that counts through all of them.
+    """Combine nested loops into one loop over all their iterations.
 
     Before: for i: for j in [0, 16): S(i, j)
     After (``["i", "j"]``): for j_and_i: S(j_and_i // 16, j_and_i % 16)

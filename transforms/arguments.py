@@ -198,7 +198,7 @@ def renamed(kernel: Kernel, new: Renaming) -> Kernel:
 def rename_argument(
     kernel: Kernel, old_name: kind.Name, new_name: kind.NeededName, *, unchecked: bool = False
 ) -> Change:
-    """Call an argument by another name, in the text as in the schedule.
+    """Rename an argument, in the text and in the schedule.
 
     Before: ``scale(n; a[n]) -> b[n]``        After (``"a", "x"``): ``scale(n; x[n]) -> b[n]``
 
@@ -232,7 +232,7 @@ def with_arguments_named(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
 
 @transform
 def set_argument_order(kernel: Kernel, arg_names: kind.Names, *, unchecked: bool = False) -> Change:
-    """Say in which order the generated function takes its arguments.
+    """Set the order of the arguments of the generated function.
 
     Before: ``scale(n; a[n]) -> b[n]``, ``scale(int n, float *a, float *b)``
     After (``"b, a, n"``): ``scale(float *b, float *a, int n)``
@@ -259,7 +259,7 @@ def set_argument_order(kernel: Kernel, arg_names: kind.Names, *, unchecked: bool
 
 @transform
 def remove_unused_arguments(kernel: Kernel, *, unchecked: bool = False) -> Change:
-    """Forget arguments that nothing needs.
+    """Remove unused arguments.
 
     Before: ``scale(n, m; a[n], c[m]) -> b[n]``, ``b[i] = 2*a[i]``
     After: ``scale(n; a[n]) -> b[n]``

@@ -37,7 +37,7 @@ def set_array_axis_names(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Give the axes of arrays names, by which transforms know them beside their numbers.
+    """Name the axes of arrays; transforms accept these names instead of numbers.
 
     Before: ``a[n, m]``, ``add_padding("a_s", 0, 16)``, copied by loops ``a_dim_0``, ``a_dim_1``
     After (``"a", "row, col"``): ``a[row: n, col: m]``, ``add_padding("a_s", "row", 16)``, by
@@ -133,7 +133,7 @@ def concatenate_arrays(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Make temporaries one, in which they lie one behind the other along an axis.
+    """Concatenate temporaries along an axis into one array.
 
     Before: ``u[16]``, ``v[8]``, ``u[i] + v[j]``
     After (``"u, v", "w"``): ``w[24]``, ``w[i] + w[16 + j]``

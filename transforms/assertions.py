@@ -45,7 +45,7 @@ def assume_injective(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Say that no two cells of an integer array hold the same value.
+    """Assert that no two cells of an integer array have the same value.
 
     Before: y[perm[i]] = x[i] may write a cell twice      After: never
 
@@ -82,7 +82,7 @@ def assume_injective(
 def assume_disjoint(
     kernel: Kernel, first: kind.Name, second: kind.Name, *, unchecked: bool = False
 ) -> Change:
-    """Say that two integer arrays have no value in common.
+    """Assert that two integer arrays have no value in common.
 
     Before: x[red[i]] and x[black[j]] may be one cell      After: never
 
@@ -111,7 +111,7 @@ def assume_within(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Say that ``lower <= v < upper`` for every value ``v`` of an integer array.
+    """Assert that ``lower <= v < upper`` for every value ``v`` of an integer array.
 
     Before: x[col[j]] may be outside of x      After (``"col", 0, "m"``): it is in x[0..m)
 
@@ -128,7 +128,7 @@ def assume_within(
 def assume_increasing(
     kernel: Kernel, array: kind.Name, strictly: kind.Flag = False, *, unchecked: bool = False
 ) -> Change:
-    """Say that the values of an integer array with one axis never go down.
+    """Assert that the values of a one-dimensional integer array never decrease.
 
     Before: ranges rowptr[i] <= j < rowptr[i + 1] may overlap      After: they do not
 

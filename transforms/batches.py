@@ -40,7 +40,7 @@ def to_batched(
     batch_iname_prefix: str = "ibatch",
     sequential: bool = False,
 ) -> Kernel:
-    """A kernel that solves ``nbatches`` problems of the kind that ``kernel`` solves.
+    """Make a kernel that solves ``nbatches`` problems like that of ``kernel``.
 
     Before: for i: b[i] = 2*a[i]
     After (``"nb", "a, b"``): for ibatch: for i: b[ibatch, i] = 2*a[ibatch, i]

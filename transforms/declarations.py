@@ -36,7 +36,7 @@ from loopkit.transforms._common import simplified, with_arrays
 
 @transform
 def assume(kernel: Kernel, assumptions: kind.Conditions, *, unchecked: bool = False) -> Change:
-    """Say what is true of the sizes.
+    """Add an assumption about the sizes.
 
     Before: guards for ragged tiles      After (``"n mod 16 = 0"``): none
 
@@ -91,7 +91,7 @@ def _fixed_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
 def fix_parameters(
     kernel: Kernel, /, *, unchecked: bool = False, **value_dict: kind.SizeValues
 ) -> Change:
-    """Make sizes constants; they are no arguments any more.
+    """Replace sizes by constants; they are no longer arguments.
 
     Before: for i in [0, n): S(i)      After (``n=16``): for i in [0, 16): S(i)
 
@@ -185,7 +185,7 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
 
 @transform
 def add_dtypes(kernel: Kernel, dtype_dict: kind.DTypesByName, *, unchecked: bool = False) -> Change:
-    """Give arguments and temporaries types.
+    """Declare types of arguments and temporaries.
 
     Before: a, b of unknown type      After (``{"a, b": "float32"}``): float32 arrays
 
@@ -203,7 +203,7 @@ def add_and_infer_dtypes(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Give arguments and temporaries types, and work out what follows from these.
+    """Declare types of arguments and temporaries, and infer the types that depend on them.
 
     Before: a of unknown type, b[i] = 2*a[i]
     After (``{"a": "float32"}``): a and b are float32 arrays

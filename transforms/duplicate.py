@@ -73,7 +73,7 @@ def duplicate_inames(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Give the statements that match ``within`` loops of their own.
+    """Give the statements that match ``within`` separate loops over new inames.
 
     Before: for i: (S(i); T(i))
     After (``"i", "id:T"``): for i: S(i)  and then  for i_0: T(i_0)
@@ -173,7 +173,7 @@ def make_reduction_inames_unique(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Give reductions that share an iname inames of their own.
+    """Give reductions that share an iname separate inames.
 
     Before: ``a[i] = sum(k, x[i, k])``, ``b[i] = sum(k, y[i, k])``
     After: ``a[i] = sum(k, x[i, k])``, ``b[i] = sum(k_0, y[i, k_0])``
@@ -238,7 +238,7 @@ MOST = 1024
 
 @transform
 def unroll(kernel: Kernel, iname: kind.Name, *, unchecked: bool = False) -> Change:
-    """Write a loop out: a copy of its statements for each iteration, and no loop.
+    """Replace a loop by a copy of its statements for each iteration.
 
     Before: for i in [0, 3): S(i)        After: S(0)  and then  S(1)  and then  S(2)
 

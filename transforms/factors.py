@@ -30,7 +30,7 @@ def collect_common_factors_on_increment(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Multiply a sum by a factor that all its terms have, instead of each term.
+    """Move a common factor of all terms out of a sum.
 
     Before: for j: acc = acc + c*x[j]; y = acc
     After: for j: acc = acc + x[j]; y = c*acc

@@ -50,7 +50,7 @@ def fuse_kernels(
     *,
     separate_launches: bool = False,
 ) -> Kernel:
-    """One kernel that runs several, one after the other.
+    """Make one kernel that runs several in sequence.
 
     Before: for i: b[i] = 2*a[i]    and    for i: c[i] = b[i] + 1
     After: for i: b[i] = 2*a[i]  and then  for i: c[i] = b[i] + 1

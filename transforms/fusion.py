@@ -43,7 +43,7 @@ from loopkit.transforms.tag import check_clashes
 def fuse_loops(
     kernel: Kernel, inames: kind.Names, within: kind.Within = None, *, unchecked: bool = False
 ) -> Change:
-    """Make one loop of those over the same iname that stand in one place.
+    """Fuse adjacent loops over the same iname.
 
     Before: for i: S(i)  and then  for i: T(i)      After: for i: (S(i); T(i))
 
@@ -73,7 +73,7 @@ def fuse_loops(
 def fission(
     kernel: Kernel, inames: kind.Names, within: kind.Within, *, unchecked: bool = False
 ) -> Change:
-    """Cut loops in two: the statements that match ``within`` get loops of their own.
+    """Distribute loops: the statements that match ``within`` get separate loops.
 
     Before: for i: (S(i); T(i))
     After (``"i", "id:T"``): for i: S(i)  and then  for i: T(i)
@@ -204,7 +204,7 @@ def _names(kernel: Kernel, nodes: Sequence[Node]) -> tuple[set[str], set[str]]:
 def add_inames_to_insn(
     kernel: Kernel, inames: kind.Names, insn_match: kind.Within, *, unchecked: bool = False
 ) -> Change:
-    """Put statements inside inames that they do not need: they run once for each value.
+    """Put statements inside inames that they do not use: they run once for each value.
 
     Before: t = x[0]  and then  for i: y[i] = t*a[i]
     After (``"i", "writes:t"``): for i: (t = x[0]; y[i] = t*a[i])
@@ -235,7 +235,7 @@ def add_inames_to_insn(
 def remove_inames_from_insn(
     kernel: Kernel, inames: kind.Names, insn_match: kind.Within, *, unchecked: bool = False
 ) -> Change:
-    """Take statements out of inames that they do not use: they run once for all values.
+    """Move statements out of loops whose inames they do not use: they run once for all values.
 
     Before: for i: (t = x[0]; y[i] = t*a[i])
     After (``"i", "writes:t"``): t = x[0]  and then  for i: y[i] = t*a[i]
@@ -320,7 +320,7 @@ def _hoist(entries: list[Entry], id_: str, gone: frozenset[str], behind: bool) -
 def add_inames_for_unused_hw_axes(
     kernel: Kernel, within: kind.Within = None, *, unchecked: bool = False
 ) -> Change:
-    """Put statements inside the parallel inames of the axes that others use, and they do not.
+    """Put statements inside the parallel inames of hardware axes that only other statements use.
 
     Before: t = x[0]  and  y[threadIdx.x] = t
     After: t = x[0] for each threadIdx.x  and  y[threadIdx.x] = t

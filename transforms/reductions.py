@@ -117,7 +117,7 @@ def realize_reduction(
     force_outer_iname_for_scan: kind.Text = None,
     unchecked: bool = False,
 ) -> Change:
-    """Say how reductions are made: running along a loop, or by threads or blocks that combine.
+    """Choose how reductions are computed: as scans along a loop, or by threads or blocks.
 
     Before: ``for i in [0, n)``, inside of it ``acc = 0`` and ``acc += x[j]`` for ``j in [0, i]``.
     After ``realize_reduction(force_scan=True)``: ``acc = 0``, behind it ``for i in [0, n)`` and
@@ -213,7 +213,7 @@ def _check_atomic(accumulators: Sequence[TemporaryVariable]) -> None:
 def split_reduction_inward(
     kernel: Kernel, inames: kind.Names, within: kind.Within = None, *, unchecked: bool = False
 ) -> Change:
-    """Make a reduction of partial results, each of which is over ``inames``.
+    """Split a reduction into partial results over ``inames``, and a reduction of these.
 
     Before: ``sum((i, j), f)``        After ``split_reduction_inward("j")``:
     ``sum(i, sum(j, f))``.
@@ -230,7 +230,7 @@ def split_reduction_inward(
 def split_reduction_outward(
     kernel: Kernel, inames: kind.Names, within: kind.Within = None, *, unchecked: bool = False
 ) -> Change:
-    """Make a reduction over ``inames`` of partial results, each of which is over the others.
+    """Split a reduction into a reduction over ``inames`` of partial results over the others.
 
     Before: ``sum((i, j), f)``        After ``split_reduction_outward("j")``:
     ``sum(j, sum(i, f))``.
@@ -252,7 +252,7 @@ def reduction_arg_to_subst_rule(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Give what a reduction adds up a name, as a function of some of its inames.
+    """Make a substitution rule of the term of a reduction, with some inames as parameters.
 
     Before: ``sum(j, x[i, j]**2)``   After (``"j", subst_rule_name="f"``): ``f(j) := x[i, j]**2``,
     ``sum(j, f(j))``.

@@ -91,7 +91,7 @@ def rename_iname(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Call an iname by another name.
+    """Rename an iname.
 
     Before: for i: S(i)        After: for j: S(j)
 
@@ -117,7 +117,7 @@ def rename_inames(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Call several inames of the same values by one name.
+    """Rename several inames with the same values to one name.
 
     Before: for i: S(i)  and then  for j: T(j)
     After: for k: (S(k); T(k)), or for k: S(k)  and then  for k: T(k)  where that is not legal
@@ -134,7 +134,7 @@ def rename_inames(
 def rename_inames_in_batch(
     kernel: Kernel, batches: kind.Batches, *, unchecked: bool = False
 ) -> Change:
-    """Call inames of the same values by one name, for several such names at once.
+    """Rename groups of inames with the same values to one name each.
 
     Before: for i: S(i)  and then  for j: T(j)      After (``{"k": "i, j"}``): for k: (S(k); T(k))
 
@@ -186,7 +186,7 @@ def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:
 def remove_unused_inames(
     kernel: Kernel, inames: kind.MaybeNames = None, *, unchecked: bool = False
 ) -> Change:
-    """Forget inames that no statement is inside.
+    """Remove inames that no statement is inside of.
 
     Before: {[i, j]: 0 <= i < n and 0 <= j < m}, S(i)     After: {[i]: 0 <= i < n}, S(i)
 

@@ -65,7 +65,7 @@ def save_and_reload_temporaries(
     only_var_names: kind.MaybeNames = None,
     unchecked: bool = False,
 ) -> Change:
-    """Keep values of threads and blocks in global memory from one launch to another.
+    """Save private and shared temporaries in global memory between launches.
 
     Before::
 

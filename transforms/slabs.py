@@ -317,7 +317,7 @@ def peel_iname(
     at: kind.MaybeFormula = None,
     unchecked: bool = False,
 ) -> Change:
-    """Give the first and last iterations of a loop code of their own.
+    """Give the first and last iterations of a loop separate code.
 
     Before: for i in [0, n): S(i)
     After (``last=1``): for i in [0, n - 1): S(i)  and then  for i_last in [n - 1, n): S(i_last)

@@ -162,7 +162,7 @@ def chunk_iname(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Split a loop into a number of chunks whose lengths differ by one at most.
+    """Split a loop into a number of chunks whose lengths differ by at most one.
 
     Before: for i in [0, 10): S(i)
     After (3 chunks): for i_outer in [0, 3): for i_inner in [0, 4 or 3):

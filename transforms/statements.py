@@ -41,7 +41,7 @@ def add_barrier(
     within_inames: kind.MaybeNames = None,
     unchecked: bool = False,
 ) -> Change:
-    """End a launch between two statements, and begin another one.
+    """End a launch between two statements by a barrier for all blocks.
 
     Before: for i: A(i)        After: for i: A(i)
             for j: B(j)               ==== launch 2
@@ -100,7 +100,7 @@ def with_barrier(
 
 @transform
 def remove_barrier(kernel: Kernel, barrier: kind.Name, *, unchecked: bool = False) -> Change:
-    """Make one launch of two: the opposite of :func:`add_barrier`.
+    """Merge two launches: the opposite of :func:`add_barrier`.
 
     Before: A        After: A
             ==== launch 2       B
@@ -183,7 +183,7 @@ def _around(
 def tag_instructions(
     kernel: Kernel, new_tag: kind.Text, within: kind.Within = None, *, unchecked: bool = False
 ) -> Change:
-    """Give statements a tag, by which match strings find them.
+    """Add a tag to statements, for match strings.
 
     Before: S(i)        After ``tag_instructions("load", "id:S")``: S(i), which ``"tag:load"`` finds
 
@@ -205,7 +205,7 @@ def tag_instructions(
 def inline_callable_kernel(
     kernel: Kernel, function_name: kind.Name, *, unchecked: bool = False
 ) -> Change:
-    """Make the statements that stand for calls of a kernel the caller's own.
+    """Remove the tags that mark statements as inlined from a called kernel.
 
     Before: S(i), tagged ``call.f``        After (``"f"``): S(i), without the tag
 
@@ -225,7 +225,7 @@ def inline_callable_kernel(
 
 @transform
 def remove_instructions(kernel: Kernel, insn_ids: kind.Names, *, unchecked: bool = False) -> Change:
-    """Take statements away whose results nobody needs.
+    """Remove statements whose results are unused.
 
     Before: t = 2*a[i]  and then  b[i] = a[i]        After (``"t"``): b[i] = a[i]
 
@@ -250,7 +250,7 @@ def remove_instructions(kernel: Kernel, insn_ids: kind.Names, *, unchecked: bool
 def replace_instruction_ids(
     kernel: Kernel, replacements: kind.NewIds, *, unchecked: bool = False
 ) -> Change:
-    """Give statements other ids, which what depends on them uses, too.
+    """Rename statements, and update the dependencies on them.
 
     Before: S(i)  and then  T(i), which depends on S
     After (``{"S": "load"}``): load(i)  and then  T(i), which depends on load
@@ -294,7 +294,7 @@ def _without(kernel: Kernel, gone: Collection[str]) -> Kernel:
 def add_dependency(
     kernel: Kernel, insn_match: kind.Within, depends_on: kind.Within, *, unchecked: bool = False
 ) -> Change:
-    """Have statements come behind others; those that stand in front of them move.
+    """Move statements after others that they are declared to depend on.
 
     Before: S(i)  and then  T(i)      After (``"id:S", "id:T"``): T(i)  and then  S(i)
 

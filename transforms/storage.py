@@ -62,7 +62,7 @@ def set_temporary_address_space(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Say which memory temporaries are in.
+    """Set the memory (address space) of temporaries.
 
     Before: ``t[16] private``.  After ``set_temporary_address_space("t", "shared")``:
     ``t[16] shared``.
@@ -128,7 +128,7 @@ _STRIDE = re.compile(r"stride:\s*(.+)")
 def tag_array_axes(
     kernel: Kernel, ary_names: kind.Names, dim_tags: kind.DimTags, *, unchecked: bool = False
 ) -> Change:
-    """Say how the axes of arrays lie in memory.
+    """Set the memory layout of the axes of arrays.
 
     ``dim_tags`` is ``"c"`` or ``"f"`` (last or first axis fastest), or a tag per
     axis, as a list or separated by commas: ``N0`` for the axis that varies

@@ -34,7 +34,7 @@ from loopkit.transforms._rule_uses import map_reads, map_texts, use_of
 
 @transform
 def expand_subst(kernel: Kernel, within: kind.Within = None, *, unchecked: bool = False) -> Change:
-    """Replace uses of substitution rules by what the rules say.
+    """Substitute rules at their uses.
 
     Before: f(x) := a[x]**2, b[i] = f(i + 1)      After: b[i] = a[i + 1]**2
 
@@ -72,7 +72,7 @@ def extract_subst(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Give every expression that matches a template a name.
+    """Make a substitution rule of all expressions that match a template.
 
     Before: b[i] = a[i]**2 + a[i + 1]**2
     After (``"f", "a[x]**2", "x"``): f(x) := a[x]**2, b[i] = f(i) + f(i + 1)

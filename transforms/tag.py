@@ -44,7 +44,7 @@ def tag_inames(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Say what inames are mapped to.
+    """Map inames to blocks, threads or unrolled loops.
 
     Before: for i: S(i)        After (``"i:l.0"``): S(threadIdx.x), and no loop.
 
@@ -82,7 +82,7 @@ def untag_inames(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Make tagged inames plain loops again.
+    """Remove the tags of inames, which become sequential loops.
 
     Before: S(threadIdx.x)     After: for i: S(i)
 
@@ -120,7 +120,7 @@ def _retagged(kernel: Kernel, tags: Mapping[str, Tag | None]) -> Change:
 def prioritize_loops(
     kernel: Kernel, loop_priority: kind.Names, *, unchecked: bool = False
 ) -> Change:
-    """Nest loops in the order given, outermost first.
+    """Nest loops in the given order, outermost first.
 
     Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
 

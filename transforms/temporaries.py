@@ -151,7 +151,7 @@ def unprivatize_temporaries_with_inames(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Take axes of temporaries away that only tell the values of inames apart.
+    """Remove axes of temporaries that only distinguish values of inames.
 
     Before: for i: (t[i] = a[i]; b[i] = 2*t[i])      After: for i: (t = a[i]; b[i] = 2*t)
 
@@ -204,7 +204,7 @@ def alias_temporaries(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Lay shared temporaries over each other, whose values are not needed at the same time.
+    """Let shared temporaries share storage if their values are not needed at the same time.
 
     Before: ``a_s[32, 32]`` and ``w_s[512]``, 6 KiB.  After ``alias_temporaries("a_s, w_s")``:
     4 KiB, both at their beginning, with barriers between uses of one and writes of the other.

@@ -86,7 +86,7 @@ class Injective(Exact, _Said):
 
 @dataclass(frozen=True)
 class Disjoint(_Said):
-    """No value stands in both ``first`` and ``second``."""
+    """No value is in both ``first`` and ``second``."""
 
     first: str
     second: str
@@ -134,7 +134,7 @@ class Within(Exact, _Said):
 
 @dataclass(frozen=True)
 class Increasing(_Said):
-    """The values of ``array`` never go down, or (``strictly``) always go up."""
+    """The values of ``array`` never decrease, or (``strictly``) always increase."""
 
     array: str
     strictly: bool = False

@@ -37,7 +37,7 @@ def get_kennedy_unweighted_fusion_candidates(
     prefix: str = "ifused",
     force_infusible: Callable[[str, str], bool] | None = None,
 ) -> Mapping[str, frozenset[str]]:
-    """Which of some loops can be one, for :func:`rename_inames_in_batch`.
+    """Find loops that can be fused, for :func:`rename_inames_in_batch`.
 
     Each loop, in the order of the text, joins the first of the loops before it, inside the same
     outer loops and of the same values and tag, with which it can be proven to be one: the greedy
@@ -153,7 +153,7 @@ def find_padding_multiple(
 @fitting
 @in_turn
 def add_padding_to_avoid_bank_conflicts(kernel: Kernel, device: Any = None, **sizes: Any) -> Kernel:
-    """Pad shared temporaries so that warps meet in fewer banks, by what ``costs`` counts.
+    """Pad shared temporaries to avoid bank conflicts, as counted by ``costs``.
 
     Each shared array whose accesses conflict gets the padding that needs the fewest wavefronts,
     and among these the least memory; :func:`pad_temporary` does it, and is what the history says.

@@ -19,7 +19,7 @@ from loopkit._spelling import shown
 
 
 class CountGranularity:
-    """Who is counted: each thread, warp or block that executes something once."""
+    """The unit of counting: threads, warps or blocks."""
 
     WORKITEM = "workitem"
     SUBGROUP = "subgroup"

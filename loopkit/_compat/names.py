@@ -60,7 +60,7 @@ class GeneratedCode:
 
 @fitting
 def generate_code_v2(kernel: Kernel) -> GeneratedCode:
-    """The generated code, in the form that Loopy's scripts ask for.
+    """Generate code, with the interface of Loopy's function of this name.
 
     Returns what has a method ``device_code()``; raises :class:`~loopkit.InvalidArgumentError` for
     what is no kernel.

@@ -98,7 +98,7 @@ def get_op_map(
     subgroup_size: int | str | None = None,
     within: str | Match | None = None,
 ) -> ToCountMap:
-    """How often threads do which operations: a map from :class:`Op` to counts.
+    """The operations of threads: a map from :class:`Op` to counts.
 
     *count_redundant_work* and *subgroup_size* change nothing: single threads are counted, with
     all that they do.  *within* is a match string: only these statements.  Raises what lowering
@@ -178,7 +178,7 @@ def get_mem_access_map(
     subgroup_size: int | str | None = None,
     within: str | Match | None = None,
 ) -> ToCountMap:
-    """How often threads access which arrays: a map from :class:`MemAccess` to counts.
+    """The memory accesses of threads: a map from :class:`MemAccess` to counts.
 
     *count_redundant_work* and *subgroup_size* change nothing: single threads are counted, with
     all that they do.  *within* is a match string: only these statements.  ``knl.costs()`` says
@@ -212,7 +212,7 @@ def _passed(one: Launched, number: int, at: Sizes) -> int | None:
 @fitting
 @in_turn
 def get_synchronization_map(kernel: Kernel, subgroup_size: int | str | None = None) -> ToCountMap:
-    """How often a thread waits: a map from :class:`Sync` to counts.
+    """The synchronisations of a thread: a map from :class:`Sync` to counts.
 
     Barriers are counted as one thread passes them; where threads pass different numbers, none is
     given, and ``knl.costs().barriers`` counts all.  *subgroup_size* changes nothing.  Raises what

@@ -24,7 +24,7 @@ KEPT = 100
 
 
 class Explorer:
-    """The choices of a schedule's function, one of which is chosen, and what came of those tried.
+    """The arguments of a schedule's function, the current choice, and all results so far.
 
     Made by :func:`explore`.  In Jupyter it shows itself with its controls, elsewhere as text.
     """
@@ -164,7 +164,7 @@ def explore(
     arrays: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Explorer:
-    """Explore a schedule that is a function: what comes of each choice of its arguments.
+    """Show the kernels that a function returns, with controls for its arguments.
 
     In Jupyter with sliders and menus; nest and source follow at once, then costs, proof and time
     as they come.  A choice that is illegal shows its witness.

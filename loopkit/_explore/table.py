@@ -20,7 +20,7 @@ _NUMBERS = ("blocks x threads", "bytes moved", "wavefronts", "shared", "at least
 
 @dataclass(frozen=True)
 class Tried(Printed):
-    """Outcomes side by side, in the order in which they were first asked for.
+    """A table of results, in the order in which the choices were made.
 
     ``current`` is the place of the one that is chosen, ``forgotten`` counts older ones.
     """

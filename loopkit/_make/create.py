@@ -85,7 +85,7 @@ def make_kernel(
     functions: Iterable[DeviceFunction | KernelFunction] = (),
     owe_bounds: bool = False,
 ) -> Kernel:
-    """A kernel from what it computes.
+    """Make a kernel from loop domains and instructions.
 
     Parameters
     ----------

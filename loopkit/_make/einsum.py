@@ -19,7 +19,7 @@ _OPERANDS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)*(->[A-Za-z]*)?")
 
 @fitting
 def make_einsum(spec: str, arg_names: str | Iterable[str], **knl_creation_kwargs: Any) -> Kernel:
-    """A kernel that multiplies arrays and sums over axes, as :func:`numpy.einsum` reads it.
+    """Make a kernel from a formula in the notation of :func:`numpy.einsum`.
 
     ``make_einsum("ij,jk->ik", "a, b")`` is::
 

@@ -31,7 +31,7 @@ def make_function(
     functions: Iterable[Any] = (),
     **more: Any,
 ) -> KernelFunction:
-    """A kernel that texts of others call, as ``make_kernel(..., functions=[f])``.
+    """Make a kernel that other kernels can call: ``make_kernel(..., functions=[f])``.
 
     .. code-block:: python
 
@@ -148,7 +148,7 @@ def linkable(make: Callable[P, R]) -> Callable[P, R]:
 
 @fitting
 def merge(kernels: Iterable[Any]) -> Kernel:
-    """One kernel of a text that calls functions, and of these, in any order.
+    """Combine a kernel that calls functions with these functions.
 
     .. code-block:: python
 

@@ -58,7 +58,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Contest(Printed):
-    """Kernels that took turns; the first one is what the others are compared with."""
+    """Measured times of several kernels, relative to the first one."""
 
     entries: tuple[Entry, ...]
 
@@ -121,7 +121,7 @@ def compare(
     tolerance: float | None = None,
     **more: Any,
 ) -> Contest:
-    """Compare kernels that compute the same: first what they compute, then how fast they are.
+    """Compare the results of kernels, and then their speed.
 
     They take turns in short slots, each slot beside slots of the first kernel, and what counts is
     the median of the ratios of neighbours: a card that changes its clock changes both.

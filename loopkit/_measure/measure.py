@@ -201,7 +201,7 @@ def measure(
     seed: int = 0,
     **more: Any,
 ) -> Measurement:
-    """Time launches of a kernel: the median of many, after a warm-up.
+    """Measure the time of a launch: the median of many, after a warm-up.
 
     :arg arguments: arrays and sizes by name; ``more`` are such, too.  Arrays that the kernel reads
         and that are not there get random numbers, which obey what the kernel asserts of them.

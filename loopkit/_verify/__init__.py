@@ -28,7 +28,7 @@ __all__ = ["Difference", "Verdict", "verify"]
 @fitting
 @in_turn
 def verify(before: Kernel, after: Kernel) -> Verdict:
-    """Whether two kernels compute the same from the same arguments.
+    """Decide whether two kernels compute the same from the same arguments.
 
     Nothing is known of how one came from the other.  Statements that may
     correspond are searched for, and the correspondence goes through the proof

@@ -3,9 +3,9 @@
 A name becomes C, Python that is compiled, and text that people read.  So a name is an ASCII
 identifier of some length at most and no word that C, C++, CUDA or Python take for themselves; an id
 or a tag, which stands in comments, is made of letters, digits and a few signs.  The values that
-hold names check them when they are made, whoever makes them.  ``tests/test_words.py`` compares the
-lists of words with the compilers: every identifier of CUDA's headers is either here or compiles as
-a name.
+hold names check them when they are made, whoever makes them.  ``tests/test_reserved_words.py``
+compares the lists of words with the compilers: every identifier of CUDA's headers is either here
+or compiles as a name.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def called(knl: lk.Kernel) -> lk.Kernel:
     return knl
 
 
-def test_texts(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     other = called(scheduled())
     order = reversed([a.name for a in other.args])
     shown = [other, other.set_argument_order(list(order)), other.remove_unused_arguments()]

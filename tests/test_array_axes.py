@@ -88,7 +88,7 @@ def test_schedules_run(name: str) -> None:
             np.testing.assert_array_equal(found, want)
 
 
-def test_texts(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     shown = [f"{name}\n\n{made(name)}\n\n{made(name).cuda()}" for name in SCHEDULES]
     golden("array_axes.txt", "\n\n".join(shown))
 

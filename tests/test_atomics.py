@@ -111,7 +111,7 @@ def test_text_is_read_back(dtype: str) -> None:
     assert on_blocks(scattered(dtype, TYPES[dtype])).prove(text=True).ok
 
 
-def test_golden(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     kernel = on_blocks(histogram(), 128)
     golden("atomics_histogram.txt", f"{kernel}\n\n{kernel.cuda()}")
     lines = scattered("float32", ("add", "top", "times"))

@@ -16,7 +16,7 @@ SIZES = {"histogram": {"n": 10001}, "scatter": PARTICLES, "gather": PARTICLES}
 
 
 @pytest.mark.parametrize("example", SCHEDULES)
-def test_golden(example: str, golden: Golden) -> None:
+def test_generated_texts(example: str, golden: Golden) -> None:
     texts = []
     for name in SCHEDULES[example]:
         kernel = kernels(example)[name]
@@ -51,6 +51,6 @@ def test_costs_of_the_histogram() -> None:
 
 
 @pytest.mark.host
-def test_small() -> None:
+def test_small_results() -> None:
     assert load("histogram").small() == [0, 1, 0, 3]
     assert load("scatter").small() == [0.25] * 4

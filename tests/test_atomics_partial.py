@@ -55,7 +55,7 @@ def privatised() -> lk.Kernel:
     return kernel
 
 
-def test_golden(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     kernel = privatised()
     golden("atomics_privatised.txt", f"{kernel}\n\n{kernel.cuda()}")
 

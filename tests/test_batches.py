@@ -37,7 +37,7 @@ def batched(knl: lk.Kernel) -> lk.Kernel:
     return lk.to_batched(knl, "nb", "a, s, y")
 
 
-def test_texts(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     shown = [batched(product()), batched(tiled()).tag_inames("ibatch: g.1")]
     shown += [product().make_reduction_inames_unique()]
     golden("batches.txt", "\n\n".join(f"{k}\n\n{k.cuda()}" for k in shown))

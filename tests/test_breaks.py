@@ -167,7 +167,7 @@ def rng_data(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     return found.astype(np.float32)
 
 
-def test_texts(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     kernels = [
         mandelbrot(),
         on_threads(mandelbrot(), "j").tag_inames("i: g.1"),

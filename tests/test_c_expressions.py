@@ -200,7 +200,7 @@ complex128(z)
 """
 
 
-def test_texts(golden: Any) -> None:
+def test_generated_texts(golden: Any) -> None:
     lines = [f"{line:28} {printed(line)}" for line in TEXTS.strip().splitlines()]
     golden("c_expressions/texts.txt", "\n".join(lines))
 

@@ -47,7 +47,7 @@ NO_TEXT = {
 """What has no golden of its own, and why."""
 
 NO_REFUSAL = {
-    "make_kernel": "test_bad_input and the tests of the syntax are about its refusals",
+    "make_kernel": "test_display_bad_input and the tests of the syntax are about its refusals",
 }
 """What has no refusal beside a nearest call, and why."""
 
@@ -112,18 +112,18 @@ def concerned() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("name", transforms)
-def test_golden(name: str) -> None:
+def test_has_a_golden(name: str) -> None:
     assert name in in_goldens()
 
 
 @pytest.mark.parametrize("name", transforms)
-def test_refusal(name: str) -> None:
+def test_has_a_refusal(name: str) -> None:
     """An illegal step beside the nearest schedule that is legal."""
     assert any(case.illegal.transform == name for case in CASES.values())
 
 
 @pytest.mark.parametrize("name", transforms)
-def test_page(name: str) -> None:
+def test_has_a_page(name: str) -> None:
     """The page calls it, shows what comes out, and what it refuses or what would follow."""
     body = sections()[name]
     code = "\n".join(re.findall(r"^```python\n(.*?)^```$", body, re.MULTILINE | re.DOTALL))
@@ -133,13 +133,13 @@ def test_page(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", transforms)
-def test_draw(name: str) -> None:
+def test_campaign_uses_it(name: str) -> None:
     """Campaigns draw it, or say why not."""
     assert (name in steps.DRAWERS) != (name in steps.NOT_DRAWN)
 
 
 @pytest.mark.parametrize("name", transforms)
-def test_fault(name: str) -> None:
+def test_has_a_planted_fault(name: str) -> None:
     assert name in concerned()
 
 

@@ -77,7 +77,7 @@ def test_schedules(name):
             np.testing.assert_array_equal(y, np.concatenate(due))
 
 
-def test_golden(golden):
+def test_generated_texts(golden):
     both = (SCHEDULES["sequential"](), SCHEDULES["a warp each"]())
     golden("loaded_scans.txt", "\n".join(f"{k}\n{k.cuda()}" for k in both))
 

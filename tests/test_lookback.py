@@ -50,7 +50,7 @@ def test_any_block(length):
         agrees(knl, {"x": x, "n": n}, x.cumsum())
 
 
-def test_golden(golden):
+def test_generated_texts(golden):
     knl = by_blocks(scan(), 256)
     small = by_blocks(scan(types={"x": "int32", "y": "int64"}), 4)
     golden("lookback.txt", "\n".join(f"{k}\n{k.cuda()}" for k in (knl, small)))

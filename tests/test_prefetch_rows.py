@@ -160,7 +160,7 @@ def test_it_runs(name: str) -> None:
             np.testing.assert_allclose(found, want, rtol=1e-5)
 
 
-def test_golden(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     texts = [f"{(knl := make())}\n\n{knl.cuda()}" for make, _ in SCHEDULES.values()]
     golden("prefetch_rows.txt", "\n\n".join(texts))
 

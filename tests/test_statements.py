@@ -82,7 +82,7 @@ def test_schedules_run(name: str) -> None:
     check(SCHEDULES[name]())
 
 
-def test_texts(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     shown = [f"{name}\n\n{make()}\n\n{make().cuda()}" for name, make in SCHEDULES.items()]
     golden("statements.txt", "\n\n".join(shown))
 

@@ -161,7 +161,7 @@ STEPS: dict[str, tuple[Callable[[], lk.Kernel], Callable[[lk.Kernel], lk.Kernel]
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_golden(name: str, golden: Golden) -> None:
+def test_generated_texts(name: str, golden: Golden) -> None:
     make, step = STEPS[name]
     before = make()
     after = step(before)

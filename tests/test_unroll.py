@@ -31,7 +31,7 @@ def triangle() -> lk.Kernel:
     )
 
 
-def test_texts(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     """A sum's loop, a tile's loop inside of blocks and threads, and a ragged one."""
     tiles = product().split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").unroll("k")
     rows = product().split_iname("i", 2).unroll("i_inner").unroll("k")

@@ -1,4 +1,4 @@
-"""Branches in the source: an else where one is due, and none where the condition may change."""
+"""Branches in the source: ``else`` where possible, and none where the condition may change."""
 
 from __future__ import annotations
 

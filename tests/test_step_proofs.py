@@ -1,4 +1,4 @@
-"""Which steps are proven by what they leave alone, and that each condition of that is needed."""
+"""Steps proven by comparison with the previous kernel, and why each condition of that is needed."""
 
 from __future__ import annotations
 

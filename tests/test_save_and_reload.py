@@ -1,4 +1,4 @@
-"""save_and_reload_temporaries: what outlives a launch, where it is kept, and what is not."""
+"""save_and_reload_temporaries: which values outlive a launch, and where they are kept."""
 
 from __future__ import annotations
 

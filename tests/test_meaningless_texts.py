@@ -1,4 +1,4 @@
-"""Texts that no kernel can mean are refused when a kernel is made, each with what is wrong."""
+"""Texts without a meaning are refused when a kernel is made, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types and sizes break no kernel, however long it is; only what rounds a value is looked at."""
+"""Types and sizes that are given later break no kernel; only rounding is checked."""
 
 from __future__ import annotations
 

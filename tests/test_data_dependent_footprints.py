@@ -1,4 +1,4 @@
-"""Footprints of cells that data choose: what is known of the data says how large they are."""
+"""Footprints of data-dependent accesses: what is known of the data bounds them."""
 
 import numpy as np
 import pytest
@@ -186,7 +186,7 @@ def test_it_runs(name: str) -> None:
             np.testing.assert_allclose(found, want, rtol=1e-5)
 
 
-def test_golden(golden: Golden) -> None:
+def test_generated_texts(golden: Golden) -> None:
     texts = [f"{name}\n{(knl := make())}\n\n{knl.cuda()}" for name, (make, _) in SCHEDULES.items()]
     golden("chosen_cells.txt", "\n\n".join(texts))
 

@@ -1,4 +1,4 @@
-"""`verify` sees through temporaries that branches store, and through the order of conditions."""
+"""`verify` follows temporaries that branches store, and conditions in any order."""
 
 from __future__ import annotations
 

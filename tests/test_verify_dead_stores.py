@@ -1,4 +1,4 @@
-"""`verify` sees through stores that nothing sees, and through `x + x` for `2*x`."""
+"""`verify` ignores dead stores, and knows that `x + x` is `2*x`."""
 
 from __future__ import annotations
 

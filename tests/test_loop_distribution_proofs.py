@@ -1,4 +1,4 @@
-"""Loops cut in parts or distributed: long kernels too are proven by what the step changed."""
+"""Loops that are split or distributed: only the changed statements are proven again."""
 
 from __future__ import annotations
 

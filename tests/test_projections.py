@@ -1,4 +1,4 @@
-"""Numbers that threads and rounds spell: projected like by isl, in fewer unknowns."""
+"""Projections of numbers that threads and rounds spell: the same as isl's, in fewer unknowns."""
 
 from __future__ import annotations
 

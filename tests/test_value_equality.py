@@ -1,4 +1,4 @@
-"""Values are compared as nodes: types count, and nothing printed decides."""
+"""Values are compared as nodes, with their types and never by their texts."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_keys_and_equality_outlive_the_process() -> None:
         "import pickle, sys\n"
         "kernel = pickle.loads(sys.stdin.buffer.read())\n"
         "sys.path.insert(0, 'tests')\n"
-        "from test_same import deep\n"
+        "from test_value_equality import deep\n"
         "print(kernel.key, kernel == deep('+'), hash(kernel) == hash(deep('+')))\n"
     )
     for seed in ("1", "2"):

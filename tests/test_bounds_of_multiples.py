@@ -1,4 +1,4 @@
-"""Bounds by sizes that are multiples of a number say the same of fewer names."""
+"""Bounds by sizes that are multiples of a number, expressed with fewer names."""
 
 from __future__ import annotations
 

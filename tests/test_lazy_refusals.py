@@ -1,4 +1,4 @@
-"""What a refusal says is found when somebody reads it; that it is refused, and how, at once."""
+"""Messages of refusals are computed when they are read; the refusal and its class at once."""
 
 from __future__ import annotations
 

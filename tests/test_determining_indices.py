@@ -1,4 +1,4 @@
-"""Indices that tell their inames."""
+"""Indices that determine inames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporaries that get more axes: proven at once where each read finds there what it saw before."""
+"""Temporaries that get more axes: each read still finds the value that it saw before."""
 
 from __future__ import annotations
 

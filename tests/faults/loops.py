@@ -140,21 +140,22 @@ fault(
 def _half_renamed(original: Any) -> Any:
     """In what is read, the new name stands for another loop."""
 
-    def rewrite(kernel: Any, values: Any, new: Any) -> Any:
-        statements, rules = original(kernel, values, new)
-        wrong = {n: var("j") for n in new}
-        return tuple(
-            dataclasses.replace(s, rhs=substitute(s.rhs, wrong)) for s in statements
-        ), rules
+    def renamed(kernel: Any, new: Any) -> Any:
+        found = original(kernel, new)
+        wrong = {n: var("j") for n in new.names.values()}
+        statements = (
+            dataclasses.replace(s, rhs=substitute(s.rhs, wrong)) for s in found.statements
+        )
+        return found.with_(statements=tuple(statements))
 
-    return rewrite
+    return renamed
 
 
 fault(
     "rename_iname: what is read keeps another iname",
     kernels.turned,
     do("rename_iname", "i", "k"),
-    Patch("transforms._common:rewrite_statements", _half_renamed),
+    Patch("transforms.rename:renamed", _half_renamed),
     sizes={"n": 3},
 )
 
@@ -185,8 +186,8 @@ DUPLICATE = do("duplicate_inames", "i", "id:t")
 def _exchanged_bodies(original: Any) -> Any:
     """The copy of a statement does what the other statement did."""
 
-    def rewrite(kernel: Any, values: Any, new: Any) -> Any:
-        statements, rules = original(kernel, values, new)
+    def rewrite(kernel: Any, values: Any, *rest: Any) -> Any:
+        statements, rules = original(kernel, values, *rest)
         s, t = kernel.statements
         mine = {s.id: t, t.id: s}
         found = []

@@ -31,8 +31,8 @@ def statements_get(wrong: Callable[[Values], Values]) -> Patch:
     """Statements are rewritten with other values than the transform means."""
 
     def make(original: Any) -> Any:
-        def rewrite(kernel: Any, values: Any, new: Any) -> Any:
-            return original(kernel, {id_: wrong(its) for id_, its in values.items()}, new)
+        def rewrite(kernel: Any, values: Any, *rest: Any) -> Any:
+            return original(kernel, {id_: wrong(its) for id_, its in values.items()}, *rest)
 
         return rewrite
 

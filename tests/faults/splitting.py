@@ -83,9 +83,9 @@ fault(
 def _one_statement_only(original: Any) -> Any:
     """The second statement keeps the value of the inner iname alone."""
 
-    def rewrite(kernel: Any, values: Any, new: Any) -> Any:
-        statements, rules = original(kernel, values, new)
-        wrong = {new[0]: 0}
+    def rewrite(kernel: Any, values: Any, *rest: Any) -> Any:
+        statements, rules = original(kernel, values, *rest)
+        wrong = {rest[0][0]: 0}
         last = statements[-1]
         return (*statements[:-1], last.map_expressions(lambda e: substitute(e, wrong))), rules
 

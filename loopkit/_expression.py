@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -497,7 +497,11 @@ def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
         return repr(expr.item() if isinstance(expr, np.generic) else expr)
     if isinstance(expr, prim.Variable):
         return spelled(expr.name)
-    parts = [python_source(part, spelled) for part in parts_of(expr)]
+    return python_node(expr, [python_source(part, spelled) for part in parts_of(expr)])
+
+
+def python_node(expr: Expression, parts: Sequence[str]) -> str:
+    """An integer operation as Python source, its operands being ``parts``."""
     if isinstance(expr, prim.Comparison):
         return f"({parts[0]} {expr.operator} {parts[1]})"
     if isinstance(expr, prim.LogicalNot):
@@ -508,7 +512,7 @@ def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
         condition, then, else_ = parts
         return f"({then} if {condition} else {else_})"
     if isinstance(expr, prim.Power) and type(expr.exponent) is int and expr.exponent >= 0:
-        return f"({python_source(expr.base, spelled)} ** {expr.exponent})"
+        return f"({parts[0]} ** {expr.exponent})"
     if type(expr) not in SYMBOLS:
         raise NotImplementedError(f"'{to_text(expr)}' is no integer expression over sizes")
     word = SYMBOLS[type(expr)]

@@ -17,8 +17,7 @@ from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._launches import launch_of
-from loopkit._make.atomic_updates import OPERATIONS
-from loopkit._make.reduction_operations import operations_of
+from loopkit._make.reduction_operations import OPERATIONS, operations_of
 from loopkit._match import matching
 from loopkit._simplify import simplify
 from loopkit._transform import transform

@@ -6,7 +6,7 @@ reduction they are one unordered set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,23 +15,10 @@ import pymbolic.primitives as prim
 from loopkit._errors import ParseError, SourcePosition, TypeInferenceError
 from loopkit._expression import accesses, is_constant, to_text, without_tags
 from loopkit._kernel import Statement
-from loopkit._make.reduction_operations import ScalarOperation, operations_of
+from loopkit._make.reduction_operations import OPERATIONS, ScalarOperation, operations_of
 from loopkit._nodes import SYMBOLS, Expression
 from loopkit._promotion import COMPLEXES, DType, Typed, dtype_name
 from loopkit._same import same
-
-OPERATIONS: Mapping[type, str] = {
-    prim.Sum: "sum",
-    prim.Product: "product",
-    prim.Max: "max",
-    prim.Min: "min",
-    prim.LogicalOr: "any",
-    prim.LogicalAnd: "all",
-    prim.BitwiseAnd: "bit_and",
-    prim.BitwiseOr: "bit_or",
-    prim.BitwiseXor: "bit_xor",
-}
-"""The operation that a node of an expression makes: associative and commutative ones."""
 
 _FORM = (
     "an atomic update is 'x = x + e', with one of + - * & | ^ max min or and; "

@@ -110,6 +110,14 @@ _BUILT_IN: Mapping[str, ReductionOperation] = {
 }
 
 
+OPERATIONS: Mapping[type, str] = {
+    operation.combine.node: name
+    for name, operation in _BUILT_IN.items()
+    if isinstance(operation, ScalarOperation) and isinstance(operation.combine, Joined)
+}
+"""The operation that a node of an expression makes: associative and commutative ones."""
+
+
 def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOperation]:
     """The built-in operations and a kernel's own, by name."""
     own = tuple(own)

@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _promotion as dt
 from loopkit._device_functions import DeviceFunction, OwnFunction
 from loopkit._errors import TypeInferenceError
-from loopkit._expression import index_tuple, is_constant, to_text
+from loopkit._expression import index_tuple, is_constant, parts_of, python_node, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import BITS, call_type
 from loopkit._hidden import hidden
@@ -24,6 +24,7 @@ from loopkit._types import asked_of, not_an_index
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
 _IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"} | BITS
 _THEMSELVES = frozenset(("abs", "real", "conj"))
+_INDEXING = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, prim.Max)
 _PREDICATES = frozenset(("isnan", "isinf", "isfinite"))
 
 
@@ -81,18 +82,12 @@ class Translator:
             return str(expr.name)
         if isinstance(expr, prim.Variable) and expr.name in self.names.sizes:
             return self.size(expr.name)
-        if isinstance(expr, (prim.Sum, prim.Product)):
-            symbol = " + " if isinstance(expr, prim.Sum) else " * "
-            return "(" + symbol.join(self.index(c) for c in expr.children) + ")"
-        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-            above, below = self.index(expr.numerator), self.index(expr.denominator)
-            if not isinstance(expr.denominator, (int, np.integer)) or expr.denominator == 0:
-                return self.apply(functions.LATE[type(expr)], above, below)
-            symbol = "//" if isinstance(expr, prim.FloorDiv) else "%"
-            return f"({above} {symbol} {below})"
-        if isinstance(expr, (prim.Min, prim.Max)):
-            word = "min" if isinstance(expr, prim.Min) else "max"
-            return f"{word}({', '.join(self.index(c) for c in expr.children)})"
+        if isinstance(expr, _INDEXING):
+            parts = [self.index(part) for part in parts_of(expr)]
+            divisor = getattr(expr, "denominator", 1)
+            if not isinstance(divisor, (int, np.integer)) or divisor == 0:
+                return self.apply(functions.LATE[type(expr)], *parts)
+            return python_node(expr, parts)
         if isinstance(expr, prim.If):
             then, else_ = self.index(expr.then), self.index(expr.else_)
             return f"({then} if {self.condition(expr.condition)} else {else_})"

@@ -14,6 +14,7 @@ from loopkit._compat.gone import not_there
 from loopkit._expression import variable_names
 from loopkit._match import Glob, Joined, Match, Not, parse_match
 from loopkit._same import digest_of
+from loopkit._syntax.reduction_calls import REDUCTIONS
 from loopkit.loopy._instructions import VERSION
 
 
@@ -56,8 +57,6 @@ What Loopy warns of is refused here, and what its scheduler cannot do does not a
 stand for the nearest that there is, so that what catches them can be imported.
 """
 
-_OPERATIONS = ("sum", "product", "max", "min", "any", "all", "argmax", "argmin")
-
 _PLAIN = """
     auto_test check options preprocess statistics target target.c target.cuda target.ispc
     target.opencl target.pyopencl translation_unit type_inference types kernel kernel.array
@@ -87,7 +86,7 @@ MODULES: Mapping[str, Mapping[str, Any]] = {
         f"{'Arg' + name[3:].title() if name.startswith('arg') else name.title()}ReductionOperation":
         # What makes the operation is called, and gives the name that texts have for it.
         (lambda name=name: name)
-        for name in _OPERATIONS
+        for name in REDUCTIONS
     },
     "match": {
         **{made.__name__: made for made in (All, And, Not, Or, parse_match)},

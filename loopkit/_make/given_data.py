@@ -396,7 +396,7 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
     for item in kind.items("kernel_data", given, "a list of arguments and names"):
         if isinstance(item, str):
             items.extend(part.strip() for part in item.split(",") if part.strip())
-        elif isinstance(item, _DATA):
+        elif isinstance(item, (_arrays.ArrayArg, _arrays.ValueArg)):
             items.extend(replace(item, name=name) for name in names_in(item.name))
         else:
             items.append(item)
@@ -417,23 +417,22 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             )
         if name in result.order or name in result.temporaries:
             raise InvalidArgumentError(f"kernel_data declares '{name}' twice")
-        if isinstance(item, _arrays.TemporaryVariable) and item.initializer is not None:
-            result.arguments[name] = table_of(item)
-            result.order.append(name)
-            continue
         if isinstance(item, _arrays.TemporaryVariable):
-            result.temporaries[name] = normal_temporary(item)
-            if as_shape(item.shape) is None:
-                result.unshaped.add(name)
-            continue
-        if isinstance(item, (_arrays.ArrayArg, _arrays.ValueArg)):
-            if isinstance(item, _arrays.ArrayArg) and _is_of_the_call(item.shape):
-                item = replace(item, shape=None)
-                result.of_the_call.add(name)
-            if isinstance(item, _arrays.ArrayArg) and _is_auto(item.dim_tags):
-                result.strided.add(name)
-            if isinstance(item, _arrays.ArrayArg) and _is_in_order(item.dim_tags):
-                result.layouts[name] = str(item.dim_tags)
+            if item.initializer is None:
+                result.temporaries[name] = normal_temporary(item)
+                if as_shape(item.shape) is None:
+                    result.unshaped.add(name)
+                continue
+            result.arguments[name] = table_of(item)
+        elif isinstance(item, (_arrays.ArrayArg, _arrays.ValueArg)):
+            if isinstance(item, _arrays.ArrayArg):
+                if _is_of_the_call(item.shape):
+                    item = replace(item, shape=None)
+                    result.of_the_call.add(name)
+                if _is_auto(item.dim_tags):
+                    result.strided.add(name)
+                elif _is_in_order(item.dim_tags):
+                    result.layouts[name] = str(item.dim_tags)
             result.arguments[name] = normal_argument(item)
         result.order.append(name)
     return result

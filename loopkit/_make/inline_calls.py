@@ -12,7 +12,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, ValueArg
+from loopkit._arrays import ArrayArg, ConstantTable, ValueArg
 from loopkit._device_functions import tag_of
 from loopkit._errors import ParseError, counted
 from loopkit._expression import accesses, nodes_of, substitute, to_text, variable_names
@@ -40,12 +40,14 @@ class Inlining:
     """A text with each call replaced by what its function says: its ``items``, and what these need.
 
     ``domains`` are those that calls brought, ``dtypes`` the types that arrays must have, with the
-    function that says so, and ``results`` the arrays that calls write.
+    function that says so, and ``results`` the arrays that calls write.  What is given gets the
+    temporaries of functions, and their tables of constants.
     """
 
     def __init__(self, making: Making, functions: Mapping[str, KernelFunction]) -> None:
         """Raises :class:`ParseError` where a call does not fit its function."""
         items, domains = making.items, making.domains
+        self.given = making.given
         self.functions = functions
         self.home = {i: d for d in domains.domains for i in d.inames}
         self.known = making.known.set
@@ -57,8 +59,7 @@ class Inlining:
         self.called: dict[str, KernelFunction] = {}
         self.results: set[str] = set()
         self.prefixes: dict[str, str] = {}
-        self.temporaries: list[TemporaryVariable] = []
-        self.tables: dict[tuple[str, str], ConstantTable] = {}
+        self.tables: dict[tuple[str, str], str] = {}
         self.ids = self.used - functions.keys()
         numbers = [n for i in items if isinstance(i, RawStatement) for n in _numbers(i)]
         self.numbers = count(max(numbers, default=0) + 1)
@@ -74,9 +75,10 @@ class Inlining:
         """What a table of constants of a function is called here, once for all of its calls."""
         key = function.name, table.name
         if key not in self.tables:
-            name = self.fresh(f"{function.name}_{table.name}")
-            self.tables[key] = replace(table, name=name)
-        return self.tables[key].name
+            name = self.tables[key] = self.fresh(f"{function.name}_{table.name}")
+            self.given.arguments[name] = replace(table, name=name)
+            self.given.order.append(name)
+        return self.tables[key]
 
     def one(self, item: RawItem) -> Iterator[RawItem]:
         if not isinstance(item, RawAssignment) or not isinstance(item.rhs, prim.Call):
@@ -275,8 +277,11 @@ class _Call:
         names |= {table.name: owner.table(function, table) for table in function.tables}
         self.bring_domains(names)
         for temporary in function.temporaries:
-            shape = tuple(substitute(e, self.values) for e in temporary.shape)
-            owner.temporaries.append(replace(temporary, name=names[temporary.name], shape=shape))
+            name, shape = (
+                names[temporary.name],
+                [substitute(e, self.values) for e in temporary.shape],
+            )
+            owner.given.temporaries[name] = replace(temporary, name=name, shape=tuple(shape))
         parts = Parts(self.arrays, self.values, names)
         around = self.scope_around()
         blocks: dict[tuple[str, int], int] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pymbolic.primitives as prim
@@ -17,7 +18,7 @@ from loopkit._kernel import Kernel
 from loopkit._make.domain_factors import Domains
 from loopkit._make.operation import ReductionOperation
 from loopkit._make.text_names import expressions_of, with_expressions
-from loopkit._nodes import Expression, Reduction, SubArray
+from loopkit._nodes import Expression, SubArray
 from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution
 
 
@@ -201,12 +202,9 @@ def in_names_of_caller(item: RawItem, parts: Parts, fresh: Callable[[str], str])
         function = prim.Variable(parts.names[name]) if name in parts.names else expr.function
         return prim.Call(function, tuple(map(inside, expr.parameters)))
 
-    def reduction(expr: Reduction, inside: Mapped) -> Expression:
-        inames = tuple(names.get(i, i) for i in expr.inames)
-        return Reduction(expr.operation, inames, inside(expr.operand), expr.dtype)
-
-    rules = {"variable": variable, "subscript": subscript, "call": call, "reduction": reduction}
-    found = with_expressions(item, lambda e: mapped(e, **rules))
+    # Reductions are still calls.
+    rules = partial(mapped, variable=variable, subscript=subscript, call=call)
+    found = with_expressions(item, rules)
     if isinstance(found, RawSubstitution):
         return replace(found, name=parts.names[found.name], arguments=tuple(bound.values()))
     return found

@@ -44,11 +44,8 @@ def _assume(making: Making) -> None:
 
 
 def _write_out(making: Making, found: Inlining) -> None:
-    made, given = making.domains, making.given
+    made = making.domains
     making.items = found.items
-    given.temporaries.update((t.name, t) for t in found.temporaries)
-    given.arguments.update((t.name, t) for t in found.tables.values())
-    given.order.extend(t.name for t in found.tables.values())
     condition = [] if made.condition.plain_is_universe() else [made.condition]
     making.domains = make_domains([*made.domains, *condition, *found.domains], making.fixed)
     _assume(making)

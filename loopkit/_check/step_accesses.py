@@ -72,6 +72,26 @@ class StepAccess:
         return mine and commute(self.pair.new, other.pair.new)
 
 
+@dataclass(frozen=True, eq=False)
+class AccessPair:
+    """Two accesses of one array: do they come in the order in which they came?
+
+    ``itself``: they belong to one statement.  ``own`` are the axes along which the array exists
+    once per index.  Where ``loops`` differ, the order does not matter.
+    """
+
+    one: StepAccess
+    two: StepAccess
+    itself: bool
+    own: frozenset[Axis]
+    loops: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for pairs that have one answer."""
+        return self.own, self.one.kind, self.two.kind, self.itself, self.loops
+
+
 def uses_of(model: Model, name: str) -> dict[str, tuple[bool, int]]:
     """For each statement that uses a name, whether it is written and how often it is read there."""
     reads = model.kernel.reads_of

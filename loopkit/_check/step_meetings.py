@@ -11,7 +11,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.step_accesses import StatementPair, StepAccess
+from loopkit._check.step_accesses import AccessPair, StatementPair, StepAccess
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER
 from loopkit._nodes import Expression
@@ -23,28 +23,18 @@ from loopkit._poly.program_order import Steps, all_equal, before
 Range = tuple[int | None, int | None]
 
 
-def order_is_same(
-    old: Model,
-    new: Model,
-    one: StepAccess,
-    two: StepAccess,
-    *,
-    itself: bool,
-    own: Collection[Axis],
-    changed: Collection[Axis],
-    loops: Collection[str],
-) -> bool:
+def order_is_same(old: Model, new: Model, pair: AccessPair, changed: Collection[Axis]) -> bool:
     """Whether two accesses come in the order in which they came, wherever they meet.
 
-    They meet on one index of the axes in ``own``, of which each has an array of its own, and
-    matter in one iteration of ``loops`` alone; on other threads of a block, loops and text
-    order them, as they do in other launches, and nothing does on others of the ``changed`` axes
-    within one.  ``itself``: they belong
-    to one statement.  False where isl cannot hold a subscript.
+    They meet on one index of their own axes, and matter in one iteration of the pair's loops alone;
+    on other threads of a block, loops and text order them, as they do in other launches, and
+    nothing does on others of the ``changed`` axes within one.  False where isl cannot hold a
+    subscript.
     """
+    one, two, own, itself = pair.one, pair.two, pair.own, pair.itself
     mine, its = one.pair, two.pair
     try:
-        meet = _meeting(new, one, two) & equal_inames(loops, BASE, OTHER)
+        meet = _meeting(new, one, two) & equal_inames(pair.loops, BASE, OTHER)
         for axis in own:
             first, second = _coordinates(new, mine, its, axis)
             if first is not None and second is not None:

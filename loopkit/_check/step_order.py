@@ -8,6 +8,7 @@ those of one statement in the same iteration, and those of different blocks, are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pymbolic.primitives as prim
 
@@ -15,6 +16,7 @@ from loopkit._cached import cached_property, once
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.step_accesses import (
+    AccessPair,
     StatementPair,
     StepAccess,
     StepAxes,
@@ -215,37 +217,28 @@ class StepOrder(StepAxes):
         """Whether two accesses of an array keep their order, wherever the order shows."""
         if one.never_meets(two):
             return True
-        copied = frozenset(self.new.copy_axes(name))
-        key = (copied, one.kind, two.kind, itself)
-        asks = (copied, one, two, itself)
-        is_kept, is_apart = once(self._orders_kept, key, self.order_kept, *asks, NONE)
+        pair = AccessPair(one, two, itself, frozenset(self.new.copy_axes(name)))
+        is_kept, is_apart = once(self._orders_kept, pair.key, self.order_kept, pair)
         if not is_kept:
-            is_kept, is_apart = self.order_asked(*asks, NONE)
-        blocks = {axis for axis in self.changed_axes if axis[0] == "g"} - copied
+            is_kept, is_apart = self.order_asked(pair)
+        blocks = {axis for axis in self.changed_axes if axis[0] == "g"} - pair.own
         if not (is_kept or blocks) and (loops := self.values.renewed_in(name)):
             # What each iteration of some loops sets anew is seen in no other one, unless blocks
             # share the array, which are in different iterations at one time.
-            is_kept, is_apart = self.order_kept(*asks, loops)
+            pair = replace(pair, loops=loops)
+            is_kept, is_apart = self.order_kept(pair)
             if not is_kept:
-                is_kept, is_apart = self.order_asked(*asks, loops)
+                is_kept, is_apart = self.order_asked(pair)
         if is_kept and is_apart:
             self.private.add(name)
         return is_kept
 
-    def order_kept(
-        self,
-        copied: frozenset[Axis],
-        one: StepAccess,
-        two: StepAccess,
-        itself: bool,
-        loops: frozenset[str],
-    ) -> tuple[bool, bool]:
+    def order_kept(self, pair: AccessPair) -> tuple[bool, bool]:
         """Whether two accesses of one array keep their order, wherever they meet.
 
-        And whether they do because each thread has a cell of its own then.  ``itself``: they
-        belong to one statement.  ``copied``: the axes along which the array exists once per
-        index.  Where ``loops`` differ, the order does not matter.
+        And whether they do because each thread has a cell of its own then.
         """
+        one, two, copied, itself = pair.one, pair.two, pair.own, pair.itself
         mine, its = one.pair, two.pair
         if not (self.changed_axes or mine.values or its.values):
             # They have the inames that they had, perhaps in the loops that they shared.
@@ -256,7 +249,7 @@ class StepOrder(StepAxes):
         if both_atomic and one.commutes(two) and not copied & {*self.changed_axes}:
             return True, False
         cells = [*zip(one.indices, two.indices, strict=False)]
-        same = self.injectivity.determined_by(a for a, b in cells if a == b) | loops
+        same = self.injectivity.determined_by(a for a, b in cells if a == b) | pair.loops
         apart, outside = False, is_decided_outside(self.old, self.new, mine, its)
         others = self.other_launches(mine, its)
         for axis in self.changed_axes:
@@ -290,39 +283,21 @@ class StepOrder(StepAxes):
             return True, apart  # sums, in any order
         return outside or self.same_order(mine, its, same), apart
 
-    def order_asked(
-        self,
-        copied: frozenset[Axis],
-        one: StepAccess,
-        two: StepAccess,
-        itself: bool,
-        loops: frozenset[str],
-    ) -> tuple[bool, bool]:
+    def order_asked(self, pair: AccessPair) -> tuple[bool, bool]:
         """Like :meth:`order_kept`, asked of the instances that meet."""
-        apart = False
+        apart, both = False, (pair.one, pair.two)
         for axis in self.changed_axes:
-            pairs = one.pair, two.pair
-            if axis not in copied or not any(self.moves(pair, axis) for pair in pairs):
+            if axis not in pair.own or not any(self.moves(access.pair, axis) for access in both):
                 continue
-            first, second = (self.coordinate(pair, axis) for pair in pairs)
+            first, second = (self.coordinate(access.pair, axis) for access in both)
             if first is None or second is None:
-                if not self.meets_everywhere(True, axis, (one, first), (two, second)):
+                if not self.meets_everywhere(True, axis, (pair.one, first), (pair.two, second)):
                     return False, False
-            elif self.inames_on(pairs[0], axis) != self.inames_on(pairs[1], axis):
+            elif len({self.inames_on(access.pair, axis) for access in both}) > 1:
                 return False, False
             else:
                 apart = True
-        is_same = order_is_same(
-            self.old,
-            self.new,
-            one,
-            two,
-            itself=itself,
-            own=copied,
-            changed=self.changed_axes,
-            loops=loops,
-        )
-        return is_same, apart
+        return order_is_same(self.old, self.new, pair, self.changed_axes), apart
 
     def meets_everywhere(
         self,

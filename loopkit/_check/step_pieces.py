@@ -16,8 +16,14 @@ import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property, once
 from loopkit._check.compare_statements import StatementComparison
-from loopkit._check.step_accesses import StatementPair, StepAccess, accesses_of, by_array
-from loopkit._check.step_order import NONE, StepOrder
+from loopkit._check.step_accesses import (
+    AccessPair,
+    StatementPair,
+    StepAccess,
+    accesses_of,
+    by_array,
+)
+from loopkit._check.step_order import StepOrder
 from loopkit._check.step_proof import StepProof
 from loopkit._expression import Access, substitute
 from loopkit._hidden import BASE, OTHER
@@ -216,19 +222,18 @@ class Pieces:
         home = self.home(one.pair, one.array)
         if one.never_meets(two) or home != self.home(two.pair, two.array):
             return True
-        copied = frozenset(self.new.copy_axes(home))
         is_above = self.old.order.is_above(one.pair.old.id, two.pair.old.id)
         is_one = one.pair.old.id == two.pair.old.id
         # Updates of one statement have no order among them, whichever piece makes them.
         itself = one.pair is two.pair or (is_one and one.commutes(two))
+        pair = AccessPair(one, two, itself, frozenset(self.new.copy_axes(home)))
 
         def asked() -> bool:
-            asks = (copied, one, two, itself, NONE)
-            if (itself or is_above) and self.order.order_kept(*asks)[0]:
+            if (itself or is_above) and self.order.order_kept(pair)[0]:
                 return True
-            return self.order.order_asked(*asks)[0]
+            return self.order.order_asked(pair)[0]
 
-        return once(self._kept, (copied, one.kind, two.kind, itself, is_above, is_one), asked)
+        return once(self._kept, (*pair.key, is_above, is_one), asked)
 
     def keeps_values_apart(self, array: str) -> bool:
         """Whether all that a piece read of a temporary was written where it reads it now."""

@@ -19,11 +19,10 @@ from loopkit._check.copy_chains import CopyChains
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import accesses, variable_names
-from loopkit._guarded import Guarded, Guards, conjuncts, guarded_reads
+from loopkit._guarded import Guarded, conjuncts, guarded_reads
 from loopkit._hidden import BASE, SOURCE, instance, variable
 from loopkit._kernel import Statement
-from loopkit._nodes import Expression
-from loopkit._poly.model import Cell, Model
+from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, equal_inames, parts_in, renamed
 
 
@@ -42,9 +41,10 @@ def check_read_ahead(check: Check, statement_id: str) -> None:
     new = check.new
     at = Instance(statement_id, BASE)
     used: isl.Set | None = None
-    for name, indices, guards in accesses_by_data(new, new.statement[statement_id]):
+    for access in accesses_by_data(new, new.statement[statement_id]):
+        name, indices, guards = access
         where = new.domain(at) & check.lineage.sizes & new.where_evaluated(guards, BASE)
-        open_ = where & _perhaps_outside(new, at, name, indices, guards, where)
+        open_ = where & _perhaps_outside(new, at, access, where)
         if open_.is_empty():
             continue
         if used is None:
@@ -54,8 +54,8 @@ def check_read_ahead(check: Check, statement_id: str) -> None:
             cell = tuple(new.named(i, BASE) for i in indices)
             settling = tuple(
                 a
-                for a in _candidates(new, at, name, indices)
-                if (bad & _perhaps_outside(new, at, name, indices, guards, where, a)).is_empty()
+                for a in _candidates(new, at, access)
+                if (bad & _perhaps_outside(new, at, access, where, a)).is_empty()
             )
             found = Violation(
                 "bounds",
@@ -72,18 +72,13 @@ def check_read_ahead(check: Check, statement_id: str) -> None:
 
 
 def _perhaps_outside(
-    new: Model,
-    at: Instance,
-    name: str,
-    indices: tuple[Expression, ...],
-    guards: Guards,
-    where: isl.Set,
-    *more: Assertion,
+    new: Model, at: Instance, access: Guarded, where: isl.Set, *more: Assertion
 ) -> isl.Set:
     """The part of ``where`` in which an access may leave its array (a superset of it).
 
     Conditions count that are not affine, but those on data that the kernel writes.
     """
+    name, indices, guards = access
     shape = new.array(name).shape
     if shape is None:
         return where
@@ -97,9 +92,8 @@ def _perhaps_outside(
     return result
 
 
-def _candidates(
-    new: Model, at: Instance, name: str, indices: tuple[Expression, ...]
-) -> Iterator[Assertion]:
+def _candidates(new: Model, at: Instance, access: Guarded) -> Iterator[Assertion]:
+    name, indices, _ = access
     for index, extent in zip(new.indices(at, indices), new.array(name).shape or (), strict=False):
         for array, inner in accesses(index):
             if inner and array in new.kernel.arg_by_name and array not in new.written:
@@ -116,8 +110,7 @@ def surely_used(check: Check, statement_id: str, behind: frozenset[str] = frozen
     at, time = Instance(statement_id, SOURCE), Instance(None, BASE)
     where = new.domain(at) & check.lineage.sizes
     found = where - where
-    cell = new.write_cell(at)
-    if cell.by_data:
+    if new.write_cell(at).by_data:
         return found
     behind = behind | {statement_id}
     for reader in new.kernel.readers.get(copy.written, ()):
@@ -127,26 +120,18 @@ def surely_used(check: Check, statement_id: str, behind: frozenset[str] = frozen
         both = where & new.domain(time)
         if reader.id not in check.lineage.image_of:
             both = both & new.labelled(surely_used(check, reader.id, behind), BASE)
-        for name, indices, guards in guarded_reads(reader):
-            if name == copy.written and not both.is_empty():
-                found = found | _read_by(check, at, cell, time, indices, guards, both)
+        for read in guarded_reads(reader):
+            if read[0] == copy.written and not both.is_empty():
+                found = found | _read_by(check, at, time, read, both)
     return renamed(found.coalesce(), {SOURCE: ""})
 
 
-def _read_by(
-    check: Check,
-    at: Instance,
-    cell: Cell,
-    time: Instance,
-    indices: tuple[Expression, ...],
-    guards: Guards,
-    both: isl.Set,
-) -> isl.Set:
+def _read_by(check: Check, at: Instance, time: Instance, read: Guarded, both: isl.Set) -> isl.Set:
     """``{ names of a copy : a read surely sees it }``, of instances ``both`` of the two."""
-    new, chains = check.new, CopyChains(check)
+    new, chains, (array, indices, guards) = check.new, CopyChains(check), read
     assert at.statement is not None and time.statement is not None
     nowhere = check.onto(both - both, new.domain(at))
-    its = new.cell(cell.array, new.indices(time, indices), time)
+    cell, its = new.write_cell(at), new.cell(array, new.indices(time, indices), time)
     bounds = new.bounds_from_data(time.statement)
     asked = [part for g in guards for part in conjuncts(g) if new.condition(part) is None]
     held = [part for g in new.statement[at.statement].predicates for part in conjuncts(g)]
@@ -165,7 +150,7 @@ def _read_by(
     both = both & new.where_evaluated(guards, time.label) & new.same_cell(cell, its)
     found = nowhere
     for part in parts_in(both, new.order.before(at, time)):
-        for writer in new.writers(cell.array):
+        for writer in new.writers(array):
             if writer.operation is None:
                 part = chains.not_replaced(part, at, writer, cell, time)
         if all(chains.is_unchanged(s, at, time, part) for s in same):

@@ -24,7 +24,7 @@ from loopkit._check.violation import Violation
 from loopkit._expression import Access
 from loopkit._guarded import flags_of
 from loopkit._kernel import Statement
-from loopkit._poly.dataflow import Sources, commute, is_own_read, is_update
+from loopkit._poly.dataflow import commute, is_own_read, is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, ahead, nonempty, parts_in, renamed, without
 
@@ -44,8 +44,8 @@ class ReadCheck(SourceCheck):
 
         Where they did not, or something else has written the cell since, is reported.
         """
-        event = replace(event, access=old)
         sources = event.sources or self.check.dataflow.of_read(event.reader, old)
+        event = replace(event, access=old, sources=sources)
         cell = self.check.cell(event, new)
         if cell.by_data or any(
             self.new.write_cell(Instance(w.id, _hidden.OTHER)).by_data
@@ -88,10 +88,10 @@ class ReadCheck(SourceCheck):
         if not (untouched.is_empty() or old[0] in self.root.kernel.temporary_by_name):
             if cell.array != old[0]:
                 self.check.missing(event.narrowed(self.check.onto(untouched, event.where)), cell)
-            self.check_untouched(event, untouched, sources, cell)
+            self.check_untouched(event, untouched, cell)
         if found:
             complete = bool(untouched.is_empty())
-            self.check_between(event, sources, found if complete else [], cell, again)
+            self.check_between(event, found if complete else [], cell, again)
 
     def check_apart(self, event: ReadEvent, image: Image, related: isl.Set) -> None:
         """Report updates of the text that one event is to see, and that are one update now.
@@ -109,9 +109,7 @@ class ReadCheck(SourceCheck):
             source = self.check.origin_side(image, at)
             self.check.report(Violation("merged", bad, sink, source, text=self.root))
 
-    def check_untouched(
-        self, event: ReadEvent, untouched: isl.Set, sources: Sources, cell: Cell
-    ) -> None:
+    def check_untouched(self, event: ReadEvent, untouched: isl.Set, cell: Cell) -> None:
         """Check that a read of what was there before the kernel comes before all writes.
 
         ``untouched`` is ``{ names of event.bound }``.
@@ -122,10 +120,10 @@ class ReadCheck(SourceCheck):
             if not both.is_empty():
                 # Where data decide whether a write happens, its reader may see both. To subtract
                 # nothing would write the set otherwise, and a suggestion with it.
-                family = self.family(event, sources, writer)
+                family = self.family(event, writer)
                 both = both if family.is_empty() else both - family
-            if sources.choices is not None:
-                likely = self.possible(both, event, sources, at)
+            if event.seen.choices is not None:
+                likely = self.possible(both, event, at)
                 both = _sets.project_onto(likely, _sets.names_of(both))
             if both.is_empty():
                 continue
@@ -137,7 +135,6 @@ class ReadCheck(SourceCheck):
     def check_between(
         self,
         event: ReadEvent,
-        sources: Sources,
         found: list[SourceImage],
         cell: Cell,
         again: bool = False,
@@ -147,7 +144,7 @@ class ReadCheck(SourceCheck):
         ``found`` are all sources where each case of the event has one; ``again``: some of what
         executes a source comes late, or writes elsewhere.
         """
-        sure = [f for f in found if f.image.origin in sources.certain]
+        sure = [f for f in found if f.image.origin in event.seen.certain]
         for writer in self.new.writers_of(cell):
             at = Instance(writer.id, _hidden.OTHER)
             renewed = self.renewed_levels(event.time, at, sure)
@@ -167,7 +164,7 @@ class ReadCheck(SourceCheck):
                 if bad.is_empty():
                     continue
                 if family is None:
-                    family = self.family(event, sources, writer)
+                    family = self.family(event, writer)
                 is_racing = how != "after" and is_update(writer) and not self.meets(event, writer)
                 if is_racing and not (bad & family).is_empty():
                     mine, side = bad & family, self.check.side_of(at)
@@ -178,12 +175,12 @@ class ReadCheck(SourceCheck):
                     self.check.report(race)
                 bad = (bad - family).coalesce()
                 if not bad.is_empty():
-                    bad = self.not_replaced(bad, event, sources, at, cell, again)
+                    bad = self.not_replaced(bad, event, at, cell, again)
                 if how == "after" and not bad.is_empty():
                     bad = self.not_cleared(bad, event, at)
-                    bad = self.check.not_equal(bad, event, sources, at)
+                    bad = self.check.not_equal(bad, event, at)
                 if not bad.is_empty():
-                    self.check.report(self.overwritten(bad, event, sources, at, cell, how))
+                    self.check.report(self.overwritten(bad, event, at, cell, how))
 
     def renewed_levels(
         self, time: Instance, at: Instance, sure: Sequence[SourceImage]
@@ -222,7 +219,7 @@ class ReadCheck(SourceCheck):
         return once(self._seen, (event, image.statement, how), find)
 
     def overwritten(
-        self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell, how: str
+        self, bad: isl.Set, event: ReadEvent, at: Instance, cell: Cell, how: str
     ) -> Violation:
         """The violation of a foreign write ``at`` that an event may see, in the cases ``bad``.
 
@@ -230,7 +227,7 @@ class ReadCheck(SourceCheck):
         and not replaced.
         """
         other = self.check.side_of(at)
-        for origin, relation in sources.writes.items():
+        for origin, relation in event.seen.writes.items():
             if is_update(self.root.statement[origin]):
                 continue
             for image in self.check.images_writing(origin, cell.array):
@@ -253,14 +250,14 @@ class ReadCheck(SourceCheck):
                     return event.violation("overwritten", later, cell, other=other, how=how)
         return event.violation("overwritten", bad, cell, other=other, how=how, detail="stale")
 
-    def family(self, event: ReadEvent, sources: Sources, writer: Statement) -> isl.Set:
+    def family(self, event: ReadEvent, writer: Statement) -> isl.Set:
         """Where a writer is itself a source of the event, or a sibling update of it.
 
         ``{ names of the event, inames·OTHER of the writer }``, as exact as the sources are.
         """
         image = self.check.lineage.image_of.get(writer.id)
         if image is not None:
-            return self.family_of(event, sources, image)
+            return self.family_of(event, image)
         nobody = event.where - event.where
         carried = self.check.partial.carried_by(writer)
         if not carried:
@@ -271,21 +268,19 @@ class ReadCheck(SourceCheck):
             update = self.check.partial.update_of(one)
             paths = self.check.partial.between(one, _hidden.UPDATE, _hidden.OTHER)
             every = event.where & paths
-            mine = self.family_of(event, sources, update, _hidden.UPDATE)
+            mine = self.family_of(event, update, _hidden.UPDATE)
             result = result - without(every - mine, _hidden.UPDATE)
         return result
 
-    def family_of(
-        self, event: ReadEvent, sources: Sources, image: Image, label: str = _hidden.OTHER
-    ) -> isl.Set:
+    def family_of(self, event: ReadEvent, image: Image, label: str = _hidden.OTHER) -> isl.Set:
         """Where an image is a source of the event, or a sibling update of it.
 
         ``{ names of the event, inames·label of the image }``.
         """
         result = event.where - event.where
-        if image.origin in sources.writes:
+        if image.origin in event.seen.writes:
             itself = self.check.image_relation(image, label, _hidden.WRITER)
-            related = event.reading & sources.writes[image.origin] & itself
+            related = event.reading & event.seen.writes[image.origin] & itself
             result = result | without(related, *_TEXT)
         origin = self.root.statement[image.origin]
         reader = self.root.statement.get(event.reader)
@@ -296,10 +291,10 @@ class ReadCheck(SourceCheck):
         theirs = self.check.dataflow.of_read(image.origin, origin.write)
         before = [
             (relation, theirs.writes[start])
-            for start, relation in sources.writes.items()
+            for start, relation in event.seen.writes.items()
             if start in theirs.writes and not commute(self.root.statement[start], reader)
         ]
-        for mine, its in (*before, (sources.untouched, theirs.untouched)):
+        for mine, its in (*before, (event.seen.untouched, theirs.untouched)):
             both = event.bound & mine & renamed(its, {_hidden.READER: _hidden.SIBLING})
             both = both & self.check.image_relation(image, label, _hidden.SIBLING)
             result = result | without(both, *_TEXT)
@@ -338,15 +333,15 @@ class ReadCheck(SourceCheck):
             return False
         return mine.is_atomic and writer.is_atomic and commute(mine, writer)
 
-    def possible(self, where: isl.Set, event: ReadEvent, sources: Sources, at: Instance) -> isl.Set:
+    def possible(self, where: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
         """The part of ``where`` in which a write is not known to be left out if the event happens.
 
-        Over the names of ``where`` and the choices of the sources.
+        Over the names of ``where`` and the choices of what the event is to see.
         """
         image = self.check.lineage.image_of.get(at.statement or "")
-        never = None if image is None else sources.never.get(image.origin)
-        if sources.choices is not None:
-            where = where & sources.choices
+        never = None if image is None else event.seen.never.get(image.origin)
+        if event.seen.choices is not None:
+            where = where & event.seen.choices
         if image is None or never is None or self.check.lineage.every(image):
             return where
         itself = self.check.image_relation(image, at.label, _hidden.WRITER)
@@ -356,7 +351,6 @@ class ReadCheck(SourceCheck):
         self,
         bad: isl.Set,
         event: ReadEvent,
-        sources: Sources,
         at: Instance,
         cell: Cell,
         again: bool,
@@ -366,9 +360,9 @@ class ReadCheck(SourceCheck):
         A superset: only writes that surely happen replace another one.
         """
         names = _sets.names_of(bad)
-        bad = self.possible(bad, event, sources, at)
-        for origin, relation in sources.writes.items():
-            relation = sources.sure.get(origin, relation - relation)
+        bad = self.possible(bad, event, at)
+        for origin, relation in event.seen.writes.items():
+            relation = event.seen.sure.get(origin, relation - relation)
             if relation.is_empty():
                 continue
             for image in self.check.images_writing(origin, cell.array):
@@ -382,4 +376,4 @@ class ReadCheck(SourceCheck):
                     bad = bad - self.check.onto(late, bad)
                 if bad.is_empty():
                     return bad
-        return _sets.project_onto(bad, names) if sources.choices is not None else bad
+        return _sets.project_onto(bad, names) if event.seen.choices is not None else bad

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice, product
+from typing import Any
 
 import islpy as isl
 
@@ -67,35 +68,28 @@ class ReadEvent:
         return Side(self.base, self.reader, self.values)
 
     @property
+    def seen(self) -> Sources:
+        """What the text says that is seen: known once the read is asked for it."""
+        assert self.sources is not None
+        return self.sources
+
+    @property
     def meant(self) -> Access | None:
         """The cell that the text reads, over the names of the event."""
         if self.access is None:
             return None
         return self.access[0], tuple(substitute(i, self.values) for i in self.access[1])
 
-    def violation(
-        self,
-        kind: str,
-        where: isl.Set,
-        cell: Cell,
-        *,
-        source: Side | None = None,
-        other: Side | None = None,
-        how: str = "after",
-        detail: str = "",
-    ) -> Violation:
+    def violation(self, kind: str, where: isl.Set, cell: Cell, **details: Any) -> Violation:
         """What is wrong with the event where it reads ``cell``."""
         return Violation(
             kind,
             where,
             self.side,
-            source,
-            other,
-            how,
-            cell.array,
-            cell.indices,
+            array=cell.array,
+            cell=cell.indices,
             meant=self.meant,
-            detail=detail,
+            **details,
         )
 
     def narrowed(self, where: isl.Set) -> ReadEvent:
@@ -218,14 +212,14 @@ class Check:
         found = equal_values_of(self.lineage.root).stored(one, two, where & self.lineage.sizes)
         return _sets.project_out(found, [n for n, _ in self.lineage.fixed])
 
-    def not_equal(self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance) -> isl.Set:
+    def not_equal(self, bad: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
         """The cases of ``bad`` in which ``at`` is not known to write what the event is to see.
 
         A superset: what the event is to see must surely be there.  Either all writes that it may
         be are of one value with ``at``, or another thread has computed that at the same time.
         At the end all writes have been made; which of them data decide, their order is asked for.
         """
-        array = self.new.statement[at.statement or ""].written
+        array, sources = self.new.statement[at.statement or ""].written, event.seen
         writers = [self.root.statement[w] for w in sources.writes]
         at_end = event.time.statement is None and not all(map(self.root.is_exact, writers))
         if not (at_end or all(map(sources.is_sure, sources.writes))):

@@ -45,10 +45,9 @@ UPWARD = {
 
 
 SHARED_NAMES = """
-_functions arguments barriers bounds calls cells combinations compare conditions conflicts
-copies costs declarations device_functions exits functions instances launch layout
-limits lookback names nest operations places prepare prove ranges report
-sequence shown sizes storage table tables terms tree values widths
+_functions arguments bounds calls cells combinations compare conditions conflicts copies costs
+declarations exits functions instances launch layout limits lookback names nest operations places
+prepare prove ranges report sequence shown sizes storage table terms tree values widths
 """
 """Names that several modules have: no other may be shared, and these should become fewer."""
 

@@ -28,9 +28,9 @@ def test_masks(operator: str, value: int, mask: int) -> None:
     assert said is not None
     assert evaluate(said, {"x": value}) == expected
     assert _sets.value_at(linear(expr).expression, {"x": value}) == expected
-    form = forms.bitwise(operator, forms.variable("x"), forms.constant(mask))
+    form = forms.bitwise(operator, forms.variable("x"), forms.number(mask))
     assert form is not None
-    assert form.value({"x": value}) == expected
+    assert forms.value_at(form, {"x": value}) == expected
 
 
 @given(st.integers(-5000, 5000), st.integers(0, 12))

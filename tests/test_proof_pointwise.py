@@ -7,8 +7,15 @@ from typing import Any
 import islpy as isl
 import numpy as np
 import pytest
-from seams import Space, copy_of, equal, equal_at, equal_pairs, exclusive_or, floor, prove_source
-from seams import form_variable as variable
+from seams import (
+    Space,
+    copy_of,
+    equal,
+    equal_at,
+    equal_pairs,
+    forms,
+    prove_source,
+)
 
 import loopkit as lk
 
@@ -17,7 +24,7 @@ WHERE = isl.Set("[i, b] -> { : 0 <= i < 7 and 0 <= b < 3 }")
 
 
 def gray(name: str) -> Any:
-    return exclusive_or(variable(name), floor(variable(name), 2), 3)
+    return forms.exclusive_or(forms.variable(name), forms.floor(forms.variable(name), 2), 3)
 
 
 def other(name: str) -> str:
@@ -26,8 +33,11 @@ def other(name: str) -> str:
 
 FORMS = {
     "gray": gray("i"),
-    "with what both share": exclusive_or(variable("i"), variable("b"), 3),
-    "and more": exclusive_or(variable("i"), variable("b"), 3).plus(variable("b"), 3),
+    "with what both share": forms.exclusive_or(forms.variable("i"), forms.variable("b"), 3),
+    "and more": forms.plus(
+        forms.exclusive_or(forms.variable("i"), forms.variable("b"), 3),
+        forms.scaled(forms.variable("b"), 3),
+    ),
 }
 
 
@@ -36,11 +46,11 @@ def test_one(form: str) -> None:
     around = SPACE.aligned(WHERE)
     found = equal_at(SPACE, around, "cell", FORMS[form])
     assert found is not None
-    due = around & SPACE.where(equal(variable("cell"), FORMS[form]))
+    due = around & SPACE.where(equal(forms.variable("cell"), FORMS[form]))
     assert (around & found).is_equal(due)
     renamed = equal_at(SPACE, around, "cell", FORMS[form], other)
     there = SPACE.renamed(WHERE, other)
-    due = there & SPACE.where(equal(variable("cell"), FORMS[form].renamed(other)))
+    due = there & SPACE.where(equal(forms.variable("cell"), forms.renamed(FORMS[form], other)))
     assert renamed is not None and (there & renamed).is_equal(due)
 
 
@@ -54,13 +64,16 @@ def test_two(first: str, second: str) -> None:
     found = equal_pairs(SPACE, (around, a), (around, b), other)
     if found is None:
         return  # more pairs than a set is made of
-    assert (both & found).is_equal(both & SPACE.where(equal(a, b.renamed(other))))
+    assert (both & found).is_equal(both & SPACE.where(equal(a, forms.renamed(b, other))))
 
 
 def test_sets_say_what_is_no_question_of_bits() -> None:
     around = SPACE.aligned(WHERE)
-    assert equal_at(SPACE, around, "cell", variable("i")) is None
-    assert equal_pairs(SPACE, (around, variable("i")), (around, variable("b")), other) is None
+    assert equal_at(SPACE, around, "cell", forms.variable("i")) is None
+    assert (
+        equal_pairs(SPACE, (around, forms.variable("i")), (around, forms.variable("b")), other)
+        is None
+    )
     assert equal_at(SPACE, SPACE.everything, "cell", gray("i")) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
@@ -18,9 +19,7 @@ from seams import (
     Space,
     Wait,
     by_comment,
-    constant,
-    extreme,
-    floor,
+    forms,
     is_known,
     negated,
     read_function,
@@ -31,9 +30,8 @@ from seams import CFor as For
 from seams import CIf as If
 from seams import CLet as Let
 from seams import condition_conjuncts as conjuncts
-from seams import form_variable as variable
 
-X, Y, N = variable("x"), variable("y"), variable("n")
+X, Y, N = forms.variable("x"), forms.variable("y"), forms.variable("n")
 
 
 def read(body: str) -> Function:
@@ -186,7 +184,7 @@ def test_forms_compute_what_c_does(text: str) -> None:
     assert isinstance(node, Assign)
     form = translator(function).form(node.value, anywhere())
     for n in range(-20, 21):
-        assert form.value({"n": n}) == _as_c(text, n)
+        assert forms.value_at(form, {"n": n}) == _as_c(text, n)
 
 
 def _as_c(text: str, n: int) -> int:
@@ -221,20 +219,22 @@ def _as_c(text: str, n: int) -> int:
 
 
 def test_forms_are_canonical() -> None:
-    assert X.plus(Y).times(X.minus(Y)) == X.times(X).minus(Y.times(Y))
-    assert floor(X.scaled(16).plus(Y).plus(constant(20)), 8) == X.scaled(2).plus(
-        floor(Y.plus(constant(4)), 8)
-    ).plus(constant(2))
-    assert extreme("min", [X, extreme("min", [Y, X])]) == extreme("min", [Y, X])
-    assert shown(X.scaled(3).minus(Y).minus(constant(2))) == "3*x - y - 2"
+    plus, minus, scaled = forms.plus, forms.minus, forms.scaled
+    times = functools.partial(forms.make_term, "mul")
+    assert times(plus(X, Y), minus(X, Y)) is minus(times(X, X), times(Y, Y))
+    assert forms.floor(plus(scaled(X, 16), Y, forms.number(20)), 8) is plus(
+        scaled(X, 2), forms.floor(plus(Y, forms.number(4)), 8), forms.number(2)
+    )
+    assert forms.make_term("min", X, forms.make_term("min", Y, X)) is forms.make_term("min", Y, X)
+    assert shown(minus(scaled(X, 3), plus(Y, forms.number(2)))) == "3*x - y - 2"
 
 
 def test_large_products_stay_whole() -> None:
-    many = constant(0)
+    many = forms.number(0)
     for k in range(40):
-        many = many.plus(variable(f"v{k}"))
-    assert not many.times(many).is_affine
-    assert len(many.times(many).terms) == 1
+        many = forms.plus(many, forms.variable(f"v{k}"))
+    assert not forms.is_affine(forms.make_term("mul", many, many))
+    assert len(forms.polynomial(forms.make_term("mul", many, many))) == 1
 
 
 CONDITIONS = (

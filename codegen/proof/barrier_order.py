@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from loopkit._algebra.polynomials import plus
+from loopkit._algebra.terms import number
 from loopkit.codegen.c.tree import For
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import constant, variable
+from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.spaces import copy_of, equal, less
 from loopkit.codegen.proof.tree import Barriers, Group, Leaf
 
@@ -49,7 +51,7 @@ class Order:
             before = variable(copy_of(self.carried.name, first))
             after = variable(copy_of(self.carried.name, second))
             if self.adjacent:
-                found.append(equal(after, before.plus(constant(self.carried.step))))
+                found.append(equal(after, plus(before, number(self.carried.step))))
             else:
                 found.append(less(before, after))
         return found

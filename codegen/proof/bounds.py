@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import islpy as isl
 
-from loopkit import _intervals
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._cached import memoised
 from loopkit._expression import accesses, to_text
@@ -14,7 +13,7 @@ from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof.asked import is_asked_by_text
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.data import DataFacts
-from loopkit.codegen.proof.forms import Floor, Form, values_of
+from loopkit.codegen.proof.forms import Form, is_affine, values_of
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -50,7 +49,7 @@ class BoundsCheck(Check):
         for axis, (index, extent) in enumerate(zip(touch.cell, touch.extents, strict=True)):
             if extent is None:
                 continue
-            if not (index.is_affine and extent.is_affine):
+            if not (is_affine(index) and is_affine(extent)):
                 if not _is_remainder(touch.scope, index, extent):
                     self.by_assertions(touch, axis)
                 continue
@@ -63,7 +62,7 @@ class BoundsCheck(Check):
     def subscripts(self, touch: Touch) -> None:
         """Where they are not the cell: whether the text's own ones lie in the text's array."""
         for axis, (index, extent) in enumerate(zip(touch.indices, touch.dimensions, strict=False)):
-            if extent is None or not index.is_affine:
+            if extent is None or not is_affine(index):
                 continue  # where data decide, the cell is looked at, and where all cells lie
             outside = self.outside(touch.scope, index, extent)
             if outside is not None:
@@ -148,13 +147,5 @@ def is_truth(held: ArrayArg | TemporaryVariable) -> bool:
 
 def _is_remainder(scope: Scope, index: Form, extent: Form) -> bool:
     """Whether an index is in range since it is a remainder, of whatever data."""
-    rests: list[_intervals.Interval] = []
-    for atom in [m[0] for m in index.terms if len(m) == 1]:
-        if isinstance(atom, Floor):
-            factor, left = divmod(index.terms.get((atom,), 0), atom.by)
-            if factor and not left:
-                # factor*by*floor(of / by) is factor*of less factor*(of % by).
-                index = index.plus(Form({(atom,): 1}), -factor * atom.by).plus(atom.of, factor)
-                rests.append(_intervals.multiply((-factor, -factor), (0, atom.by - 1)))
-    low, high = _intervals.add(scope.range_of(index), *rests)
+    low, high = scope.range_of(index)
     return low >= 0 and high < scope.range_of(extent)[0]

@@ -10,6 +10,8 @@ import islpy as isl
 import numpy as np
 
 from loopkit import _sets
+from loopkit._algebra.polynomials import minus, times
+from loopkit._algebra.terms import ZERO, number
 from loopkit._arrays import ArrayArg, Strided, TemporaryVariable, swizzles_of
 from loopkit._cached import memoised
 from loopkit._errors import InvalidArgumentError
@@ -18,12 +20,19 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._points import TooManyPointsError, points_of
 from loopkit.codegen.c.tree import Assign
-from loopkit.codegen.proof.conditions import Compare
-from loopkit.codegen.proof.forms import Form, NotAffineError, constant
+from loopkit.codegen.proof.forms import (
+    Form,
+    NotAffineError,
+    has_digits,
+    is_affine,
+    names_of,
+    value_at,
+)
 from loopkit.codegen.proof.pointwise import values_at
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
+from loopkit.codegen.proof.spaces import unequal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.values import ValueCheck
@@ -90,7 +99,7 @@ class CellCheck(Check):
         """Whether the text and the kernel mean one element wherever the text does."""
         name, indices = access
         return name == touch.array and self.is_zero(
-            touch.scope, touch.offset.minus(self.subject.meaning.offset(name, indices))
+            touch.scope, minus(touch.offset, self.subject.meaning.offset(name, indices))
         )
 
     def statement(self, leaf: Leaf, statement: Statement) -> None:
@@ -149,7 +158,7 @@ class CellCheck(Check):
     @memoised
     def is_zero(self, scope: Scope, form: Form) -> bool:
         """Whether a form vanishes wherever a scope is reached (memoised)."""
-        if form.has_digits:
+        if has_digits(form):
             found = values_at(scope.set, form, _TRIED)
             if found is not None:
                 return not np.any(found[1])
@@ -157,8 +166,8 @@ class CellCheck(Check):
                 return False
         parts = self.subject.coefficients(form).values()
         with suppress(NotAffineError):  # of names that the scope does not have nothing is known
-            return all(p.is_affine for p in parts) and all(
-                (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
+            return all(is_affine(p) for p in parts) and all(
+                (scope.set & scope.space.where(unequal(p, ZERO))).is_empty() for p in parts
             )
         return False
 
@@ -191,13 +200,13 @@ class CellCheck(Check):
         """A point where an access is none of the candidates."""
         subject, space = self.subject, self.subject.space
         where = touch.scope.set
-        differences = [touch.offset.minus(c) for c in candidates]
-        if any(d.has_digits for d in differences):
+        differences = [minus(touch.offset, c) for c in candidates]
+        if any(has_digits(d) for d in differences):
             return self.tried(where, differences)
         for difference in differences:
             # Some coefficient of a product of sizes does not vanish; large sizes tell the rest.
             for part in self.subject.coefficients(difference).values():
-                there = where & space.where(Compare("!=", part)) if part.is_affine else None
+                there = where & space.where(unequal(part, ZERO)) if is_affine(part) else None
                 if there is not None and not there.is_empty():
                     where = there
                     break
@@ -206,7 +215,7 @@ class CellCheck(Check):
         for there in subject.with_larger_sizes(where):
             point = self.point(there, *subject.kernel.all_inames)
             try:
-                if all(d.value(point) for d in differences):
+                if all(value_at(d, point) for d in differences):
                     return point
             except KeyError:
                 return None
@@ -215,7 +224,7 @@ class CellCheck(Check):
     def tried(self, where: isl.Set, differences: list[Form]) -> dict[str, int] | None:
         """A point of a few where no difference vanishes: digits are many names to a set."""
         subject = self.subject
-        names = {name for d in differences for name in d.names}.difference(subject.sizes)
+        names = {name for d in differences for name in names_of(d)}.difference(subject.sizes)
         order = sorted(names)
         for there in subject.with_larger_sizes(where):
             sizes = subject.sizes_at(self.point(there))
@@ -223,7 +232,7 @@ class CellCheck(Check):
             with suppress(TooManyPointsError, InvalidArgumentError, KeyError):
                 for row in points_of(small, order, {}, _TRIED):
                     point = {**sizes, **dict(zip(order, map(int, row), strict=True))}
-                    if all(d.value(point) for d in differences):
+                    if all(value_at(d, point) for d in differences):
                         return self.point(there & _sets.at(point), *subject.kernel.all_inames)
         return None
 
@@ -231,7 +240,7 @@ class CellCheck(Check):
         """Say by which indices two accesses of an array are compared, and how far they reach."""
         touch.origin = access[1] if access is not None else None
         held, meaning = self.subject.held(touch.array), self.subject.meaning
-        flat = (touch.offset,) if touch.offset.is_affine else None
+        flat = (touch.offset,) if is_affine(touch.offset) else None
         if touch.array in self.subject.names.dimensions:
             touch.cell, touch.extents = touch.indices, self.declared_extents(touch.array)
             if held is not None and swizzles_of(held):
@@ -239,7 +248,7 @@ class CellCheck(Check):
                 touch.dimensions = touch.extents
                 touch.cell = None if access is None else tuple(map(meaning.form, access[1]))
                 touch.extents = tuple(map(meaning.form, held.shape or ()))
-        elif held is not None and held.shape == () and touch.offset == Form({}):
+        elif held is not None and held.shape == () and touch.offset is ZERO:
             touch.cell, touch.extents = (), ()
         elif held is None or access is None or held.shape == ():
             touch.cell, touch.extents = flat, self.flat_extent(held)
@@ -255,7 +264,7 @@ class CellCheck(Check):
         """The dimensions of a shared or private array, as the text declares them."""
         shape = self.subject.names.dimensions[array]
         known = (self.dynamic_extent(array) if extent is None else extent for extent in shape)
-        return tuple(None if extent is None else constant(extent) for extent in known)
+        return tuple(None if extent is None else number(extent) for extent in known)
 
     def dynamic_extent(self, array: str) -> int | None:
         """How far an array in dynamic shared memory reaches before the next begins."""
@@ -275,10 +284,10 @@ class CellCheck(Check):
         """The number of elements of an array without gaps."""
         if held is None or held.dim_tags is not None or held.shape is None:
             return (None,)
-        total = constant(1)
+        total = number(1)
         for extent in held.shape:
-            total = total.times(self.subject.meaning.form(extent))
-        return (total if total.is_affine else None,)
+            total = times(total, self.subject.meaning.form(extent))
+        return (total if is_affine(total) else None,)
 
 
 def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], bool]]:

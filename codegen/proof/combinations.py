@@ -18,6 +18,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._algebra.polynomials import minus
 from loopkit._cached import cached_property, memoised
 from loopkit._collectives import CARRY, SCAN, TOGETHER, combined_axes, scanned_blocks
 from loopkit._hidden import hidden
@@ -30,7 +31,7 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof.barrier_order import Order, orders
-from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.forms import Form, is_affine, renamed
 from loopkit.codegen.proof.lockstep import Lockstep, Mask, Sums, WrongError
 from loopkit.codegen.proof.lookback import LookBack
 from loopkit.codegen.proof.recorder import Check, Recorder
@@ -155,10 +156,10 @@ class CombinationCheck(Check):
     def pairs(self, one: Touch, two: Touch, order: Order) -> isl.Set | None:
         """Where two lines change one cell of a thread, in that order; None where data decide."""
         space = self.space
-        if not (one.offset.is_affine and two.offset.is_affine):
+        if not (is_affine(one.offset) and is_affine(two.offset)):
             return None
         loose = replace(order, cut=None, adjacent=False)
-        cell = equal(one.offset, two.offset.renamed(space.renaming(1)))
+        cell = equal(one.offset, renamed(two.offset, space.renaming(1)))
         first = space.renamed(one.scope.set, space.renaming(0))
         second = space.renamed(two.scope.set, space.renaming(1))
         return first & second & space.all_of([*loose.conditions(0, 1), cell])
@@ -212,7 +213,7 @@ class CombinationCheck(Check):
             return None
         wanted = self.subject.meaning.offset(*statement.write)
         if not any(
-            t.array == name and t.is_write and self.is_zero(t.scope, t.offset.minus(wanted))
+            t.array == name and t.is_write and self.is_zero(t.scope, minus(t.offset, wanted))
             for t in leaf.touches
         ):
             self.wrong(f"the lines combine another cell than '{statement.id}'", leaf)

@@ -8,6 +8,8 @@ from operator import itemgetter
 
 import islpy as isl
 
+from loopkit._algebra.polynomials import plus, polynomial, scaled
+from loopkit._algebra.terms import number
 from loopkit._budget import PROGRAM_QUESTION_LATER, SpentError, at_most
 from loopkit._cached import cached_property, memoised, once
 from loopkit._places import shared_storage
@@ -16,13 +18,23 @@ from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
 from loopkit.codegen.c.types import TYPES
-from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import Order, orders, route
-from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.conditions import Condition, names_in, split
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.families import Family, Kind, families_of, matched, one_cell
-from loopkit.codegen.proof.forms import Form, Variable, constant, floor, opaque, values_of, variable
+from loopkit.codegen.proof.forms import (
+    Form,
+    floor,
+    has_digits,
+    is_affine,
+    names_of,
+    opaque,
+    renamed,
+    value_at,
+    values_of,
+    variable,
+)
 from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
@@ -30,7 +42,7 @@ from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Touch, split
+from loopkit.codegen.proof.tree import Leaf, Touch
 
 _MANY = 4
 """So many pairs are asked about one by one."""
@@ -51,7 +63,7 @@ def _passed(touch: Touch) -> tuple[int, int]:
 
 
 def _is_hard(form: Form) -> bool:
-    return form.has_digits or len(form.terms) > _MANY_TERMS
+    return has_digits(form) or len(polynomial(form)) > _MANY_TERMS
 
 
 class ConflictCheck(Check):
@@ -219,7 +231,7 @@ class ConflictCheck(Check):
         is_open = self.data.decides(cell)
         if cell is not None and not is_open and not self.data.names_of(touch.leaf):
             names, where = self.reached(touch.scope)
-            place, *cells = (f.renamed(lambda n: names.get(n, n)) for f in (place, *cell))
+            place, *cells = (renamed(f, lambda n: names.get(n, n)) for f in (place, *cell))
             cell, own = tuple(cells), None
         is_simple = cell is not None and not is_open and not any(map(_is_hard, cell))
         found = Kind(touch, where, cell, place, is_simple)
@@ -236,9 +248,9 @@ class ConflictCheck(Check):
         """
         text, names = self.subject.text, {}
         for let in scope.lets:
-            atom = text.form(let.value, scope).only
-            if isinstance(atom, Variable) and atom.name in self.subject.words:
-                names[let.name] = atom.name
+            form = text.form(let.value, scope)
+            if form.op == "name" and form.data[0] in self.subject.words:
+                names[let.name] = form.data[0]
         where = self.subject.space.without(scope.set, names)
         return names, self._sets.setdefault(where, where)
 
@@ -252,7 +264,7 @@ class ConflictCheck(Check):
         known = space.everything
         if first.touch.array != second.touch.array:
             begin, end = self.bytes_of(first)
-            start, stop = (form.renamed(space.renaming(1)) for form in self.bytes_of(second))
+            start, stop = (renamed(form, space.renaming(1)) for form in self.bytes_of(second))
             return known & space.all_of(split(less(begin, stop), less(start, end))[0])
         if self.data.decides(first.cell) or self.data.decides(second.cell):
             known = self.data.one_cell(space, first.touch, second.touch)
@@ -265,10 +277,10 @@ class ConflictCheck(Check):
             sides = [*zip(first.cell, second.cell, strict=True)]
         pairs, renaming = [], space.renaming(1)
         for a, b in sides:
-            if a.is_affine and b.is_affine:
+            if is_affine(a) and is_affine(b):
                 found = equal_pairs(space, (first.where, a), (second.where, b), renaming)
                 known = known if found is None else known & found
-                pairs += [equal(a, b.renamed(renaming))] if found is None else []
+                pairs += [equal(a, renamed(b, renaming))] if found is None else []
         return known & space.all_of(pairs)
 
     def bytes_of(self, kind: Kind) -> tuple[Form, Form]:
@@ -278,8 +290,8 @@ class ConflictCheck(Check):
         if declared is None or declared.offset is None:
             return opaque(array), opaque(array)
         size = TYPES[declared.ctype].itemsize
-        begin = kind.place.scaled(size).plus(constant(declared.offset))
-        return begin, begin.plus(constant(size))
+        begin = plus(scaled(kind.place, size), number(declared.offset))
+        return begin, plus(begin, number(size))
 
     def told(self, cell: tuple[Form, ...], where: isl.Set) -> tuple[list[str], tuple[Form, ...]]:
         """Names that indices with digits, or many quotients, tell; and the other indices.
@@ -288,9 +300,9 @@ class ConflictCheck(Check):
         same: sets are slow with digits.
         """
         hard = [*filter(_is_hard, cell)]
-        names = frozenset[str]().union(*(form.names for form in hard))
-        mine = tuple(form for form in cell if form.names and form.names <= names)
-        is_known = all(form.is_affine for form in mine) and not names & self.subject.data_names
+        names = frozenset[str]().union(*(names_of(form) for form in hard))
+        mine = tuple(form for form in cell if names_of(form) and names_of(form) <= names)
+        is_known = all(is_affine(form) for form in mine) and not names & self.subject.data_names
         points = None
         if names and is_known:
             points = listed(where, sorted(names), _LISTED)
@@ -298,7 +310,7 @@ class ConflictCheck(Check):
             return [], cell
         columns = dict(zip(sorted(names), points.T.astype(object), strict=True))
         try:
-            values = [form.value(columns) for form in mine]
+            values = [value_at(form, columns) for form in mine]
         except ValueError:  # what has no one value for many points
             return [], cell
         if len({*zip(*values, strict=True)}) != len(points):
@@ -313,7 +325,7 @@ class ConflictCheck(Check):
         forms = map(variable, self.subject.block_words) if how == "block" else [number]
         found = []
         for form in forms:
-            other = form.renamed(lambda n: copy_of(n, 1))
+            other = renamed(form, lambda n: copy_of(n, 1))
             found.append(less(form, other))
             if not is_mirrored:
                 found.append(less(other, form))
@@ -333,7 +345,7 @@ class ConflictCheck(Check):
         """The pairs between which an execution of ``barrier`` lies."""
         subject = self.subject
         space = subject.pair_space(subject.block_words, 3)
-        if any(conditions.names_in(c) & subject.data_names for c in barrier.scope.all_conditions):
+        if any(names_in(c) & subject.data_names for c in barrier.scope.all_conditions):
             return None
         executed = space.renamed(barrier.scope.set, space.renaming(2))
         between = space.nothing
@@ -345,7 +357,7 @@ class ConflictCheck(Check):
                 between = between | (early & space.all_of(loose.conditions(2, 1)))
         if barrier.barrier == "warp":
             number = floor(self.subject.thread_number, CUDA.warp)
-            between = between & space.where(equal(number, number.renamed(space.renaming(1))))
+            between = between & space.where(equal(number, renamed(number, space.renaming(1))))
         near = self.spaces["thread"]
         return near.aligned(
             space.without(between, (n for n in space.names if n not in near.position))
@@ -394,6 +406,6 @@ class ConflictCheck(Check):
                 found[f"{touch.array}[{shown(touch.offset)}]"] = None
                 continue
             for index in touch.cell:
-                if not index.is_affine:
+                if not is_affine(index):
                     found[f"{touch.array}[.. {shown(index)} ..]"] = None
         return ", ".join(found)

@@ -10,8 +10,8 @@ from loopkit._assertions.cells import data_of, equal_cells, index_range, maybe_o
 from loopkit._assertions.follow import asserted
 from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
-from loopkit.codegen.proof import conditions
-from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.conditions import names_in
+from loopkit.codegen.proof.forms import Form, is_affine, names_of
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of
 from loopkit.codegen.proof.subject import Subject
@@ -71,9 +71,9 @@ class DataFacts:
         """The private integers that decide whether a line runs, and what it touches."""
         if not self.subject.data_names:
             return frozenset()
-        names = frozenset().union(*(conditions.names_in(c) for c in leaf.scope.all_conditions))
+        names = frozenset().union(*(names_in(c) for c in leaf.scope.all_conditions))
         for touch in leaf.touches:
-            names = names.union(*(i.names for i in touch.indices))
+            names = names.union(*(names_of(i) for i in touch.indices))
         return names & self.subject.data_names
 
     def arrays_around(self, touch: Touch) -> list[str]:
@@ -96,7 +96,7 @@ class DataFacts:
 
     def decides(self, cell: tuple[Form, ...] | None) -> bool:
         """Whether a cell hangs on data: on elements of arrays, or on integers that were loaded."""
-        return is_open(cell) or any(form.names & self.subject.data_names for form in cell or ())
+        return is_open(cell) or any(names_of(form) & self.subject.data_names for form in cell or ())
 
     def loaded(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """What is asserted of the private integers that two accesses depend on."""
@@ -139,4 +139,4 @@ class DataFacts:
 
 def is_open(cell: tuple[Form, ...] | None) -> bool:
     """Whether an access's cell is not known from names alone."""
-    return cell is None or not all(c.is_affine for c in cell)
+    return cell is None or not all(is_affine(c) for c in cell)

@@ -8,8 +8,7 @@ from loopkit._collectives import COMBINE, combined_axes, is_alike_in_all
 from loopkit._hidden import label_of
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.proof.conditions import renamed
-from loopkit.codegen.proof.forms import floor
+from loopkit.codegen.proof.forms import floor, renamed
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.spaces import Space, copy_of, equal
@@ -61,7 +60,7 @@ class DivergenceCheck(Check):
         others = here & space.all_of(launched)
         if leaf.barrier == "warp":
             number = subject.thread_number
-            warps = floor(number, CUDA.warp), floor(number.renamed(_second), CUDA.warp)
+            warps = floor(number, CUDA.warp), floor(renamed(number, _second), CUDA.warp)
             others = others & space.where(equal(*warps))
         absent = others - there
         if absent.is_empty():

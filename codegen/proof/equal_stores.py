@@ -14,13 +14,22 @@ from itertools import chain
 
 import islpy as isl
 
+from loopkit._algebra.polynomials import minus, scaled
 from loopkit._cached import cached_property, memoised
 from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit._same import key_of, same
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.proof.conditions import Compare, Condition, renamed
-from loopkit.codegen.proof.forms import Form, Variable, variable
+from loopkit.codegen.proof.conditions import Condition, is_known, least
+from loopkit.codegen.proof.forms import (
+    Form,
+    coefficient,
+    is_affine,
+    is_data,
+    names_of,
+    renamed,
+    variable,
+)
 from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
@@ -77,10 +86,10 @@ class EqualStores:
             return meeting
         conditions: list[Condition] = []
         for form in self.due(value, both):
-            if form is None or not form.names <= space.position.keys():
+            if form is None or not names_of(form) <= space.position.keys():
                 return meeting
-            forms = [form] if form.is_affine else [variable(n) for n in sorted(form.names)]
-            conditions += [equal(f, f.renamed(space.renaming(1))) for f in forms]
+            forms = [form] if is_affine(form) else [variable(n) for n in sorted(names_of(form))]
+            conditions += [equal(f, renamed(f, space.renaming(1))) for f in forms]
         return meeting - space.all_of(conditions)
 
     def stored_by_both(self, first: Touch, second: Touch) -> c.CExpression | None:
@@ -118,12 +127,12 @@ class EqualStores:
             reads = self.names.reads_memory(expr)
             is_form = not reads and self.names.is_integer(expr)
             form = self.subject.text.form(expr, both.first.scope) if is_form else None
-            if form is not None and not form.is_data:
+            if form is not None and not is_data(form):
                 known = _NOTHING if inner & threads else around
-                if form.names.isdisjoint(inner | (lets.keys() - known)):
+                if names_of(form).isdisjoint(inner | (lets.keys() - known)):
                     yield form
                     continue
-                for name in form.names - inner:
+                for name in names_of(form) - inner:
                     if name not in lets:
                         yield variable(name)
                     waiting += ((value, both, held, inner) for value in lets.get(name, ()))
@@ -243,12 +252,13 @@ class EqualStores:
     def held_before(self, part: c.CExpression, line: Leaf, loop: c.For) -> bool:
         """Whether a condition around a line has held in all earlier iterations of a loop."""
         found = self.subject.text.condition(part, line.scope)
-        if not line.scope.is_inside(loop) or not isinstance(found, Compare):
+        form = least(found) if is_known(found) else None
+        if not line.scope.is_inside(loop) or form is None:
             return False
-        times = found.form.terms.get((Variable(loop.name),), 0)
-        rest = found.form.minus(variable(loop.name).scaled(times))
+        times = coefficient(form, loop.name)
+        rest = minus(form, scaled(variable(loop.name), times))
         made = {x.name for x in c.statements((loop,)) if isinstance(x, (c.Let, c.For))}
-        return times <= 0 and found.operator == ">=" and rest.names.isdisjoint(made)
+        return times <= 0 and names_of(rest).isdisjoint(made)
 
     def stores(self, name: str) -> list[tuple[Leaf, c.Assign]]:
         """The lines that write a variable; none where one of them does more than store."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import islpy as isl
 
+from loopkit._algebra.terms import number
 from loopkit._device_functions import own_calls
-from loopkit.codegen.proof.forms import constant, variable
+from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.initialized import ArrayReads, InitializedCheck
 from loopkit.codegen.proof.instances import Surplus
 from loopkit.codegen.proof.recorder import Check, Recorder
@@ -108,7 +109,7 @@ class ExtraInstancesCheck(Check):
     ) -> None:
         """A finding: which cell an instance too many changes."""
         point = self.point(both, *array.cells)
-        fixed = [equal(variable(n), constant(v)) for n, v in point.items()]
+        fixed = [equal(variable(n), number(v)) for n, v in point.items()]
         inames = sorted(surplus.statement.inames)
         instance = self.point(where & array.space.all_of(fixed), *inames)
         what = f"'{surplus.statement.id}' runs for what is no instance of it, and so changes "

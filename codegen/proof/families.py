@@ -8,11 +8,13 @@ from math import gcd
 
 import islpy as isl
 
+from loopkit._algebra.polynomials import minus, plus, scaled
+from loopkit._algebra.terms import number
 from loopkit._cached import cached_property
 from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import Form, constant, floor
+from loopkit.codegen.proof.forms import Form, floor, number_in, renamed, without_number
 from loopkit.codegen.proof.spaces import at_most, equal
 from loopkit.codegen.proof.tree import Touch
 
@@ -36,15 +38,14 @@ class Kind:
     @cached_property
     def offset(self) -> tuple[int, ...]:
         """The constants in the subscripts."""
-        return tuple(form.terms.get((), 0) for form in self.cell or ())
+        return tuple(without_number(form)[1] for form in self.cell or ())
 
     @cached_property
     def family(self) -> object:
         """What accesses have in common that are of one family."""
         if self.cell is None or not self.is_simple:
             return self
-        cell = (f.minus(constant(n)) for f, n in zip(self.cell, self.offset, strict=True))
-        return self.touch.array, *cell
+        return self.touch.array, *(without_number(form)[0] for form in self.cell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ def matched(one: Family, two: Family) -> Iterator[tuple[Family, Family]]:
     """The accesses of two families that agree where subscripts of both are numbers."""
     both = [family.kinds[0].cell or () for family in (one, two)]
     cells = zip(*both, strict=True) if one.is_like(two) else ()
-    axes = [axis for axis, (a, b) in enumerate(cells) if None not in (a.constant, b.constant)]
+    axes = [axis for axis, (a, b) in enumerate(cells) if None not in (number_in(a), number_in(b))]
     mine, its = (
         grouped((tuple(kind.offset[n] for n in axes), (kind, t)) for kind, t in family.members)
         for family in (one, two)
@@ -100,7 +101,7 @@ def matched(one: Family, two: Family) -> Iterator[tuple[Family, Family]]:
             yield part, part if one is two else Family(its[numbers])
 
 
-def one_cell(one: Family, two: Family, renamed: Callable[[str], str]) -> Iterator[Condition]:
+def one_cell(one: Family, two: Family, rename: Callable[[str], str]) -> Iterator[Condition]:
     """What holds wherever an access of one family and one of another touch one cell.
 
     The names of the other have others there.
@@ -108,10 +109,10 @@ def one_cell(one: Family, two: Family, renamed: Callable[[str], str]) -> Iterato
     mine, its = one.kinds, two.kinds
     for axis, (a, b) in enumerate(zip(mine[0].cell or (), its[0].cell or (), strict=True)):
         left, right = ([kind.offset[axis] for kind in kinds] for kinds in (mine, its))
-        gap = a.minus(b.renamed(renamed))
-        gap = gap.plus(constant(max(left) - left[0] + right[0] - min(right)))
-        yield at_most(constant(0), gap)
-        yield at_most(gap, constant(max(left) - min(left) + max(right) - min(right)))
+        gap = minus(a, renamed(b, rename))
+        gap = plus(gap, number(max(left) - left[0] + right[0] - min(right)))
+        yield at_most(number(0), gap)
+        yield at_most(gap, number(max(left) - min(left) + max(right) - min(right)))
         step = gcd(*(n - left[0] for n in left), *(n - right[0] for n in right))
         if step > 1:
-            yield equal(gap, floor(gap, step).scaled(step))
+            yield equal(gap, scaled(floor(gap, step), step))

@@ -20,7 +20,7 @@ from loopkit._kernel import Statement
 from loopkit._relations import grouped
 from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof.data import DataFacts
-from loopkit.codegen.proof.forms import variable
+from loopkit.codegen.proof.forms import is_affine, variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
 from loopkit.codegen.proof.pointwise import cells_at
@@ -207,10 +207,10 @@ class ArrayReads:
     def cells_of(self, touch: Touch) -> isl.Set:
         """The cells of an access, over the names around it; where data decide, all that may be."""
         each = [*zip(self.cells, touch.cell or (), touch.extents, strict=False)]
-        told = ((name, index) for name, index, _ in each if index.is_affine)
+        told = ((name, index) for name, index, _ in each if is_affine(index))
         known, parts = cells_at(self.space, self.fills.aligned(touch.scope), told), []
         for axis, (name, index, extent) in enumerate(each):
-            if index.is_affine:
+            if is_affine(index):
                 continue
             known = known & self.check.data.chosen(touch, axis, name, self.space)
             if extent is not None:
@@ -254,7 +254,7 @@ class ArrayReads:
         """
         if write.cell is None or len(write.cell) != len(self.cells):
             return None
-        if not all(index.is_affine for index in write.cell):
+        if not all(is_affine(index) for index in write.cell):
             return None
         there = self.fills.aligned(write.scope) & self.cells_of(write)
         if self.array in self.subject.temporaries:
@@ -306,7 +306,7 @@ class ArrayReads:
             what = f"the line reads '{self.array}', which nothing writes"
         beyond = left.gist(self.space.aligned(subject.admitted))
         involved = set(_sets.involved_names(beyond)) & subject.data_names
-        doubts = read.scope.unknown or involved or not all(c.is_affine for c in read.cell or ())
+        doubts = read.scope.unknown or involved or not all(is_affine(c) for c in read.cell or ())
         if self.writes and not doubts:
             sure = left
             for piece in self.fills.perhaps(read):

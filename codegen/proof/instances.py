@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._algebra.polynomials import minus
+from loopkit._algebra.terms import ZERO, number
 from loopkit._cached import memoised
 from loopkit._collectives import combined_axes, scanned_blocks
 from loopkit._expression import variable_names
@@ -23,14 +25,14 @@ from loopkit._kernel import Statement
 from loopkit._relations import grouped
 from loopkit._target import CUDA
 from loopkit.codegen.c.tree import Let
-from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
-from loopkit.codegen.proof.forms import Form, constant, variable
+from loopkit.codegen.proof.conditions import Condition, conjuncts, split
+from loopkit.codegen.proof.forms import Form, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import PARAM, equal
+from loopkit.codegen.proof.spaces import PARAM, equal, unequal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, split
+from loopkit.codegen.proof.tree import Leaf
 from loopkit.codegen.proof.values import ValueCheck
 
 
@@ -247,7 +249,7 @@ class InstanceCheck(Check):
             chosen = self.chosen(statement, leaf, word)
             if chosen is None:
                 return None
-            conditions.append(equal(variable(word), constant(chosen)))
+            conditions.append(equal(variable(word), number(chosen)))
         if with_lets:
             conditions += self.definitions(statement, leaf)
         return domain & subject.space.all_of(p for c in conditions for p in conjuncts(c))
@@ -271,8 +273,8 @@ class InstanceCheck(Check):
             return 0
         names = sorted(statement.inames)
         point = self.point(executed, *names)
-        here: Form = variable(word).minus(constant(point[word]))
-        others = executed & self.subject.space.where(Compare("!=", here))
+        here: Form = minus(variable(word), number(point[word]))
+        others = executed & self.subject.space.where(unequal(here, ZERO))
         if others.is_empty():
             return point[word]
         second = self.subject.place(leaf, self.point(others, *names))
@@ -287,4 +289,4 @@ class InstanceCheck(Check):
 
 
 def _first(word: str) -> Condition:
-    return equal(variable(word), constant(0))
+    return equal(variable(word), number(0))

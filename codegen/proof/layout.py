@@ -8,6 +8,8 @@ from math import prod
 
 import numpy as np
 
+from loopkit._algebra.polynomials import minus, plus, times
+from loopkit._algebra.terms import ONE, ZERO
 from loopkit._arrays import TemporaryVariable, storage_shape, strides_of, swizzles_of
 from loopkit._errors import counted
 from loopkit._nodes import Expression
@@ -16,8 +18,9 @@ from loopkit._program import ArrayParam
 from loopkit._promotion import dtype_name
 from loopkit.codegen.c.tree import Declaration
 from loopkit.codegen.c.types import TYPES
-from loopkit.codegen.proof.forms import ONE, Form
+from loopkit.codegen.proof.forms import Form, is_affine, number_in, value_at
 from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 
 
@@ -120,7 +123,7 @@ def _bytes(subject: Subject, one: Declaration) -> int | None:
     held = subject.held(one.name)
     if not isinstance(held, TemporaryVariable):
         return None
-    count = span(subject, storage_shape(held), strides_of(held)).constant
+    count = number_in(span(subject, storage_shape(held), strides_of(held)))
     row = prod(extent or 1 for extent in one.dimensions[1:])
     # Only whole rows are ever declared.
     return None if count is None else -(-count // row) * row * TYPES[one.ctype].itemsize
@@ -138,17 +141,17 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
         recorder.wrong("memory", what, line, array=param.name)
     # Elements of the padding are never touched.
     due = span(subject, held.shape, strides_of(held))
-    lacking = due.minus(span(subject, param.shape, param.strides))
-    if not lacking.terms or (lacking.constant or 0) < 0:
+    lacking = minus(due, span(subject, param.shape, param.strides))
+    if (number_in(lacking) or 1) <= 0 or lacking is ZERO:
         return
     where = subject.admitted
-    if lacking.is_affine:
-        where = where & subject.space.at_least_zero(lacking.minus(ONE))
+    if is_affine(lacking):
+        where = where & subject.space.where(at_most(ONE, lacking))
         if where.is_empty():
             return
     for there in (*subject.with_larger_sizes(where), where):
         point = recorder.point(there, subject.sizes)
-        count = lacking.value(point)
+        count = value_at(lacking, point)
         if count > 0:
             what = f"calls allocate {counted(str(count), 'element')} too few for '{param.name}'"
             sizes = subject.sizes_at(point)
@@ -161,6 +164,6 @@ def span(subject: Subject, shape: Sequence[Expression], strides: Sequence[Expres
     """How many elements lie between the first and the last one, both included."""
     total = ONE
     for extent, stride in zip(shape, strides, strict=True):
-        last = subject.meaning.form(extent).minus(ONE)
-        total = total.plus(last.times(subject.meaning.form(stride)))
+        last = minus(subject.meaning.form(extent), ONE)
+        total = plus(total, times(last, subject.meaning.form(stride)))
     return total

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from loopkit import _intervals
+from loopkit._algebra.polynomials import minus, plus
 from loopkit._arrays import ArrayArg, TemporaryVariable, storage_shape, strides_of
 from loopkit._intervals import Interval
 from loopkit._promotion import INT32, INT64, INTEGERS, DType
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.forms import Form, is_data, names_of
 from loopkit.codegen.proof.layout import span
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
@@ -79,7 +80,7 @@ class OverflowCheck(Check):
         shape = storage_shape(held) if isinstance(held, TemporaryVariable) else held.shape
         elements = span(self.subject, shape or (), strides_of(held))
         if isinstance(held, ArrayArg):
-            elements = elements.plus(self.subject.meaning.form(held.offset))
+            elements = plus(elements, self.subject.meaning.form(held.offset))
         return scope.range_of(elements)[1]
 
     def line(self, leaf: Leaf, expr: c.CExpression) -> None:
@@ -174,8 +175,8 @@ class _Bounds:
     def of_data(self, expr: c.CExpression, found: Interval) -> Interval:
         """The same, where a part and what no data enter make up a subscript."""
         for whole, bounds in self.inside:
-            rest = whole.minus(self.widths.form(expr, self.scope))
-            if not rest.is_data and not rest.names & self.widths.subject.data_names:
+            rest = minus(whole, self.widths.form(expr, self.scope))
+            if not is_data(rest) and not names_of(rest) & self.widths.subject.data_names:
                 own = _intervals.subtract(bounds, self.scope.range_of(rest))
                 found = _intervals.intersection(found, own)
         return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from loopkit import _sets
 from loopkit._points import listed
-from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.forms import Form, has_digits, names_of, renamed, value_at, variable
 from loopkit.codegen.proof.spaces import Space, equal
 
 _SAID = 256
@@ -23,13 +23,13 @@ def values_at(where: isl.Set, form: Form, most: int) -> tuple[Mapping[str, Any],
 
     None where they are too many, or where data decide.
     """
-    order = sorted(form.names)
+    order = sorted(names_of(form))
     points = listed(where, order, most)
     if points is None:
         return None
     columns = dict(zip(order, points.T.astype(object), strict=True))
     try:
-        return columns, form.value(columns)
+        return columns, value_at(form, columns)
     except (KeyError, ValueError):  # what data decide, or has no one value for many points
         return None
 
@@ -45,7 +45,7 @@ def equal_at(
 
     The names of the form have others in the result.
     """
-    found = values_at(where, form, _SAID) if form.has_digits else None
+    found = values_at(where, form, _SAID) if has_digits(form) else None
     if found is None:
         return None
     each = (({renaming(n): at for n, at in point.items()}, value) for point, value in _each(*found))
@@ -66,7 +66,7 @@ def cells_at(
     for name, form in cells:
         points = equal_at(space, where, name, form, renaming)
         if points is None:
-            parts.append(equal(variable(name), form.renamed(renaming)))
+            parts.append(equal(variable(name), renamed(form, renaming)))
         else:
             found = found & points
     return found & space.all_of(parts)
@@ -82,7 +82,7 @@ def equal_pairs(
 
     The names of the second have others in the result.
     """
-    if not (one[1].has_digits or two[1].has_digits):
+    if not (has_digits(one[1]) or has_digits(two[1])):
         return None
     first, second = (values_at(where, form, _SAID) for where, form in (one, two))
     if first is None or second is None:

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import islpy as isl
 
+from loopkit._algebra.polynomials import Monomial, minus, plus, polynomial, scaled, sum_of
+from loopkit._algebra.terms import FALSE, TRUE, ZERO, Term, subterms
 from loopkit._cached import memoised, once
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import Assign, For, If, Let, Number
-from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import route
+from loopkit.codegen.proof.conditions import (
+    Condition,
+    atoms_in,
+    comparison,
+    joined,
+    least,
+    names_in,
+    negated_atom,
+    supposed,
+)
 from loopkit.codegen.proof.forms import (
     DATA,
-    ZERO,
     Form,
-    Loaded,
-    Monomial,
-    Node,
-    Variable,
+    is_affine,
+    names_of,
+    number_in,
+    renamed,
     variable,
-    walk,
 )
 from loopkit.codegen.proof.pointwise import cells_at
 from loopkit.codegen.proof.scopes import Scope
@@ -98,7 +108,7 @@ class ReachingDefinitions:
         """Whether a group is a guard that no data decide."""
         if not isinstance(group, Group) or not isinstance(group.node, If):
             return False
-        asked = frozenset[str]().union(*map(conditions.names_in, group.scope.conditions))
+        asked = frozenset[str]().union(*map(names_in, group.scope.conditions))
         return not (group.scope.own_unknown or asked & self.subject.data_names)
 
     def _is_true_before(self, changed: Touch, write: Touch) -> bool:
@@ -110,8 +120,8 @@ class ReachingDefinitions:
         name, node = changed.array, changed.leaf.node
         if self.subject.place_of(name) != "private" or not isinstance(node, Assign):
             return False
-        is_set = conditions.comparison("!=", variable(name), ZERO, is_integer=True)
-        asked = [c for c in write.scope.all_conditions if name in conditions.names_in(c)]
+        is_set = comparison("!=", variable(name), ZERO)
+        asked = [c for c in write.scope.all_conditions if name in names_in(c)]
         elements = [c for c in write.scope.unknown if name in words_in(c)]
         return (
             node.operator == "="
@@ -124,9 +134,9 @@ class ReachingDefinitions:
         """What lies in memory and decides which cell is meant."""
         words: set[str] = set()
         for form in cell or ():
-            words |= form.names & self.subject.data_names
-            for atom in form.atoms:
-                if isinstance(atom, DATA):
+            words |= names_of(form) & self.subject.data_names
+            for atom in subterms(form):
+                if atom.op in DATA:
                     words |= words_in(atom)
         places = self.subject.names.places
         return frozenset(w for w in words if places.get(w, "value") != "value")
@@ -146,28 +156,26 @@ class ReachingDefinitions:
         for write, carried in self.before(read, after):
             same = self.same_data(write, read, carried)
             if same is not None and (found := self._piece(write, read, carried, same)) is not None:
-                if same.open == conditions.TRUE:
+                if same.open == TRUE:
                     yield found
                 else:
                     branches.append((same.open, found))
         if len(branches) > 1:
             yield self._in_all_branches(branches, _MOST_ATOMS)
 
-    def _in_all_branches(
-        self, branches: list[tuple[conditions.Condition, isl.Set]], most: int
-    ) -> isl.Set:
+    def _in_all_branches(self, branches: list[tuple[Condition, isl.Set]], most: int) -> isl.Set:
         """The cells that are in one of the pieces whose conditions hold, whatever data are."""
         found = self.space.nothing
         for condition, piece in branches:
-            if condition == conditions.TRUE:
+            if condition == TRUE:
                 found = found | piece
-        rest = [b for b in branches if b[0] not in (conditions.TRUE, conditions.FALSE)]
+        rest = [b for b in branches if b[0] not in (TRUE, FALSE)]
         if len(rest) < 2 or not most:
             return found
-        atom = conditions.atom_in(rest[0][0])
+        atom = next(iter(sorted(atoms_in(rest[0][0]), key=lambda atom: atom.key)))
         both = [
             self._in_all_branches(
-                [(conditions.supposed(c, atom, holds), piece) for c, piece in rest], most - 1
+                [(supposed(c, atom, holds), piece) for c, piece in rest], most - 1
             )
             for holds in (True, False)
         ]
@@ -177,7 +185,7 @@ class ReachingDefinitions:
         """Cells that may have been written before a read, as data have it, beside `pieces`."""
         for write, carried in self.before(read):
             same = self.same_data(write, read, carried)
-            if same is None or same.open != conditions.TRUE:
+            if same is None or same.open != TRUE:
                 common = _common(write.scope, read.scope, carried)
                 found = self.make_piece(write, common, carried, Matching())
                 if found is not None:
@@ -202,7 +210,7 @@ class ReachingDefinitions:
         None where only data decides that they are.
         """
         same = self.same_data(write, read, carried)
-        if same is None or same.open != conditions.TRUE:
+        if same is None or same.open != TRUE:
             return None
         return self._piece(write, read, carried, same)
 
@@ -211,14 +219,14 @@ class ReachingDefinitions:
     ) -> isl.Set | None:
         common = _common(write.scope, read.scope, carried)
         # Cells that data decide are those of the read, which may not be those of the next one.
-        cell = tuple(None if a.is_affine else a for a in write.cell or ())
+        cell = tuple(None if is_affine(a) else a for a in write.cell or ())
         key = (id(write), id(common), id(carried), same, cell)
         return once(self._pieces, key, self.make_piece, write, common, carried, same)
 
     def overwritten(self, write: Touch, loop: For) -> isl.Set:
         """The cells that a line surely writes in later iterations of a loop, too."""
         same, common = self.same_data(write, write, loop), _common(write.scope, write.scope, loop)
-        is_sure = same is not None and same.open == conditions.TRUE
+        is_sure = same is not None and same.open == TRUE
         found = self.make_piece(write, common, loop, same, later=True) if same and is_sure else None
         return self.space.nothing if found is None else found
 
@@ -229,7 +237,7 @@ class ReachingDefinitions:
         or what lies in memory may have changed.
         """
         same = Matching()
-        left: list[conditions.Condition] = []
+        left: list[Condition] = []
         flags: set[str] = set()
         asked = dict.fromkeys(read.scope.unknown)
         for condition in write.scope.unknown:
@@ -238,13 +246,13 @@ class ReachingDefinitions:
             match = min(found, key=lambda m: len(m.pairs), default=None)
             if match is None:
                 left.append(condition)
-                match = Matching(words_in(condition) | conditions.names_in(condition))
+                match = Matching(words_in(condition))
             elif (flag := _flag(condition)) is not None:
                 flags.add(flag)
                 match = Matching(match.words - {flag}, match.pairs)
             same = same.joined(match)
         for own, due in zip(write.cell or (), read.cell or (), strict=True):
-            if not own.is_affine:
+            if not is_affine(own):
                 match = self._matching(own, due)
                 if match is None:
                     return None
@@ -254,14 +262,14 @@ class ReachingDefinitions:
         tested: set[str] = set()
         if data:
             for known in write.scope.all_conditions:
-                tested |= conditions.names_in(known) & data
+                tested |= names_in(known) & data
             used = (*(write.cell or ()), *(form for a, _, b in same.pairs for form in (a, b)))
             for form in used:
-                words |= form.names & data
+                words |= names_of(form) & data
         tested |= flags
         alone, words = tested - words, words | tested
         pairs = tuple((self._by_cell(due, read), sign, mine) for due, sign, mine in same.pairs)
-        same = replace(same, open=conditions.joined("and", left), pairs=pairs)
+        same = replace(same, open=joined("and", left), pairs=pairs)
         if not words:
             return same
         places = self.subject.names.places
@@ -281,29 +289,27 @@ class ReachingDefinitions:
                 return None
         return replace(same, words=frozenset(words))
 
-    def _following(
-        self, mine: conditions.Condition, other: conditions.Condition
-    ) -> Matching | None:
+    def _following(self, mine: Condition, other: Condition) -> Matching | None:
         """Where a condition holds because another one does: of whole numbers the larger may."""
-        own, due = conditions.least(mine), conditions.least(other)
+        own, due = least(mine), least(other)
         are_whole = words_in(mine) | words_in(other) <= self.space.position.keys()
         if own is None or due is None or not are_whole:
             return self._matching(mine, other)
         return _forms(own, due, "<=")
 
-    def _matching(self, mine: Node, other: Node) -> Matching | None:
+    def _matching(self, mine: Term, other: Term) -> Matching | None:
         """Where two nodes are the same, if sets know all that is then to be equal."""
         found = matching(mine, other)
         forms = () if found is None else (f for due, _, its in found.pairs for f in (due, its))
-        return found if all(f.names <= self.space.position.keys() for f in forms) else None
+        return found if all(names_of(f) <= self.space.position.keys() for f in forms) else None
 
     def _by_cell(self, form: Form, read: Touch) -> Form:
         """A form of the read's names as one of its cell, where an index says what it is."""
         for name, index in zip(self.cells, read.cell or (), strict=True):
             for sign in (1, -1):
-                rest = form.minus(index.scaled(sign))
-                if rest.constant is not None:
-                    return variable(name).scaled(sign).plus(rest)
+                rest = minus(form, scaled(index, sign))
+                if number_in(rest) is not None:
+                    return plus(scaled(variable(name), sign), rest)
         return form
 
     def make_piece(
@@ -323,10 +329,10 @@ class ReachingDefinitions:
             two = variable(_EARLIER), variable(carried.name)
             where = where & space.where(less(*(reversed(two) if later else two)))
         cells = zip(self.cells, write.cell or (), strict=True)
-        told = ((cell, index) for cell, index in cells if index.is_affine)
+        told = ((cell, index) for cell, index in cells if is_affine(index))
         where = where & cells_at(space, self.aligned(write.scope), told, name)
-        pairs = ((sign, due, mine.renamed(name)) for due, sign, mine in same.pairs)
-        where = where & space.all_of(conditions.comparison(*p, is_integer=True) for p in pairs)
+        pairs = ((sign, due, renamed(mine, name)) for due, sign, mine in same.pairs)
+        where = where & space.all_of(comparison(*p) for p in pairs)
         # What equations fix goes first: isl then finds the simplest form.
         lets: list[str] = []
         loops: list[str] = []
@@ -346,7 +352,7 @@ class ReachingDefinitions:
         if carried is not None:
             loops.append(_EARLIER)
         gone = [one for one in (*lets, *words, *loops) if one not in kept]
-        if any(due.names & set(gone) for due, _, _ in same.pairs):
+        if any(names_of(due) & set(gone) for due, _, _ in same.pairs):
             # A name stands for something else at the read.
             return None
         return space.without(where, gone)
@@ -361,15 +367,13 @@ def _common(one: Scope, two: Scope, carried: For | None) -> Scope:
     raise AssertionError("all scopes lie in that of the function")
 
 
-def _flag(condition: conditions.Condition) -> str | None:
+def _flag(condition: Condition) -> str | None:
     """The array of which a condition asks whether one element is set, and nothing else."""
-    if not isinstance(condition, conditions.Unknown) or condition.operator != "!=":
+    atom = negated_atom(condition)
+    if atom is None or atom.op != "eq0" or atom.args[0].op != "read":
         return None
-    monomials = [*condition.right.minus(condition.left).terms]
-    if len(monomials) != 1 or len(monomials[0]) != 1:
-        return None
-    [atom] = monomials[0]
-    return atom.array if isinstance(atom, Loaded) else None
+    array: str = atom.args[0].data[0]
+    return array
 
 
 @dataclass(frozen=True)
@@ -383,42 +387,44 @@ class Matching:
 
     words: frozenset[str] = frozenset()
     pairs: tuple[tuple[Form, str, Form], ...] = ()
-    open: conditions.Condition = conditions.TRUE
+    open: Condition = TRUE
 
     def joined(self, other: Matching) -> Matching:
         """Where two pairs of nodes are the same."""
         return Matching(self.words | other.words, (*self.pairs, *other.pairs))
 
 
-def words_in(node: Node) -> frozenset[str]:
-    """The names of all variables and arrays in a node."""
-    named = (part for part in walk(node) if isinstance(part, (Variable, Loaded)))
-    return frozenset(part.name if isinstance(part, Variable) else part.array for part in named)
+def words_in(term: Term) -> frozenset[str]:
+    """The names of all variables and arrays in a term."""
+    return frozenset(part.data[0] for part in subterms(term) if part.op in ("name", "read"))
 
 
-def matching(mine: Node, other: Node) -> Matching | None:
-    """Where two nodes are the same, up to the subscripts of what they read; None if nowhere."""
-    if mine == other:
+def matching(mine: Term, other: Term) -> Matching | None:
+    """Where two terms are the same, up to the subscripts of what they read; None if nowhere."""
+    if mine is other:
         return Matching(words_in(mine))
-    if type(mine) is not type(other):
-        return None
-    if isinstance(mine, Form) and isinstance(other, Form):
-        return _forms(mine, other)
-    if isinstance(mine, Loaded) and isinstance(other, Loaded):
-        if mine.array != other.array:
-            return None
-        words = frozenset((mine.array,))
-        if mine.offset.is_affine and other.offset.is_affine:
-            return Matching(words, ((other.offset, "==", mine.offset),))
-        inner = matching(mine.offset, other.offset)
-        return inner and Matching(words).joined(inner)
-    if mine.besides != other.besides:
-        return None
-    return _in_turn(mine.inside, other.inside)
+    own, due = least(mine), least(other)
+    if own is not None and due is not None:
+        return _forms(own, due)
+    is_whole = mine.sort == other.sort == "Z"
+    return _forms(mine, other) if is_whole else _of_one_kind(mine, other)
 
 
-def _in_turn(first: Iterable[Node], second: Iterable[Node]) -> Matching | None:
-    """All of some nodes as the others, in their order."""
+def _of_one_kind(mine: Term, other: Term) -> Matching | None:
+    """The same of one operation on other operands."""
+    if (mine.op, mine.sort, mine.data) != (other.op, other.sort, other.data):
+        return None
+    if mine.op != "read":
+        return _in_turn(mine.args, other.args)
+    words, (own,), (due,) = frozenset(mine.data[:1]), mine.args, other.args
+    if is_affine(own) and is_affine(due):
+        return Matching(words, ((due, "==", own),))
+    inner = matching(own, due)
+    return inner and Matching(words).joined(inner)
+
+
+def _in_turn(first: Iterable[Term], second: Iterable[Term]) -> Matching | None:
+    """All of some terms as the others, in their order."""
     one, two = tuple(first), tuple(second)
     if len(one) != len(two):
         return None
@@ -437,27 +443,27 @@ def _forms(mine: Form, other: Form, sign: str = "==") -> Matching | None:
     What is left of both must be affine, and the same number; with ``<=`` that of ``mine`` may
     be larger.
     """
-    found, left = Matching(), dict(other.terms)
+    found, left = Matching(), dict(polynomial(other))
     rest, own = dict[Monomial, int](), dict[Monomial, int]()
-    for monomial, factor in mine.terms.items():
+    for monomial, factor in polynomial(mine).items():
         if left.get(monomial) == factor:
             del left[monomial]
-            found = found.joined(_in_turn(monomial, monomial) or Matching())
+            found = found.joined(Matching(frozenset().union(*map(words_in, monomial))))
         else:
             rest[monomial] = factor
     for monomial, factor in rest.items():
-        for there in [m for m, c in left.items() if c == factor]:
-            part = _in_turn(monomial, there)
-            if part is not None:
+        for there in [m for m, c in left.items() if c == factor and len(m) == len(monomial)]:
+            parts = [_of_one_kind(*pair) for pair in zip(monomial, there, strict=True)]
+            if None not in parts:
                 break
         else:
             own[monomial] = factor
             continue
         del left[there]
-        found = found.joined(part)
-    one, two = Form(own), Form(left)
+        found = reduce(Matching.joined, (part for part in parts if part), found)
+    one, two = sum_of(own), sum_of(left)
     if not (own or left):
         return found
-    if not (one.is_affine and two.is_affine):
+    if not (is_affine(one) and is_affine(two)):
         return None
     return found.joined(Matching(pairs=((two, sign, one),)))

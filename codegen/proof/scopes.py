@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from loopkit._algebra.terms import ZERO
 from loopkit._cached import cached_property, memoised
 from loopkit._intervals import Interval
 from loopkit.codegen.c.tree import CExpression, For, If, Let
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import ONE, Form, NotAffineError
+from loopkit.codegen.proof.forms import Form, NotAffineError
 from loopkit.codegen.proof.ranges import FAR, Ranges
-from loopkit.codegen.proof.spaces import Space
+from loopkit.codegen.proof.spaces import Space, less
 
 
 class Scope(Ranges):
@@ -107,7 +108,7 @@ class Scope(Ranges):
         if self.range_of(form)[0] >= 0:
             return True
         try:
-            negative = self.space.at_least_zero(form.scaled(-1).minus(ONE))
+            negative = self.space.where(less(form, ZERO))
         except NotAffineError:
             return False
         return bool((self.set & negative).is_empty())

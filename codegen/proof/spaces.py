@@ -8,27 +8,30 @@ copies of the names in which they may differ, labelled by numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._algebra.make import replace_terms
+from loopkit._algebra.polynomials import minus, plus, polynomial, scaled, sum_of
+from loopkit._algebra.terms import FALSE, ONE, TRUE, ZERO, Term, is_constant, number, subterms
 from loopkit._cached import memoised
 from loopkit._hidden import hidden, instance
-from loopkit.codegen.proof import conditions
-from loopkit.codegen.proof.conditions import Compare, Condition, Joined
+from loopkit.codegen.proof.conditions import (
+    Condition,
+    comparison,
+    joined,
+    least,
+    negated,
+    negated_atom,
+)
 from loopkit.codegen.proof.forms import (
-    ONE,
-    ZERO,
-    Extreme,
-    Floor,
     Form,
-    Monomial,
     NotAffineError,
-    Variable,
-    Xor,
-    constant,
-    extreme,
-    floor,
+    bits_of,
+    has_digits,
+    is_affine,
     variable,
 )
 
@@ -68,51 +71,46 @@ class Space:
         """An affine form without extrema; raises :class:`NotAffineError` for others."""
         aff = self._zero
         rest = []
-        for monomial, value in form.terms.items():
+        for monomial, value in polynomial(form).items():
             if not monomial:
                 aff = aff.set_constant_val(_sets.val(value))
             elif len(monomial) > 1:
                 raise NotAffineError(form)
-            elif isinstance(monomial[0], Variable):
-                position = self.position.get(monomial[0].name)
+            elif monomial[0].op == "name":
+                position = self.position.get(monomial[0].data[0])
                 if position is None:
                     raise NotAffineError(form)
                 aff = aff.set_coefficient_val(PARAM, position, _sets.val(value))
             else:
                 rest.append((monomial[0], value))
         for atom, value in rest:
-            if not isinstance(atom, Floor):
+            if atom.op != "fdiv" or not is_constant(atom.args[1]):
                 raise NotAffineError(form)
-            quotient = self.aff(atom.of).scale_down_val(_sets.val(atom.by)).floor()
+            quotient = self.aff(atom.args[0]).scale_down_val(_sets.val(atom.args[1].data)).floor()
             aff = aff.add(quotient.scale_val(_sets.val(value)))
         return aff
 
     def _piecewise(self, form: Form) -> isl.PwAff:
         """Any affine form: quotients of extrema have pieces."""
-        total = isl.PwAff.from_aff(self._zero)
-        for monomial, value in form.terms.items():
-            atom = monomial[0] if monomial else None
-            if isinstance(atom, Floor):
-                inner = self._piecewise(atom.of).scale_down_val(_sets.val(atom.by)).floor()
-                part = inner.scale_val(_sets.val(value))
-            elif isinstance(atom, Extreme):
-                part, *rest = (self._piecewise(p) for p in atom.parts)
-                for other in rest:
-                    part = part.min(other) if atom.word == "min" else part.max(other)
-                part = part.scale_val(_sets.val(value))
-            else:
-                part = isl.PwAff.from_aff(self.aff(Form({monomial: value})))
-            total = total.add(part)
-        return total
+        match form.op:
+            case "sum":
+                parts = zip(form.args, form.data, strict=True)
+                scaled_ = (self._piecewise(p).scale_val(_sets.val(c)) for p, c in parts)
+                return reduce(isl.PwAff.add, scaled_)
+            case "fdiv" if is_constant(form.args[1]):
+                by = _sets.val(form.args[1].data)
+                return self._piecewise(form.args[0]).scale_down_val(by).floor()
+            case "min" | "max":
+                combined = isl.PwAff.min if form.op == "min" else isl.PwAff.max
+                return reduce(combined, map(self._piecewise, form.args))
+        return isl.PwAff.from_aff(self.aff(form))
 
     def at_least_zero(self, form: Form) -> isl.Set:
         """Where a form is not negative."""
-        if form.has_digits:
-            return self._by_digits(Compare(">=", form))
         simple = self._constraint(form)
         if simple is not None:
             return self.universe.add_constraint(simple).to_set()
-        if not any(isinstance(a, Extreme) for m in form.terms for a in m):
+        if not any(a.op in ("min", "max") for m in polynomial(form) for a in m):
             return self._piecewise(form).ge_set(isl.PwAff.from_aff(self._zero))
         return self.where(_without_extreme(form))
 
@@ -121,54 +119,63 @@ class Space:
         try:
             return isl.Constraint.inequality_from_aff(self.aff(form))
         except NotAffineError:
-            if form.is_affine and any(isinstance(a, Extreme) for a in form.atoms):
+            if is_affine(form) and any(part.op in ("min", "max") for part in subterms(form)):
                 return None
             raise
 
-    def _by_digits(self, condition: Compare) -> isl.Set:
+    def _by_digits(self, condition: Condition) -> isl.Set:
         """Where a condition on exclusive ors holds: their binary digits are names for a while."""
         digits = _Digits()
-        form = digits.resolved(condition.form)
+        condition = digits.resolved(condition)
         wide = Space([*self.names, *digits.names])
-        found = wide.where(Compare(condition.operator, form)) & wide.all_of(digits.conditions)
+        found = wide.where(condition) & wide.all_of(digits.conditions)
         return found.project_out(PARAM, len(self.names), len(digits.names))
 
+    @memoised
     def where(self, condition: Condition) -> isl.Set:
         """Where a condition holds; raises :class:`NotAffineError` for unknown ones."""
-        if isinstance(condition, Joined):
-            result = self.everything if condition.word == "and" else self.nothing
-            for part in condition.parts:
-                piece = self.where(part)
-                result = result & piece if condition.word == "and" else result | piece
-            return result
-        if not isinstance(condition, Compare):
-            raise NotAffineError(condition)
-        form = condition.form
-        if form.has_digits:
+        atom = negated_atom(condition)
+        if has_digits(condition) and (atom is not None or condition.op != "if"):
             return self._by_digits(condition)
-        if condition.operator == ">=":
+        if (form := least(condition)) is not None:
             return self.at_least_zero(form)
-        if condition.operator == "==":
-            return self.all_of([condition])
-        minus_one = constant(-1)
-        above = self.at_least_zero(form.plus(minus_one))
-        return above | self.at_least_zero(form.scaled(-1).plus(minus_one))
+        match condition.op:
+            case "constant":
+                return self.everything if condition.data else self.nothing
+            case "eq0":
+                return self.all_of([condition])
+            case "if":
+                if atom is not None:
+                    if atom.op != "eq0":
+                        raise NotAffineError(condition)
+                    apart = (plus(scaled(atom.args[0], sign), number(-1)) for sign in (1, -1))
+                    return reduce(isl.Set.union, map(self.at_least_zero, apart))
+                atom, yes, no = condition.args
+                other = negated(atom)
+                if yes is TRUE or no is TRUE:
+                    here, left = (atom, no) if yes is TRUE else (other, yes)
+                    return self.where(here) | self.where(left)
+                if yes is FALSE or no is FALSE:
+                    here, left = (other, no) if yes is FALSE else (atom, yes)
+                    return self.where(here) & self.where(left)
+                sides = (self.where(atom) & self.where(yes), self.where(other) & self.where(no))
+                return sides[0] | sides[1]
+        raise NotAffineError(condition)
 
     def all_of(self, parts: Iterable[Condition]) -> isl.Set:
         """Where all conditions hold."""
         basic = self.universe
         others = []
         for part in parts:
-            if not isinstance(part, Compare) or part.operator == "!=" or part.form.has_digits:
+            form = part.args[0] if part.op == "eq0" else least(part)
+            if form is None or has_digits(part):
                 others.append(self.where(part))
-                continue
-            simple = self._constraint(part.form)
-            if simple is None:
-                others.append(self.at_least_zero(part.form))
-                if part.operator == "==":
-                    others.append(self.at_least_zero(part.form.scaled(-1)))
-            elif part.operator == "==":
-                equality = isl.Constraint.equality_from_aff(self.aff(part.form))
+            elif (simple := self._constraint(form)) is None:
+                others.append(self.at_least_zero(form))
+                if part.op == "eq0":
+                    others.append(self.at_least_zero(scaled(form, -1)))
+            elif part.op == "eq0":
+                equality = isl.Constraint.equality_from_aff(self.aff(form))
                 basic = basic.add_constraint(equality)
             else:
                 basic = basic.add_constraint(simple)
@@ -220,41 +227,35 @@ class _Digits:
         self.names: list[str] = []
         self.conditions: list[Condition] = []
 
-    def resolved(self, form: Form) -> Form:
-        """A form with digits in place of exclusive ors, also inside of quotients and extrema."""
-        found = ZERO
-        for monomial, value in form.terms.items():
-            atom = monomial[0] if len(monomial) == 1 else None
-            part = Form({monomial: value})
-            if isinstance(atom, Xor):
-                part = self._of(atom).scaled(value)
-            elif isinstance(atom, Floor):
-                part = floor(self.resolved(atom.of), atom.by).scaled(value)
-            elif isinstance(atom, Extreme):
-                part = extreme(atom.word, map(self.resolved, atom.parts)).scaled(value)
-            found = found.plus(part)
-        return found
+    def resolved(self, term: Term) -> Term:
+        """A form, or a condition, with digits in place of exclusive ors."""
+        return replace_terms(term, lambda part: self._of(part) if part.op == "xor" else None)
 
-    def _of(self, atom: Xor) -> Form:
+    def _of(self, term: Term) -> Form:
         """``left + right - 2*(both)``, of the digits that may change."""
-        left, right = self.resolved(atom.left), self.resolved(atom.right)
-        result = left
-        for bit, (mine, its) in enumerate(
-            zip(self._split(left, atom.bits), self._split(right, atom.bits), strict=True)
-        ):
-            both = self._new()
-            sum_ = mine.plus(its).minus(both.scaled(2))
-            self.conditions += [*_digit(both), *_digit(sum_)]
-            result = result.plus(its.minus(both.scaled(2)), 1 << bit)
+        result, *others = sorted(term.args, key=lambda part: bits_of(part) is not None)
+        result = self.resolved(result)
+        for other in others:
+            if (bits := bits_of(other)) is None:
+                raise NotAffineError(term)
+            right = self.resolved(other)
+            for bit, (mine, its) in enumerate(
+                zip(self._split(result, bits), self._split(right, bits), strict=True)
+            ):
+                both = self._new()
+                rest = plus(its, scaled(both, -2))
+                self.conditions += [*_digit(both), *_digit(plus(mine, rest))]
+                result = plus(result, scaled(rest, 1 << bit))
         return result
 
     def _split(self, form: Form, bits: int) -> list[Form]:
-        """The lowest digits of a form."""
-        found, total = [], self._new().scaled(1 << bits)
+        """The lowest digits of a form: what only changes higher ones is left out."""
+        form = sum_of({m: c % (1 << bits) for m, c in polynomial(form).items()})
+        found, total = [], scaled(self._new(), 1 << bits)
         for bit in range(bits):
             digit = self._new()
             self.conditions += _digit(digit)
-            total = total.plus(digit, 1 << bit)
+            total = plus(total, scaled(digit, 1 << bit))
             found.append(digit)
         self.conditions.append(equal(form, total))
         return found
@@ -270,30 +271,34 @@ def _digit(form: Form) -> tuple[Condition, Condition]:
 
 def _without_extreme(form: Form) -> Condition:
     """``form >= 0`` with its first extremum resolved: all or any of forms not negative."""
-    for monomial, value in form.terms.items():
-        atom = monomial[0] if len(monomial) == 1 else None
-        if isinstance(atom, Extreme):
-            rest: dict[Monomial, int] = {m: c for m, c in form.terms.items() if m != monomial}
-            parts = [Compare(">=", Form(rest).plus(p, value)) for p in atom.parts]
-            return Joined("and" if (atom.word == "min") == (value > 0) else "or", tuple(parts))
+    for part, value in zip(form.args, form.data, strict=True) if form.op == "sum" else ((form, 1),):
+        if part.op in ("min", "max"):
+            rest = minus(form, scaled(part, value))
+            sides = [at_most(ZERO, plus(rest, scaled(p, value))) for p in part.args]
+            return joined("and" if (part.op == "min") == (value > 0) else "or", sides)
     raise NotAffineError(form)
 
 
 def equal(left: Form, right: Form) -> Condition:
     """``left = right``."""
-    return conditions.comparison("==", left, right, is_integer=True)
+    return comparison("==", left, right)
+
+
+def unequal(left: Form, right: Form) -> Condition:
+    """``left != right``."""
+    return comparison("!=", left, right)
 
 
 def less(left: Form, right: Form) -> Condition:
     """``left < right``."""
-    return conditions.comparison("<", left, right, is_integer=True)
+    return comparison("<", left, right)
 
 
 def at_most(left: Form, right: Form) -> Condition:
     """``left <= right``."""
-    return conditions.comparison("<=", left, right, is_integer=True)
+    return comparison("<=", left, right)
 
 
 def in_range(value: Form, extent: Form) -> Condition:
     """``0 <= value < extent``."""
-    return conditions.joined("and", [at_most(constant(0), value), less(value, extent)])
+    return joined("and", [at_most(ZERO, value), less(value, extent)])

@@ -9,6 +9,8 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._algebra.polynomials import Monomial, minus, plus, polynomial, scaled, sum_of
+from loopkit._algebra.terms import number
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions.limits import limits_of
 from loopkit._cached import cached_property, memoised
@@ -22,15 +24,15 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.tree import HARDWARE
 from loopkit.codegen.c.types import WHOLE, in_registers
-from loopkit.codegen.proof import forms
-from loopkit.codegen.proof.conditions import Condition, conjuncts, names_in
+from loopkit.codegen.proof.conditions import Condition, conjuncts, names_in, split
+from loopkit.codegen.proof.forms import Form, names_of, number_in, variable
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.ranges import FAR
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, in_range
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
-from loopkit.codegen.proof.tree import Leaf, Touch, TreeBuilder, split
+from loopkit.codegen.proof.tree import Leaf, Touch, TreeBuilder
 from loopkit.codegen.proof.typed_forms import limits
 from loopkit.codegen.proof.value_kernel import KernelValues
 
@@ -137,12 +139,12 @@ class Subject:
         return tuple(w for w in self.words if w in CUDA.thread_index)
 
     @cached_property
-    def thread_number(self) -> forms.Form:
+    def thread_number(self) -> Form:
         """The linear index of a thread in its block, by which warps are cut."""
-        total, stride = forms.constant(0), 1
+        total, stride = number(0), 1
         for word, extent in zip(CUDA.thread_index, self.program.block, strict=True):
             if word in self.thread_words:
-                total = total.plus(forms.variable(word), stride)
+                total = plus(total, scaled(variable(word), stride))
             stride *= extent
         return total
 
@@ -177,14 +179,14 @@ class Subject:
         cells = [hidden("cell", axis) for axis in range(rank)]
         return Space([*self.space.names, *cells, hidden("earlier")])
 
-    def extent(self, word: str) -> forms.Form:
+    def extent(self, word: str) -> Form:
         """How many values a hardware index has."""
         extents = (*self.program.grid, *self.program.block)
         return self.meaning.form(extents[HARDWARE.index(word)])
 
     def launched(self, word: str) -> Condition:
         """``0 <= word < extent``."""
-        return in_range(forms.variable(word), self.extent(word))
+        return in_range(variable(word), self.extent(word))
 
     @cached_property
     def root(self) -> Scope:
@@ -221,16 +223,16 @@ class Subject:
         """The sizes that a call lets through, and what the types of data hold."""
         wanted = [self.meaning.condition(check.condition) for check in self.program.checks]
         for name in sorted(self.data_names):
-            own, (low, high) = forms.variable(name), self.bounds_of_data[name]
-            wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
+            own, (low, high) = variable(name), self.bounds_of_data[name]
+            wanted += at_most(number(low), own), at_most(own, number(high))
         for argument in self.kernel.args:
             if isinstance(argument, ValueArg) and argument.name in self.sizes:
                 dtype = np.dtype(argument.dtype or np.int32)
                 if dtype not in INTEGERS:
                     continue  # the text has another type, which is found
-                own, (low, high) = forms.variable(argument.name), of_dtype(dtype)
-                wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
-        wanted += (at_most(forms.constant(0), forms.variable(n)) for n in extents(self.kernel))
+                own, (low, high) = variable(argument.name), of_dtype(dtype)
+                wanted += at_most(number(low), own), at_most(own, number(high))
+        wanted += (at_most(number(0), variable(n)) for n in extents(self.kernel))
         known = dict.fromkeys(split(*wanted)[0])
         here = self.space.position.keys()
         return self.space.all_of(part for part in known if names_in(part) <= here)
@@ -246,8 +248,8 @@ class Subject:
         for node in self.function.body:
             if isinstance(node, c.Let):
                 form = self.text.form(node.value, self.root)
-                for word in form.names & set(self.words):
-                    shift = form.minus(forms.variable(word)).constant
+                for word in names_of(form) & set(self.words):
+                    shift = number_in(minus(form, variable(word)))
                     if shift is not None:
                         found[node.name] = (word, shift)
         for iname, tag in self.kernel.tags:
@@ -273,9 +275,7 @@ class Subject:
         result = []
         for iname in sorted(inames & self.coordinates.keys()):
             word, shift = self.coordinates[iname]
-            result.append(
-                equal(forms.variable(iname), forms.variable(word).plus(forms.constant(shift)))
-            )
+            result.append(equal(variable(iname), plus(variable(word), number(shift))))
         return result
 
     def words_of(self, inames: frozenset[str]) -> frozenset[str]:
@@ -310,19 +310,19 @@ class Subject:
         except Exception:
             return None
 
-    def coefficients(self, form: forms.Form) -> dict[forms.Monomial, forms.Form]:
+    def coefficients(self, form: Form) -> dict[Monomial, Form]:
         """A form as a polynomial in sizes whose coefficients are affine."""
-        groups: dict[forms.Monomial, dict[forms.Monomial, int]] = {}
-        for monomial, value in form.terms.items():
+        groups: dict[Monomial, dict[Monomial, int]] = {}
+        for monomial, value in polynomial(form).items():
             inner = [a for a in monomial if not self._is_size(a)]
             outer = [a for a in monomial if self._is_size(a)]
             if not inner and len(outer) == 1:
                 inner, outer = outer, []
-            groups.setdefault(forms.product(outer), {})[forms.product(inner)] = value
-        return {outer: forms.Form(terms) for outer, terms in groups.items()}
+            groups.setdefault(tuple(outer), {})[tuple(inner)] = value
+        return {outer: sum_of(terms) for outer, terms in groups.items()}
 
-    def _is_size(self, atom: forms.Atom) -> bool:
-        names = forms.Form({(atom,): 1}).names
+    def _is_size(self, atom: Form) -> bool:
+        names = names_of(atom)
         return bool(names) and names <= self.shared_names
 
     @property
@@ -355,7 +355,7 @@ class Subject:
     def with_larger_sizes(self, where: isl.Set) -> Iterator[isl.Set]:
         """Parts of a set in which all sizes are ever larger, as far as there are any."""
         for least in (1, 2, 5, 17):
-            large = [at_most(forms.constant(least), forms.variable(n)) for n in self.sizes]
+            large = [at_most(number(least), variable(n)) for n in self.sizes]
             there = where & self.space.all_of(large)
             if not there.is_empty():
                 yield there

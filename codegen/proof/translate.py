@@ -8,6 +8,9 @@ from functools import partial, reduce
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._algebra.make import make_term
+from loopkit._algebra.polynomials import minus, plus, scaled, times
+from loopkit._algebra.terms import FALSE, ONE, TRUE, ZERO, number
 from loopkit._arrays import ArrayArg, TemporaryVariable, strides_of, swizzles_of
 from loopkit._cached import memoised
 from loopkit._device_functions import OwnFunction
@@ -19,7 +22,19 @@ from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import common
-from loopkit.codegen.proof import conditions, forms
+from loopkit.codegen.proof.conditions import Condition, comparison, joined, negated
+from loopkit.codegen.proof.forms import (
+    Form,
+    choice,
+    exclusive_or,
+    floor,
+    is_data,
+    loaded,
+    names_of,
+    number_in,
+    opaque,
+    variable,
+)
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.operations import OWN
 from loopkit.codegen.proof.ranges import Ranges
@@ -35,13 +50,13 @@ _ON_BITS = ("<<", ">>", "&", "|", "^")
 _EXTREMA = {"min": "min", "max": "max", "lk_min": "min", "lk_max": "max"}
 
 
-def truncated(numerator: forms.Form, by: int, scope: Scope) -> forms.Form:
+def truncated(numerator: Form, by: int, scope: Scope) -> Form:
     """C's quotient, which rounds towards zero."""
-    down = forms.floor(numerator, by)
+    down = floor(numerator, by)
     if scope.never_below_zero(numerator):
         return down
-    up = forms.floor(numerator.scaled(-1), by).scaled(-1)
-    return forms.extreme("max", (down, forms.ZERO)).plus(forms.extreme("min", (up, forms.ZERO)))
+    up = scaled(floor(scaled(numerator, -1), by), -1)
+    return plus(make_term("max", down, ZERO), make_term("min", up, ZERO))
 
 
 class _Unreadable:
@@ -68,17 +83,17 @@ class TextTranslator:
         """What expressions mean at a point of the text, as typed terms (memoised)."""
 
         def at_least(expr: c.CExpression, bound: int) -> bool:
-            return scope.never_below_zero(self.form(expr, scope).minus(forms.constant(bound)))
+            return scope.never_below_zero(minus(self.form(expr, scope), number(bound)))
 
         return TextValues(self.names, at_least)
 
-    def offset_of(self, array: str, indices: tuple[forms.Form, ...]) -> forms.Form:
+    def offset_of(self, array: str, indices: tuple[Form, ...]) -> Form:
         """An element's place in its array, in elements; scalars have none."""
         if not indices:
-            return forms.ZERO
+            return ZERO
         return flat(indices, self.names.dimensions.get(array, (None,)))
 
-    def form(self, expr: c.CExpression, scope: Scope) -> forms.Form:
+    def form(self, expr: c.CExpression, scope: Scope) -> Form:
         """An expression's value, exact or opaque."""
         # Long sums lean to the left.
         spine: list[c.Binary] = []
@@ -97,9 +112,9 @@ class TextTranslator:
             scope.forms[id(whole)] = whole, result
         return result
 
-    def _first(self, expr: c.CExpression, scope: Scope) -> forms.Form:
+    def _first(self, expr: c.CExpression, scope: Scope) -> Form:
         if isinstance(expr, c.Name) or (isinstance(expr, c.Element) and expr.array in self.scalars):
-            return forms.variable(expr.name if isinstance(expr, c.Name) else expr.array)
+            return variable(expr.name if isinstance(expr, c.Name) else expr.array)
         if isinstance(expr, c.Element):
             return self._element(expr.array, expr.indices, scope)
         if isinstance(expr, c.Cast) and self._is_kept(expr, scope):
@@ -107,28 +122,25 @@ class TextTranslator:
         if not self._is_exact(expr):
             return self._typed(expr, scope)
         if isinstance(expr, c.Number):
-            return forms.constant(int(expr.value))
+            return number(int(expr.value))
         if isinstance(expr, c.Unary) and expr.operator == "-":
-            return self.form(expr.operand, scope).scaled(-1)
+            return scaled(self.form(expr.operand, scope), -1)
         if isinstance(expr, c.Unary) and expr.operator == "~":
-            return forms.constant(-1).minus(self.form(expr.operand, scope))
+            return make_term("inv", self.form(expr.operand, scope))
         if isinstance(expr, c.Choice):
             condition = self.condition(expr.condition, scope)
-            return forms.choice(
-                condition, self.form(expr.then, scope), self.form(expr.other, scope)
-            )
+            return choice(condition, self.form(expr.then, scope), self.form(expr.other, scope))
         if isinstance(expr, c.Call):
             found = self._call(expr, scope)
             if found is not None:
                 return found
         if isinstance(expr, c.Binary) and expr.operator in (*COMPARISONS, "&&", "||"):
-            return forms.opaque("condition", self.condition(expr, scope))
+            return choice(self.condition(expr, scope), ONE, ZERO)
         return self._typed(expr, scope)
 
-    def _element(self, array: str, indices: tuple[c.CExpression, ...], scope: Scope) -> forms.Form:
-        return forms.loaded(
-            array, self.offset_of(array, tuple(self.form(i, scope) for i in indices))
-        )
+    def _element(self, array: str, indices: tuple[c.CExpression, ...], scope: Scope) -> Form:
+        offset = self.offset_of(array, tuple(self.form(i, scope) for i in indices))
+        return loaded(array, offset, self.names.types[array].name)
 
     def _is_exact(self, expr: c.CExpression) -> bool:
         """Whether an operation on exact operands gives the exact result, or another check fails."""
@@ -153,83 +165,83 @@ class TextTranslator:
         low, high = limits(dtype)
         form = self.form(expr.operand, scope)
         least, most = scope.range_of(form)
-        return (low <= least or scope.never_below_zero(form.minus(forms.constant(low)))) and (
-            most <= high or scope.never_below_zero(forms.constant(high).minus(form))
+        return (low <= least or scope.never_below_zero(minus(form, number(low)))) and (
+            most <= high or scope.never_below_zero(minus(number(high), form))
         )
 
-    def _typed(self, expr: c.CExpression, scope: Scope) -> forms.Form:
+    def _typed(self, expr: c.CExpression, scope: Scope) -> Form:
         try:
             return self._forms(scope).form(self.values(scope).value(expr))
         except UnreadableError:
-            return forms.opaque(("value", _Unreadable()))
+            return opaque(_Unreadable())
 
     def _forms(self, scope: Scope) -> TypedForms:
-        def read(what: Read) -> forms.Form:
+        def read(what: Read) -> Form:
             if not what.indices or what.array in self.scalars:
-                return forms.variable(what.array)
+                return variable(what.array)
             return self._element(what.array, what.indices, scope)
 
         return TypedForms(read, scope.range_of_name)
 
-    def _binary(self, expr: c.Binary, left: forms.Form, scope: Scope) -> forms.Form:
+    def _binary(self, expr: c.Binary, left: Form, scope: Scope) -> Form:
         right = self.form(expr.right, scope)
         operator = expr.operator
         if operator == "+":
-            return left.plus(right)
+            return plus(left, right)
         if operator == "-":
-            return left.minus(right)
+            return minus(left, right)
         if operator == "*":
-            return left.times(right)
-        known = right.constant
+            return times(left, right)
+        known = number_in(right)
         if operator in ("/", "%"):
             # C rounds to zero, which is down where nothing is negative.
-            is_positive = known is None and scope.never_below_zero(right.minus(forms.constant(1)))
+            is_positive = known is None and scope.never_below_zero(minus(right, number(1)))
             if is_positive and scope.never_below_zero(left):
                 return divided(operator == "/", left, right)
             if known is None or known <= 0:
                 return self._typed(expr, scope)
             quotient = truncated(left, known, scope)
-            return quotient if operator == "/" else left.minus(quotient.scaled(known))
+            return quotient if operator == "/" else minus(left, scaled(quotient, known))
         return scope.of_bits(operator, left, right)
 
-    def _call(self, expr: c.Call, scope: Scope) -> forms.Form | None:
+    def _call(self, expr: c.Call, scope: Scope) -> Form | None:
         arguments = [self.form(a, scope) for a in expr.arguments]
         if expr.function in self.names.own:
             if not all(map(self.names.is_integer, expr.arguments)):
                 return None
-            return forms.opaque(own_word(expr.function, self.names.type_of(expr)), *arguments)
+            return opaque(own_word(expr.function, self.names.type_of(expr)), *arguments)
         if expr.function in _EXTREMA:
-            return forms.extreme(_EXTREMA[expr.function], arguments)
+            return make_term(_EXTREMA[expr.function], *arguments)
         if expr.function in ("lk_floordiv", "lk_mod"):
-            if arguments[1].constant == -1 and self.names.reads_memory(expr):
+            if number_in(arguments[1]) == -1 and self.names.reads_memory(expr):
                 return None  # the least integer wraps around
             return divided(expr.function == "lk_floordiv", *arguments)
         if expr.function == "abs":
-            return forms.absolute(arguments[0])
+            return make_term("abs", *arguments)
         exponent = expr.function.partition("<")[2].rstrip(">")
         if expr.function.startswith("lk_power<") and not self.names.reads_memory(expr):
-            return forms.power(arguments[0], int(exponent))
+            return make_term("mul", *arguments * int(exponent))
         return None
 
-    def condition(self, expr: c.CExpression, scope: Scope) -> conditions.Condition:
+    def condition(self, expr: c.CExpression, scope: Scope) -> Condition:
         """An expression as a condition."""
         if isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
             word = "and" if expr.operator == "&&" else "or"
             sides = (expr.left, expr.right)
-            return conditions.joined(word, [self.condition(s, scope) for s in sides])
+            return joined(word, [self.condition(s, scope) for s in sides])
         if isinstance(expr, c.Unary) and expr.operator == "!":
-            return conditions.negated(self.condition(expr.operand, scope))
+            return negated(self.condition(expr.operand, scope))
         if isinstance(expr, c.Number):
-            return conditions.TRUE if expr.value else conditions.FALSE
+            return TRUE if expr.value else FALSE
         if isinstance(expr, c.Binary) and expr.operator in COMPARISONS:
             if not self._compares_values(expr):
                 return self._typed_condition(expr, scope)
             left, right = self.form(expr.left, scope), self.form(expr.right, scope)
-            return conditions.comparison(expr.operator, left, right, is_integer=True)
+            return comparison(expr.operator, left, right)
         is_truth = isinstance(expr, (c.Cast, c.Call, c.Choice)) and self.names.type_of(expr) == BOOL
         if is_truth or not self.names.is_integer(expr):
             return self._typed_condition(expr, scope)
-        return conditions.comparison("!=", self.form(expr, scope), forms.ZERO, is_integer=True)
+        return comparison("!=", self.form(expr, scope), ZERO)
 
     def _compares_values(self, expr: c.Binary) -> bool:
         """Whether C compares the values of two integers as they are."""
@@ -241,30 +253,28 @@ class TextTranslator:
             return True
         return not self.names.reads_memory(expr)  # what becomes unsigned is looked at
 
-    def _typed_condition(self, expr: c.CExpression, scope: Scope) -> conditions.Condition:
+    def _typed_condition(self, expr: c.CExpression, scope: Scope) -> Condition:
         try:
             return self._forms(scope).condition(self.values(scope).condition(expr))
         except UnreadableError:
-            return conditions.Unknown("!=", forms.ZERO, forms.opaque(("value", _Unreadable())))
+            return opaque(_Unreadable(), sort="B")
 
 
 _BINARY = frozenset(("+", "-", "*", "/", "%", ">>", "<<", "&", "|", "^"))
 
 
-def flat(indices: tuple[forms.Form, ...], dimensions: tuple[int | None, ...]) -> forms.Form:
+def flat(indices: tuple[Form, ...], dimensions: tuple[int | None, ...]) -> Form:
     """The offset of C's ``a[i][j]`` in an array of those dimensions."""
     offset = indices[0]
     for index, extent in zip(indices[1:], dimensions[1:], strict=True):
         assert extent is not None
-        offset = offset.scaled(extent).plus(index)
+        offset = plus(scaled(offset, extent), index)
     return offset
 
 
-def divided(is_floor: bool, numerator: forms.Form, denominator: forms.Form) -> forms.Form:
+def divided(is_floor: bool, numerator: Form, denominator: Form) -> Form:
     """Python's quotient or remainder."""
-    if not denominator.constant:
-        return forms.opaque("//" if is_floor else "%", numerator, denominator)
-    return (forms.floored if is_floor else forms.remainder)(numerator, denominator.constant)
+    return make_term("fdiv" if is_floor else "mod", numerator, denominator)
 
 
 _NOT_UNDERSTOOD = (LoopkitError, UnreadableError, NotImplementedError, KeyError)
@@ -286,48 +296,49 @@ class KernelTranslator:
         self.typed = TypedForms(self._read, range_of_name)
         self.ranges = Ranges()
         self.ranges.range_of_name = range_of_name
-        self._forms: dict[int, tuple[Expression, forms.Form]] = {}
-        self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], forms.Form]] = {}
+        self._forms: dict[int, tuple[Expression, Form]] = {}
+        self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], Form]] = {}
 
-    def _read(self, what: Read) -> forms.Form:
+    def _read(self, what: Read) -> Form:
         if not what.indices:
-            return forms.variable(what.array)
-        return forms.loaded(what.array, self.offset(what.array, what.indices))
+            return variable(what.array)
+        offset = self.offset(what.array, what.indices)
+        return loaded(what.array, offset, self.values.dtypes[what.array].name)
 
-    def offset(self, array: str, indices: tuple[Expression, ...]) -> forms.Form:
+    def offset(self, array: str, indices: tuple[Expression, ...]) -> Form:
         """An element's place in its array, in elements."""
         key = (array, *map(id, indices))
         if key not in self._offsets:
             held = self.kernel.array(array)
-            offset = self.form(held.offset) if isinstance(held, ArrayArg) else forms.ZERO
+            offset = self.form(held.offset) if isinstance(held, ArrayArg) else ZERO
             places = self._places(held, tuple(map(self.form, indices)))
             for stride, place in zip(self._strides(array), places, strict=True):
-                offset = offset.plus(stride.times(place))
+                offset = plus(offset, times(stride, place))
             self._offsets[key] = indices, offset
         return self._offsets[key][1]
 
     def _places(
-        self, array: ArrayArg | TemporaryVariable, indices: tuple[forms.Form, ...]
-    ) -> tuple[forms.Form, ...]:
+        self, array: ArrayArg | TemporaryVariable, indices: tuple[Form, ...]
+    ) -> tuple[Form, ...]:
         """A cell's places along the axes of its array, which has the cell."""
         places = list(indices)
         for swizzle in swizzles_of(array):
             by, extent = indices[swizzle.by], (array.shape or ())[swizzle.by]
             bits = swizzle.bits
-            if isinstance(extent, int) and not by.is_data | any(
-                map(self.kernel.is_array, by.names)
+            if isinstance(extent, int) and not is_data(by) | any(
+                map(self.kernel.is_array, names_of(by))
             ):
                 bits = min(bits, max(extent - 1 >> swizzle.skip, 0).bit_length())
-            changed = forms.floor(by, 1 << swizzle.skip).scaled(1 << swizzle.base)
+            changed = scaled(floor(by, 1 << swizzle.skip), 1 << swizzle.base)
             index = indices[swizzle.axis]
-            places[swizzle.axis] = forms.exclusive_or(index, changed, swizzle.base + bits)
+            places[swizzle.axis] = exclusive_or(index, changed, swizzle.base + bits)
         return tuple(places)
 
     @memoised
-    def _strides(self, array: str) -> tuple[forms.Form, ...]:
+    def _strides(self, array: str) -> tuple[Form, ...]:
         return tuple(map(self.form, strides_of(self.kernel.array(array))))
 
-    def form(self, expr: Expression) -> forms.Form:
+    def form(self, expr: Expression) -> Form:
         """A subscript or an extent: sums, products and quotients of integers are exact there.
 
         All else that data enter is computed in types.
@@ -337,30 +348,30 @@ class KernelTranslator:
             self._forms[id(expr)] = expr, made
         return self._forms[id(expr)][1]
 
-    def _typed(self, expr: Expression) -> forms.Form:
+    def _typed(self, expr: Expression) -> Form:
         try:
             return self.typed.form(as_term(self.values.value(expr), INT64))
         except _NOT_UNDERSTOOD:
-            return forms.opaque(("value", _Unreadable()))
+            return opaque(_Unreadable())
 
-    def condition(self, expr: Expression) -> conditions.Condition:
+    def condition(self, expr: Expression) -> Condition:
         """A predicate: what data enter is computed in types."""
         if isinstance(expr, (bool, np.bool_)):
-            return conditions.TRUE if expr else conditions.FALSE
+            return TRUE if expr else FALSE
         if isinstance(expr, (prim.LogicalAnd, prim.LogicalOr)):
             word = "and" if isinstance(expr, prim.LogicalAnd) else "or"
-            return conditions.joined(word, [self.condition(c) for c in expr.children])
+            return joined(word, [self.condition(c) for c in expr.children])
         if isinstance(expr, prim.LogicalNot):
-            return conditions.negated(self.condition(expr.child))
+            return negated(self.condition(expr.child))
         if not self._is_index_arithmetic(expr):
             try:
                 return self.typed.condition(self.values.condition(expr))
             except _NOT_UNDERSTOOD:
-                return conditions.Unknown("!=", forms.ZERO, forms.opaque(("value", _Unreadable())))
+                return opaque(_Unreadable(), sort="B")
         if isinstance(expr, prim.Comparison):
             left, right = self.form(expr.left), self.form(expr.right)
-            return conditions.comparison(expr.operator, left, right, is_integer=True)
-        return conditions.comparison("!=", self.form(expr), forms.ZERO, is_integer=True)
+            return comparison(expr.operator, left, right)
+        return comparison("!=", self.form(expr), ZERO)
 
     def _is_index_arithmetic(self, expr: Expression) -> bool:
         """Whether an expression is of inames, sizes and integers alone."""
@@ -375,19 +386,17 @@ class KernelTranslator:
         except _NOT_UNDERSTOOD:
             return False
 
-    def _exact(self, expr: Expression) -> forms.Form:
+    def _exact(self, expr: Expression) -> Form:
         """An integer expression, whose parts are integers, too."""
         if isinstance(expr, (bool, int, np.integer, np.bool_)):
-            return forms.constant(int(expr))
+            return number(int(expr))
         if isinstance(expr, prim.Variable):
-            return forms.variable(expr.name)
+            return variable(expr.name)
         if isinstance(expr, prim.Subscript):
-            return forms.loaded(
-                expr.aggregate.name, self.offset(expr.aggregate.name, index_tuple(expr))
-            )
+            return self._read(Read(expr.aggregate.name, index_tuple(expr), False))
         if isinstance(expr, prim.If):
             then, other = self._exact(expr.then), self._exact(expr.else_)
-            return forms.choice(self.condition(expr.condition), then, other)
+            return choice(self.condition(expr.condition), then, other)
         rule = _EXACT.get(type(expr))
         if rule is not None:
             return rule(*map(self._exact, parts_of(expr)))
@@ -401,12 +410,12 @@ class KernelTranslator:
             if isinstance(expr, prim.LeftShift):
                 return self.ranges.of_bits("<<", self._exact(expr.shiftee), self._exact(expr.shift))
             if isinstance(expr, prim.Power) and expr.exponent in range(_LARGEST_POWER + 1):
-                return forms.power(self._exact(expr.base), int(expr.exponent))
+                return make_term("mul", *[self._exact(expr.base)] * int(expr.exponent))
             if isinstance(expr, prim.Call) and expr.function.name == "abs":
-                return forms.absolute(self._exact(expr.parameters[0]))
+                return make_term("abs", self._exact(expr.parameters[0]))
         return self._typed(expr)
 
-    def _own_call(self, expr: prim.Call) -> forms.Form:
+    def _own_call(self, expr: prim.Call) -> Form:
         """A user's function of integers, which the text converts where they do not fit.
 
         Where the text has these very integers, they fit: no operation of it overflows.
@@ -416,26 +425,22 @@ class KernelTranslator:
         if not all(t in INTEGERS for t in own.types):
             return self._typed(expr)
         word = own_word(own.c_name, own.result)
-        return forms.opaque(word, *map(self.form, expr.parameters))
+        return opaque(word, *map(self.form, expr.parameters))
 
 
-def own_word(name: str, result: DType) -> tuple[str, DType, str]:
+def own_word(name: str, result: DType) -> tuple[str, str, str]:
     """What is said of a call of a user's function besides its arguments, as of any function."""
-    return "call", result, f"{OWN}{name}"
+    return "call", f"{OWN}{name}", result.name
 
 
-def _folded(rule: Callable[[forms.Form, forms.Form], forms.Form]) -> Callable[..., forms.Form]:
-    return lambda *parts: reduce(rule, parts)
-
-
-_EXACT: dict[type, Callable[..., forms.Form]] = {
-    prim.Sum: _folded(forms.Form.plus),
-    prim.Product: _folded(forms.Form.times),
+_EXACT: dict[type, Callable[..., Form]] = {
+    prim.Sum: plus,
+    prim.Product: partial(make_term, "mul"),
     prim.FloorDiv: partial(divided, True),
     prim.Remainder: partial(divided, False),
-    prim.BitwiseNot: lambda of: forms.constant(-1).minus(of),
-    prim.Min: lambda *parts: forms.extreme("min", parts),
-    prim.Max: lambda *parts: forms.extreme("max", parts),
+    prim.BitwiseNot: partial(make_term, "inv"),
+    prim.Min: partial(make_term, "min"),
+    prim.Max: partial(make_term, "max"),
 }
 _OF_BITS: dict[type, str] = {
     prim.BitwiseAnd: "&",

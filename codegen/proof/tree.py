@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from loopkit._algebra.polynomials import minus, scaled
+from loopkit._algebra.terms import ZERO
 from loopkit._cached import cached_property
 from loopkit._nodes import Expression
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.branches import negation
-from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.conditions import negated, split
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
@@ -239,8 +241,8 @@ class TreeBuilder:
         end = at_most(own, upper) if node.inclusive else less(own, upper)
         parts = [at_most(lower, own), end]
         if node.step > 1:
-            steps = floor(own.minus(lower), node.step).scaled(node.step)
-            parts.append(equal(own.minus(lower), steps))
+            steps = scaled(floor(minus(own, lower), node.step), node.step)
+            parts.append(equal(minus(own, lower), steps))
         holds, unknown = split(*parts)
         low, high = scope.range_of(lower)[0], scope.range_of(upper)[1]
         ranges = {node.name: (low, high if node.inclusive else high - 1)}
@@ -314,7 +316,7 @@ class TreeBuilder:
     ) -> None:
         indices: tuple[Form, ...] = ()
         if isinstance(expr, c.Name):
-            name, offset = expr.name, Form({})
+            name, offset = expr.name, ZERO
         else:
             name = expr.array
             indices = tuple(self.translate.form(i, scope) for i in expr.indices)
@@ -416,17 +418,5 @@ def narrowed(
 ) -> Scope:
     """The scope in which a condition holds, or does not."""
     condition = translator.condition(expr, scope)
-    known, unknown = split(condition if holds else conditions.negated(condition))
+    known, unknown = split(condition if holds else negated(condition))
     return Scope(scope.space, scope, node, known, unknown)
-
-
-def split(
-    *parts: conditions.Condition,
-) -> tuple[tuple[conditions.Condition, ...], tuple[conditions.Condition, ...]]:
-    """The conditions that sets can hold, and the others."""
-    known: list[conditions.Condition] = []
-    unknown: list[conditions.Condition] = []
-    for part in parts:
-        for one in conditions.conjuncts(part):
-            (known if conditions.is_known(one) else unknown).append(one)
-    return tuple(known), tuple(unknown)

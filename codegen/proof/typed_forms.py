@@ -1,68 +1,60 @@
-"""Typed computations as forms and conditions.
+"""Typed computations as terms of the algebra.
 
-A form counts in mathematical integers.  What is computed of data in a type of so many
-bits is a form where it cannot leave its type, by the ranges of its operands; every
-other operation is opaque: it is equal to the same operation, in the same types, on
-equal operands, and to nothing else.
+What is computed in a type of so many bits is a whole number without end where it cannot leave its
+type, by the ranges of its operands, and wraps around where it may.  Operations on other numbers are
+opaque: each is equal to the same operation, in the same type, on equal operands, and to nothing
+else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Final
 
 from loopkit import _intervals
+from loopkit._algebra.make import make_term
+from loopkit._algebra.terms import ONE, SORTS, ZERO, constant, is_constant, number, truth
 from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT64, INTEGERS, DType
-from loopkit._same import key_of
-from loopkit.codegen.proof import conditions, forms
-from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.conditions import Condition, comparison, joined, negated
+from loopkit.codegen.proof.forms import Form, choice, is_data, names_of, opaque, variable
+from loopkit.codegen.proof.ranges import Ranges
 from loopkit.codegen.proof.terms import Read, Term
 
 RangeOf = Callable[[str], Interval]
 """Bounds of an iname, a size or a hardware index."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What is known of a term: its form, and bounds of its value.
-
-    ``is_exact``: the value is that of the form, in mathematical integers.  ``of_data``:
-    data enter.  ``condition``: when a truth value holds.
-    """
-
-    form: Form
-    range: Interval
-    is_exact: bool
-    of_data: bool
-    condition: Condition | None = None
-
-
-class TypedForms:
+class TypedForms(Ranges):
     """Makes forms of terms.
 
-    ``read`` gives the form of what a term reads from memory, ``range_of_name`` the bounds
+    ``read`` gives the form of what a term reads from memory, ``range_of_named`` the bounds
     of a variable that has no place in memory.
     """
 
-    def __init__(self, read: Callable[[Read], Form], range_of_name: RangeOf) -> None:
+    def __init__(self, read: Callable[[Read], Form], range_of_named: RangeOf) -> None:
         self.read = read
-        self.range_of_name = range_of_name
+        self.range_of_named = range_of_named
+        self.types: dict[str, DType] = {}
+        self.data_names: set[str] = set()
+
+    def range_of_name(self, name: str) -> Interval:
+        """Bounds of a name, which its type has."""
+        known = self.range_of_named(name)
+        return _intervals.intersection(known, limits(self.types[name]))
 
     def form(self, term: Term) -> Form:
-        """A term's value, exact or opaque."""
-        return self.known(term).form
+        """A term's value; that of a condition is 1 or 0."""
+        found = self.value(term)
+        return _whole(found) if found.sort == "B" else found
 
     def condition(self, term: Term) -> Condition:
         """When a truth value holds."""
-        found = self.known(term).condition
-        assert found is not None
-        return found
+        return self.value(term)
 
-    def known(self, term: Term) -> Known:
-        """All that is known of a term."""
-        done: dict[int, Known] = {}
+    def value(self, term: Term) -> Form | Condition:
+        """A term's value, in its sort."""
+        done: dict[int, Form | Condition] = {}
         pending = [term]  # sums may be deeper than Python's stack
         while pending:
             part = pending[-1]
@@ -74,79 +66,88 @@ class TypedForms:
             pending.pop()
         return done[id(term)]
 
-    def _made(self, term: Term, parts: list[Known]) -> Known:
-        if term.op in _LEAVES:
+    def _made(self, term: Term, parts: list[Form]) -> Form | Condition:
+        if not term.args:
             return self._leaf(term)
-        of_data = any(p.of_data for p in parts)
+        if term.op == "choice" and parts[1].sort == parts[2].sort:
+            return choice(*parts)
         if term.dtype == BOOL:
-            return self._truth(term, parts, of_data)
-        exact = None
-        if term.dtype in INTEGERS and all(p.is_exact for p in parts):
-            exact = _exact(term, parts)
-        if exact is not None and self.fits(term, *exact, of_data):
-            return Known(*exact, True, of_data)
-        is_exact = term.dtype in INTEGERS
-        return Known(_opaque(term, parts), limits(term.dtype), is_exact, of_data)
+            return self._truth(term, parts)
+        if term.dtype in INTEGERS and all(p.sort in ("Z", "B") for p in parts):
+            exact = self._exact(term, [_whole(p) if p.sort == "B" else p for p in parts])
+            if exact is not None and self.fits(term, exact):
+                return exact
+            if exact is not None:
+                return make_term("wrap", exact, data=term.dtype.name)
+        return _opaque(term, parts)
 
-    def fits(self, term: Term, form: Form, bounds: Interval, of_data: bool) -> bool:
+    def fits(self, term: Term, form: Form) -> bool:
         """Whether a result that is exact without end is one in its type."""
         # What is made of inames and sizes alone is computed in 64 bits, which hold it.
-        is_index = term.dtype == INT64 and not of_data and term.op != "cast"
-        return is_index or _intervals.contains(limits(term.dtype), bounds)
+        is_index = term.dtype == INT64 and not self.is_data(form) and term.op != "cast"
+        return is_index or _intervals.contains(limits(term.dtype), self.range_of(form))
 
-    def _leaf(self, term: Term) -> Known:
-        if term.op == "read":
-            form = self.read(term.data)
-            condition = None
+    def is_data(self, form: Form) -> bool:
+        """Whether what lies in memory enters."""
+        return is_data(form) or not names_of(form).isdisjoint(self.data_names)
+
+    def _leaf(self, term: Term) -> Form | Condition:
+        if term.op == "const":
             if term.dtype == BOOL:
-                condition = conditions.comparison("!=", form, forms.ZERO, is_integer=True)
-            is_exact = term.dtype in INTEGERS or term.dtype == BOOL
-            return Known(form, limits(term.dtype), is_exact, True, condition)
-        if term.op == "name":
-            bounds = _intervals.intersection(self.range_of_name(term.data), limits(term.dtype))
-            return Known(forms.variable(term.data), bounds, term.dtype in INTEGERS, False)
+                return truth(term.data)
+            return number(term.data) if term.dtype in INTEGERS else constant(term.data, _sort(term))
+        form = self.read(term.data) if term.op == "read" else variable(term.data)
         if term.dtype == BOOL:
-            value = int(term.data)
-            condition = conditions.TRUE if term.data else conditions.FALSE
-            return Known(forms.constant(value), (value, value), True, False, condition)
-        if term.dtype in INTEGERS:
-            return Known(forms.constant(term.data), (term.data, term.data), True, False)
-        word = ("number", term.dtype, key_of(term.data), str(term.data))
-        return Known(forms.opaque(word), limits(term.dtype), False, False)
+            return comparison("!=", form, ZERO)
+        if term.dtype not in INTEGERS:
+            return opaque(("value", term.dtype.name), form, sort=_sort(term))
+        if form.op == "name":
+            self.types[form.data[0]] = term.dtype
+            self.data_names.update(names_of(form) if term.op == "read" else ())
+        return form
 
-    def _truth(self, term: Term, parts: list[Known], of_data: bool) -> Known:
-        known = [p.condition for p in parts if p.condition is not None]
+    def _truth(self, term: Term, parts: list[Form | Condition]) -> Condition:
         if term.op == "cmp":
-            left, right = (p.form for p in parts)
-            is_integer = all(p.is_exact for p in parts)
-            condition = conditions.comparison(term.data, left, right, is_integer=is_integer)
-        elif term.op in ("all", "any") and len(known) == len(parts):
-            condition = conditions.joined("and" if term.op == "all" else "or", known)
-        elif term.op == "not" and known:
-            condition = conditions.negated(known[0])
-        elif term.op == "choice" and len(known) == 3:
-            asked, then, other = known
-            sides = [
-                conditions.joined("and", [asked, then]),
-                conditions.joined("and", [conditions.negated(asked), other]),
-            ]
-            condition = conditions.joined("or", sides)
-        else:
-            condition = conditions.Unknown("!=", forms.ZERO, _opaque(term, parts))
-        return Known(forms.opaque("condition", condition), (0, 1), True, of_data, condition)
+            return comparison(term.data, *(_whole(p) if p.sort == "B" else p for p in parts))
+        if term.op in ("all", "any"):
+            return joined("and" if term.op == "all" else "or", parts)
+        if term.op == "not":
+            return negated(*parts)
+        return opaque((term.op, *_named(term), term.dtype.name), *parts, sort="B")
+
+    def _exact(self, term: Term, parts: list[Form]) -> Form | None:
+        """An operation on integers without end; None where that is not looked into."""
+        op = term.data if term.op == "call" else term.op
+        if op == "cast":
+            return parts[0]
+        if op == "power":
+            return make_term("mul", *parts * term.data)
+        if op in _BITS:
+            return self.of_bits(_BITS[op], *parts)
+        is_known = op in _EXACT or (op in ("shl", "shr") and is_constant(parts[1]))
+        return make_term(op, *parts) if is_known else None
 
 
-def _opaque(term: Term, parts: list[Known]) -> Form:
+def _whole(condition: Condition) -> Form:
+    return choice(condition, ONE, ZERO)
+
+
+def _opaque(term: Term, parts: list[Form]) -> Form:
     """An operation as a whole; sums and products that lean to the left are of many operands."""
-    word = (term.op, term.dtype, term.data if term.op in _NAMED else None)
-    nodes: tuple[forms.Node, ...] = tuple(p.form for p in parts)
-    if term.op == "power" and term.dtype in INTEGERS:
-        return forms.opaque(("mul", term.dtype, None), *nodes * term.data)
-    if term.op in ("add", "mul"):
-        first = parts[0].form.only
-        if isinstance(first, forms.Opaque) and first.word == word:
-            nodes = (*first.inside, *nodes[1:])
-    return forms.opaque(word, *nodes)
+    word = (term.op, *_named(term), term.dtype.name)
+    first, *rest = parts
+    if term.op in ("add", "mul") and first.op == "call" and first.data == word:
+        parts = [*first.args, *rest]
+    return opaque(word, *parts, sort=_sort(term))
+
+
+def _named(term: Term) -> tuple[object, ...]:
+    return (term.data,) if term.op in ("call", "part", "power") else ()
+
+
+def _sort(term: Term) -> str:
+    """The sort of a term's value; records have that of numbers of which nothing is known."""
+    return _SORTS.get(term.dtype, "Z")
 
 
 def limits(dtype: DType) -> Interval:
@@ -154,62 +155,6 @@ def limits(dtype: DType) -> Interval:
     return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)
 
 
-def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
-    """An operation on integers without end: its form, and bounds; None where there is no form."""
-    values, ranges = [p.form for p in parts], [p.range for p in parts]
-    if term.op == "power":
-        return forms.power(values[0], term.data), _intervals.power(
-            ranges[0], (term.data, term.data)
-        )
-    if term.op == "choice":
-        asked = parts[0].condition
-        whole = None if asked is None else forms.choice(asked, *values[1:])
-        return None if whole is None else (whole, _intervals.hull(*ranges[1:]))
-    if term.op == "xor":
-        bits, (low, high) = forms.bits_of(values[1]), ranges[1]
-        if bits is None and low >= 0:
-            bits = high.bit_length()
-        left, right = values
-        if bits is None or bits > _MOST_BITS:
-            whole = forms.of_bits("^", left, right)
-        else:
-            whole = forms.exclusive_or(left, right, bits)
-        return whole, _intervals.bitwise_or(*ranges)
-    rules = _RULES.get(term.data if term.op == "call" else term.op)
-    if rules is None:
-        return None
-    of_forms, of_ranges = rules
-    whole = of_forms(*values)
-    return None if whole is None else (whole, of_ranges(*ranges))
-
-
-def _divided(word: str, rule: Callable[[Form, int], Form]) -> Callable[[Form, Form], Form]:
-    """A quotient or remainder: by a number as a form, by anything else as a whole."""
-    return lambda form, by: rule(form, by.constant) if by.constant else forms.opaque(word, form, by)
-
-
-_RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = {
-    "cast": (lambda x: x, lambda x: x),
-    "neg": (lambda x: x.scaled(-1), _intervals.negate),
-    "add": (Form.plus, _intervals.add),
-    "mul": (Form.times, _intervals.multiply),
-    "fdiv": (_divided("//", forms.floored), _intervals.floor_divide),
-    "mod": (_divided("%", forms.remainder), lambda _, by: _intervals.floor_remainder(by)),
-    "shr": (lambda x, by: forms.bitwise(">>", x, by), _intervals.shift_right),
-    "shl": (lambda x, by: forms.bitwise("<<", x, by), _intervals.shift_left),
-    "and": (lambda x, mask: forms.of_bits("&", x, mask), _intervals.bitwise_and),
-    "or": (lambda x, mask: forms.of_bits("|", x, mask), _intervals.bitwise_or),
-    "min": (lambda *parts: forms.extreme("min", parts), _intervals.least),
-    "max": (lambda *parts: forms.extreme("max", parts), _intervals.greatest),
-    "abs": (forms.absolute, _intervals.absolute),
-    "sign": (
-        lambda x: forms.extreme(
-            "max", (forms.constant(-1), forms.extreme("min", (forms.constant(1), x)))
-        ),
-        lambda _: (-1, 1),
-    ),
-}
-_MOST_BITS = 16
-"""Bits of an exclusive or that is looked into; no more tell the cells of a block's arrays apart."""
-_LEAVES = frozenset(("const", "name", "read"))
-_NAMED = frozenset(("call", "part", "power"))
+_SORTS: Final = {dtype: sort for sort, dtype in SORTS.items()}
+_BITS: Final = {"and": "&", "or": "|", "xor": "^"}
+_EXACT: Final = frozenset(("neg", "add", "mul", "fdiv", "mod", "inv", "min", "max", "abs", "sign"))

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from loopkit import _intervals
-from loopkit._intervals import Interval
+from loopkit._algebra.polynomials import minus
+from loopkit._algebra.terms import ZERO, number, subterms
 from loopkit._promotion import INTEGERS
 from loopkit.codegen.c.tree import CExpression
-from loopkit.codegen.proof.forms import ZERO, Form, constant
+from loopkit.codegen.proof.forms import DATA, Form, is_data, loaded
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Read, Term
@@ -95,8 +96,8 @@ class Comparison:
         indices = tuple(subject.text.form(i, self.scope) for i in text.indices)
         found = subject.text.offset_of(text.array, indices)
         due = subject.meaning.offset(kernel.array, kernel.indices)
-        difference = found.minus(due)
-        if not difference.terms:
+        difference = minus(found, due)
+        if difference is ZERO:
             return True
         return self.is_zero(self.scope, difference) or (
             bool(context) and self.is_zero(self._narrowed(context), difference)
@@ -116,9 +117,9 @@ class Comparison:
         """Arithmetic on loop variables and sizes: equal as integers, and none too large."""
         if {text.dtype, kernel.dtype} <= INTEGERS:
             scope = self._narrowed(context) if context else self.scope
-            one, two = map(_OfNames(scope).known, (text, kernel))
-            is_exact = one.is_exact and two.is_exact and not (one.of_data or two.of_data)
-            if is_exact and self.is_zero(scope, one.form.minus(two.form)):
+            one, two = map(_OfNames(scope).form, (text, kernel))
+            is_exact = all(part.op not in (*DATA, "wrap") for part in subterms(one, two))
+            if is_exact and self.is_zero(scope, minus(one, two)):
                 return None
         return text, kernel
 
@@ -127,15 +128,15 @@ class _OfNames(TypedForms):
     """Arithmetic on loop variables and sizes, exact where no step of it leaves its type."""
 
     def __init__(self, scope: Scope) -> None:
-        super().__init__(lambda read: ZERO, scope.range_of_name)
+        super().__init__(lambda read: loaded(read.array, ZERO), scope.range_of_name)
         self.scope = scope
 
-    def fits(self, term: Term, form: Form, bounds: Interval, of_data: bool) -> bool:
+    def fits(self, term: Term, form: Form) -> bool:
         own = limits(term.dtype)
-        if of_data or _intervals.contains(own, bounds):
-            return not of_data
+        if is_data(form) or _intervals.contains(own, self.range_of(form)):
+            return not is_data(form)
         # The exact answer, where rough ones fail.
-        ends = (form.minus(constant(own[0])), constant(own[1]).minus(form))
+        ends = (minus(form, number(own[0])), minus(number(own[1]), form))
         return all(self.scope.never_below_zero(end) for end in ends)
 
 

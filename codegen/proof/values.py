@@ -9,20 +9,21 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._algebra.terms import number
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._promotion import INT32, components_of
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import Assign, CExpression, Element, For, If, Name, walk
-from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import Form, constant, variable
+from loopkit.codegen.proof.conditions import Condition, split
+from loopkit.codegen.proof.forms import Form, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Term
-from loopkit.codegen.proof.tree import Leaf, and_parts, split
+from loopkit.codegen.proof.tree import Leaf, and_parts
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_functions import as_term
 from loopkit.codegen.proof.value_sample import SEEDS, TIED, Sample, differ, numbers_of
@@ -251,7 +252,7 @@ def _spread_out(scope: Scope, names: Iterable[str], least: int) -> isl.Set:
         if name not in scope.space.position:
             continue
         for bound in (least + position, least):
-            there = where & scope.space.where(at_most(constant(bound), variable(name)))
+            there = where & scope.space.where(at_most(number(bound), variable(name)))
             if not there.is_empty():
                 where = there
                 break

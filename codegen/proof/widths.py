@@ -9,12 +9,23 @@ import islpy as isl
 import numpy as np
 
 from loopkit import _intervals, _sets
+from loopkit._algebra.polynomials import minus, plus, scaled
+from loopkit._algebra.terms import ZERO, number
 from loopkit._intervals import Interval
 from loopkit._promotion import INT32, INTEGERS, UINT32, UINT64, DType
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import C_TYPES, TYPES, common, in_registers
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.forms import (
+    Form,
+    NotAffineError,
+    is_affine,
+    is_data,
+    names_of,
+    number_in,
+    value_at,
+    variable,
+)
 from loopkit.codegen.proof.ranges import FAR
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
@@ -83,11 +94,11 @@ class WidthCheck(Check):
         if kind not in _NARROW:
             return
         upper = self.form(loop.upper, outer)
-        last = upper.plus(constant(loop.step if loop.inclusive else loop.step - 1))
+        last = plus(upper, number(loop.step if loop.inclusive else loop.step - 1))
         site = Site(loop.upper, outer, loop.line)
         if against == kind and loop.step == 1 and not loop.inclusive:
             return  # what it is compared with fits, and so does what ends it
-        if upper.is_affine:
+        if is_affine(upper):
             self.fits(last, kind, site, f"counter '{loop.name}'", above_only=True)
         else:
             what = f"whether '{loop.name}' reaches the end of its loop as {C_TYPES[kind]}"
@@ -184,7 +195,7 @@ class WidthCheck(Check):
 
     def is_masked(self, expr: c.Binary, site: Site) -> bool:
         """Whether all but some low bits are cleared: what is above them does not count."""
-        sides = (self.form(side, site.scope).constant for side in (expr.left, expr.right))
+        sides = (number_in(self.form(side, site.scope)) for side in (expr.left, expr.right))
         return expr.operator == "&" and any(side is not None and side >= 0 for side in sides)
 
     def part(self, expr: c.CExpression) -> _Part:
@@ -213,14 +224,14 @@ class WidthCheck(Check):
             return
         if isinstance(expr, c.Binary) and expr.operator in ("/", "%"):
             by = self.form(expr.right, site.scope)
-            if by.constant is None and site.scope.never_below_zero(by.minus(constant(1))):
+            if number_in(by) is None and site.scope.never_below_zero(minus(by, number(1))):
                 return  # no larger than what is divided
         what = f"{8 * kind.itemsize}-bit integer"
         self.fits(self.form(expr, site.scope), kind, site, what, expr)
 
     def shift(self, expr: c.Binary, kind: DType, site: Site) -> None:
         """C shifts by less than there are bits, and says nothing of other shifts."""
-        count, bits = self.form(expr.right, site.scope).constant, 8 * kind.itemsize
+        count, bits = number_in(self.form(expr.right, site.scope)), 8 * kind.itemsize
         if count is None:
             self.recorder.open("width", "by how many bits is shifted", line=site.line)
         elif not 0 <= count < bits:
@@ -253,17 +264,17 @@ class WidthCheck(Check):
         with self.recorder.question(
             "width", f"whether {shown(form)} fits {8 * kind.itemsize} bits (line {site.line})"
         ):
-            beyond = [at_most(constant(high + 1), form)]
+            beyond = [at_most(number(high + 1), form)]
             if not above_only:
-                beyond.append(at_most(form, constant(low - 1)))
-            if form.is_data or form.names & self.subject.data_names:
+                beyond.append(at_most(form, number(low - 1)))
+            if is_data(form) or names_of(form) & self.subject.data_names:
                 # Loops and guards around may leave no room, whatever the data.
                 space = site.scope.space
-                if not form.is_affine or not all(
+                if not is_affine(form) or not all(
                     (site.scope.set & space.where(part)).is_empty() for part in beyond
                 ):
                     self.recorder.open("width", f"{shown(form)}: data decides", line=site.line)
-            elif form.is_affine:
+            elif is_affine(form):
                 self.affine(form, beyond, site, what)
             # The exact ranges of the factors of products may show that a value fits.
             elif expr is None or (span := self.span(expr, site.scope)) != (
@@ -276,7 +287,7 @@ class WidthCheck(Check):
         """Bounds of a value: exact where it is affine, else from those of its operands."""
         form = self.form(expr, scope)
         rough = scope.range_of(form)
-        if exact and form.is_affine:
+        if exact and is_affine(form):
             return _intervals.intersection(rough, self.exact_range(form, scope))
         if isinstance(expr, c.Binary) and expr.operator in _EXACT:
             left, right = self.span(expr.left, scope), self.span(expr.right, scope)
@@ -298,8 +309,10 @@ class WidthCheck(Check):
         for condition in beyond:
             overflow = site.scope.set & site.scope.space.where(condition)
             if not overflow.is_empty():
-                point = self.recorder.point(overflow, (*self.subject.sizes, *sorted(form.names)))
-                self.place(form, form.value(point), point, site, what)
+                point = self.recorder.point(
+                    overflow, (*self.subject.sizes, *sorted(names_of(form)))
+                )
+                self.place(form, value_at(form, point), point, site, what)
                 return
 
     def product(self, form: Form, limits: Interval, site: Site, what: str) -> None:
@@ -310,17 +323,17 @@ class WidthCheck(Check):
         """
         parts = self.subject.coefficients(form)
         rest = parts.pop((), ZERO)
-        sizes = [variable(n) for n in sorted(form.names & self.subject.shared_names)]
+        sizes = [variable(n) for n in sorted(names_of(form) & self.subject.shared_names)]
         scope = site.scope
         for sign in (1, -1):
-            factors = [p.scaled(sign) for p in parts.values() if p.is_affine]
-            last = rest.scaled(sign)
+            factors = [scaled(p, sign) for p in parts.values() if is_affine(p)]
+            last = scaled(rest, sign)
             for pushes in ([*factors, *sizes, last], [*sizes, *factors, last], [*sizes, last]):
                 where = scope.set
                 for push in pushes:
                     where = _driven_up(scope, where, push)
-                point = self.recorder.point(where, (*self.subject.sizes, *sorted(form.names)))
-                value = form.value(point)
+                point = self.recorder.point(where, (*self.subject.sizes, *sorted(names_of(form))))
+                value = value_at(form, point)
                 if not limits[0] <= value <= limits[1]:
                     self.place(form, value, point, site, what)
                     return
@@ -329,7 +342,7 @@ class WidthCheck(Check):
     def place(self, form: Form, value: int, point: dict[str, int], site: Site, what: str) -> None:
         """A finding at a point."""
         subject = self.subject
-        values = {n: v for n, v in point.items() if n not in subject.sizes and n in form.names}
+        values = {n: v for n, v in point.items() if n not in subject.sizes and n in names_of(form)}
         at = Place(site.line, self._statement(site), values)
         text = f"{shown(form)} is {value}, too large for a {what}"
         self.recorder.found(Finding("width", text, at, sizes=subject.sizes_at(point)))
@@ -353,6 +366,6 @@ def _driven_up(scope: Scope, where: isl.Set, form: Form) -> isl.Set:
         greatest = _extreme(where, scope.space.aff(form))
         if greatest is None:
             return where
-        return where & scope.space.where(at_most(constant(greatest), form))
+        return where & scope.space.where(at_most(number(greatest), form))
     except NotAffineError:
         return where

@@ -114,6 +114,7 @@ def conjuncts(condition: Term) -> Iterator[Term]:
     yield condition
 
 
+@lru_cache(1 << 14)
 def is_nonnegative(value: Term) -> Term:
     """Where a whole number is at least 0."""
     low, high = range_of(value)
@@ -131,6 +132,7 @@ def is_nonnegative(value: Term) -> Term:
     return node("ge0", "B", (value,))
 
 
+@lru_cache(1 << 14)
 def is_zero(value: Term) -> Term:
     """Where a whole number is 0."""
     low, high = range_of(value)

@@ -30,6 +30,7 @@ def _monomial(term: Term) -> Monomial:
     return term.args if term.op == "product" else (term,)
 
 
+@lru_cache(1 << 14)
 def monomial_key(monomial: Monomial) -> tuple[tuple[object, ...], ...]:
     """By what monomials are put in order."""
     return tuple(atom.key for atom in monomial)
@@ -37,15 +38,16 @@ def monomial_key(monomial: Monomial) -> tuple[tuple[object, ...], ...]:
 
 def sum_of(terms: Mapping[Monomial, int]) -> Term:
     """The term of a polynomial, whose coefficients may be 0."""
-    items = sorted(((m, c) for m, c in terms.items() if c), key=lambda item: monomial_key(item[0]))
-    match items:
+    monomials = [monomial for monomial, coefficient in terms.items() if coefficient]
+    match monomials:
         case []:
             return ZERO
-        case [((), constant)]:
-            return number(constant)
-        case [(monomial, 1)]:
+        case [()]:
+            return number(terms[()])
+        case [monomial] if terms[monomial] == 1:
             return _product(monomial)
-    return node("sum", "Z", (_product(m) for m, _ in items), tuple(c for _, c in items))
+    monomials.sort(key=monomial_key)
+    return node("sum", "Z", [*map(_product, monomials)], tuple([terms[m] for m in monomials]))
 
 
 def _product(monomial: Monomial) -> Term:
@@ -54,6 +56,7 @@ def _product(monomial: Monomial) -> Term:
     return monomial[0] if len(monomial) == 1 else node("product", "Z", monomial)
 
 
+@lru_cache(1 << 14)
 def plus(*terms: Term) -> Term:
     """The sum of whole numbers."""
     total: dict[Monomial, int] = {}
@@ -63,16 +66,22 @@ def plus(*terms: Term) -> Term:
     return sum_of(total)
 
 
+@lru_cache(1 << 14)
 def scaled(term: Term, factor: int) -> Term:
     """A whole number times one that is known."""
     return sum_of({m: c * factor for m, c in polynomial(term).items()})
 
 
+@lru_cache(1 << 14)
 def minus(a: Term, b: Term) -> Term:
     """The difference of two whole numbers."""
-    return plus(a, scaled(b, -1))
+    total = dict(polynomial(a))
+    for monomial, coefficient in polynomial(b).items():
+        total[monomial] = total.get(monomial, 0) - coefficient
+    return sum_of(total)
 
 
+@lru_cache(1 << 14)
 def times(a: Term, b: Term) -> Term:
     """The product of two whole numbers."""
     one, two = polynomial(a), polynomial(b)

@@ -27,7 +27,7 @@ _FAR = 1 << 500
 @lru_cache(1 << 14)
 def range_of(term: Term) -> Interval:
     """The least and the greatest value of a whole number, as far as its names' bounds tell."""
-    return _near(*_range(term))
+    return computed_range(term, range_of)
 
 
 def _near(low: float, high: float) -> Interval:
@@ -35,7 +35,12 @@ def _near(low: float, high: float) -> Interval:
     return (min(low, _FAR) if low >= -_FAR else -INF), (max(high, -_FAR) if high <= _FAR else INF)
 
 
-def _range(term: Term) -> Interval:
+def computed_range(term: Term, range_of: Callable[[Term], Interval]) -> Interval:
+    """The range of a whole number, given those of what it is made of."""
+    return _near(*_range(term, range_of))
+
+
+def _range(term: Term, range_of: Callable[[Term], Interval]) -> Interval:
     match term.op:
         case "constant":
             return term.data, term.data
@@ -44,11 +49,11 @@ def _range(term: Term) -> Interval:
         case "wrap" | "toint":
             return INTEGERS[term.data]
         case "read" | "call":
-            return INTEGERS[term.data[-1]]
+            return INTEGERS.get(term.data[-1], EVERYTHING)
         case "reduce" | "pow":
             return EVERYTHING
         case "sum":
-            return _range_of_sum(term)
+            return _range_of_sum(term, range_of)
         case "product":
             low, high = reduce(_product, map(range_of, term.args))
             is_square = len(term.args) == 2 and term.args[0] is term.args[1]
@@ -86,7 +91,7 @@ def remainders_in(term: Term) -> Iterator[tuple[Term, int, int, Term]]:
                     yield rest, factor, length, divided
 
 
-def _range_of_sum(term: Term) -> Interval:
+def _range_of_sum(term: Term, range_of: Callable[[Term], Interval]) -> Interval:
     low: float = 0
     high: float = 0
     for part, coefficient in zip(term.args, term.data, strict=True):

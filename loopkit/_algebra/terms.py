@@ -8,6 +8,7 @@ number of that type is a whole number of a known range.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final, final
 from weakref import WeakValueDictionary
 
@@ -83,6 +84,7 @@ def constant(value: Any, sort: str) -> Term:
     return node("constant", sort, (), complex(rounded) if sort[0] == "C" else float(rounded))
 
 
+@lru_cache(1 << 12)
 def number(value: int) -> Term:
     """A whole number that is known."""
     return node("constant", "Z", (), int(value))
@@ -93,6 +95,7 @@ def truth(value: bool) -> Term:
     return node("constant", "B", (), bool(value))
 
 
+@lru_cache(1 << 12)
 def name(text: str, low: float = -INF, high: float = INF) -> Term:
     """A whole number that has a name, and lies between two bounds, both included."""
     return node("name", "Z", (), (text, low, high))

@@ -9,6 +9,7 @@ else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from loopkit import _intervals
@@ -78,7 +79,7 @@ class TypedForms(Ranges):
             if exact is not None and self.fits(term, exact):
                 return exact
             if exact is not None:
-                return make_term("wrap", exact, data=term.dtype.name)
+                return make_term("wrap", exact, data=_name_of(term.dtype))
         return _opaque(term, parts)
 
     def fits(self, term: Term, form: Form) -> bool:
@@ -100,7 +101,7 @@ class TypedForms(Ranges):
         if term.dtype == BOOL:
             return comparison("!=", form, ZERO)
         if term.dtype not in INTEGERS:
-            return opaque(("value", term.dtype.name), form, sort=_sort(term))
+            return opaque(("value", _name_of(term.dtype)), form, sort=_sort(term))
         if form.op == "name":
             self.types[form.data[0]] = term.dtype
             self.data_names.update(names_of(form) if term.op == "read" else ())
@@ -113,7 +114,7 @@ class TypedForms(Ranges):
             return joined("and" if term.op == "all" else "or", parts)
         if term.op == "not":
             return negated(*parts)
-        return opaque((term.op, *_named(term), term.dtype.name), *parts, sort="B")
+        return opaque((term.op, *_named(term), _name_of(term.dtype)), *parts, sort="B")
 
     def _exact(self, term: Term, parts: list[Form]) -> Form | None:
         """An operation on integers without end; None where that is not looked into."""
@@ -134,15 +135,24 @@ def _whole(condition: Condition) -> Form:
 
 def _opaque(term: Term, parts: list[Form]) -> Form:
     """An operation as a whole; sums and products that lean to the left are of many operands."""
-    word = (term.op, *_named(term), term.dtype.name)
+    word = (term.op, *_named(term), _name_of(term.dtype))
     first, *rest = parts
     if term.op in ("add", "mul") and first.op == "call" and first.data == word:
         parts = [*first.args, *rest]
     return opaque(word, *parts, sort=_sort(term))
 
 
+@lru_cache
+def _name_of(dtype: DType) -> str:
+    """The name of a type, which NumPy puts together each time."""
+    return str(dtype.name)
+
+
 def _named(term: Term) -> tuple[object, ...]:
-    return (term.data,) if term.op in ("call", "part", "power") else ()
+    """What an operation is besides; functions of one name are told apart by their operands."""
+    if term.op == "call":
+        return term.data, *(_name_of(part.dtype) for part in term.args)
+    return (term.data,) if term.op in ("part", "power") else ()
 
 
 def _sort(term: Term) -> str:
@@ -150,6 +160,7 @@ def _sort(term: Term) -> str:
     return _SORTS.get(term.dtype, "Z")
 
 
+@lru_cache
 def limits(dtype: DType) -> Interval:
     """All values of a type of integers; of what are no integers nothing is known."""
     return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)

@@ -26,8 +26,11 @@ def _made(word: str, make: Callable[..., Condition], *parts: Term) -> Condition:
         return node("call", "B", parts, (word,))
 
 
+@lru_cache(1 << 14)
 def comparison(operator: str, left: Form, right: Form) -> Condition:
-    """``left operator right``."""
+    """``left operator right``; of two choices it is not looked into, which has many cases."""
+    if left.op == right.op == "select" and left is not right:
+        return node("call", "B", (left, right), (operator,))
     return _made(operator, lambda *sides: compared(operator, *sides), left, right)
 
 

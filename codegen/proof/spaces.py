@@ -7,7 +7,7 @@ copies of the names in which they may differ, labelled by numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 
 import islpy as isl
@@ -15,7 +15,17 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._algebra.make import replace_terms
 from loopkit._algebra.polynomials import minus, plus, polynomial, scaled, sum_of
-from loopkit._algebra.terms import FALSE, ONE, TRUE, ZERO, Term, is_constant, number, subterms
+from loopkit._algebra.terms import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Term,
+    is_constant,
+    node,
+    number,
+    subterms,
+)
 from loopkit._cached import memoised
 from loopkit._hidden import hidden, instance
 from loopkit.codegen.proof.conditions import (
@@ -257,7 +267,7 @@ class _Digits:
             self.conditions += _digit(digit)
             total = plus(total, scaled(digit, 1 << bit))
             found.append(digit)
-        self.conditions.append(equal(form, total))
+        self.conditions.append(node("eq0", "B", (minus(form, total),)))
         return found
 
     def _new(self) -> Form:
@@ -265,8 +275,9 @@ class _Digits:
         return variable(self.names[-1])
 
 
-def _digit(form: Form) -> tuple[Condition, Condition]:
-    return at_most(ZERO, form), at_most(form, ONE)
+def _digit(form: Form) -> Iterator[Condition]:
+    """What holds of a digit: sets simplify it themselves."""
+    return (node("ge0", "B", (end,)) for end in (form, minus(ONE, form)))
 
 
 def _without_extreme(form: Form) -> Condition:

@@ -98,7 +98,8 @@ def _range_of_sum(term: Term, range_of: Callable[[Term], Interval]) -> Interval:
         a, b = _product(_near(coefficient, coefficient), range_of(part))
         low, high = low + a, high + b
     # One remainder after the other: all subsets of many would be exponentially many.
-    for rest, factor, divisor, _ in remainders_in(term):
+    if simplest := min(remainders_in(term), key=lambda r: len(polynomial(r[0])), default=None):
+        rest, factor, divisor, _ = simplest
         a, b = _product(_near(factor, factor), _near(0, divisor - 1))
         c, d = range_of(rest)
         return max(low, a + c), min(high, b + d)

@@ -60,7 +60,8 @@ _RANKS = {"constant": 0, "name": 1}
 def node(op: str, sort: str, args: Iterable[Term] = (), data: Any = None) -> Term:
     """The node itself, to which no rule is applied."""
     args = tuple(args)
-    known = (op, sort, tuple(map(id, args)), type(data), _bits_of(data))
+    kind = type(data)
+    known = (op, sort, args, kind, _bits_of(data) if kind in (float, complex) else data)
     found = _NODES.get(known)
     if found is None:
         found = Term()

@@ -50,7 +50,7 @@ class BoundsCheck(Check):
             if extent is None:
                 continue
             if not (is_affine(index) and is_affine(extent)):
-                if not _is_remainder(touch.scope, index, extent):
+                if not _is_within(touch.scope, index, extent):
                     self.by_assertions(touch, axis)
                 continue
             outside = self.outside(touch.scope, index, extent)
@@ -74,8 +74,7 @@ class BoundsCheck(Check):
     @memoised
     def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
         """Where an index leaves its range; None if nowhere (memoised)."""
-        low, high = scope.range_of(index)
-        if low >= 0 and high < scope.range_of(extent)[0]:
+        if _is_within(scope, index, extent):
             return None
         found = scope.set & scope.space.where(negated(in_range(index, extent)))
         return None if found.is_empty() else found
@@ -145,7 +144,7 @@ def is_truth(held: ArrayArg | TemporaryVariable) -> bool:
     return held.dtype == BOOL
 
 
-def _is_remainder(scope: Scope, index: Form, extent: Form) -> bool:
-    """Whether an index is in range since it is a remainder, of whatever data."""
+def _is_within(scope: Scope, index: Form, extent: Form) -> bool:
+    """Whether ranges alone put an index into its array: one may be a remainder of any data."""
     low, high = scope.range_of(index)
     return low >= 0 and high < scope.range_of(extent)[0]

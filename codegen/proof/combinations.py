@@ -24,7 +24,6 @@ from loopkit._collectives import CARRY, SCAN, TOGETHER, combined_axes, scanned_b
 from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._make.reduction_operations import operations_of
-from loopkit._nodes import Expression
 from loopkit._promotion import components_of
 from loopkit._relations import grouped
 from loopkit.codegen.c import tree as c
@@ -42,7 +41,6 @@ from loopkit.codegen.proof.terms import Term
 from loopkit.codegen.proof.tickets import rows_of, scanned_word
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 from loopkit.codegen.proof.value_compare import Comparison
-from loopkit.codegen.proof.value_functions import Value
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import TextValues
 
@@ -342,7 +340,9 @@ class _Meaning:
             self.statement, lhs=_FIRST, rhs=_SECOND, operation=self.operation, predicates=()
         )
         found = text.assigned(node)
-        due = _Operands(self, {_FIRST.name: first, _SECOND.name: second}).assigned(update)
+        values = subject.meaning.values
+        bound = {_FIRST.name: first, _SECOND.name: second}
+        due = KernelValues(values.kernel, values.dtypes, bound).assigned(update)
         comparison = Comparison(subject, self.leaf.scope, self.check.is_zero)
         return comparison.difference(found, due) is None
 
@@ -367,20 +367,6 @@ class _Meaning:
             return False
         comparison = Comparison(check.subject, self.leaf.scope, check.is_zero)
         return comparison.difference(found, due) is None
-
-
-class _Operands(KernelValues):
-    """Two names stand for what is combined."""
-
-    def __init__(self, meaning: _Meaning, given: dict[str, Term]) -> None:
-        values = meaning.check.subject.meaning.values
-        super().__init__(values.kernel, {**values.dtypes, **dict.fromkeys(given, meaning.dtype)})
-        self.given = given
-
-    def value(self, expr: Expression) -> Value:
-        if expr is _FIRST or expr is _SECOND:
-            return self.given[expr.name]
-        return super().value(expr)
 
 
 def _writes(leaf: Leaf, name: str) -> list[Touch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,21 @@ from loopkit.codegen.proof.value_functions import Late, Value
 
 
 class KernelValues:
-    """Translates expressions; ``dtypes`` has the types of all names."""
+    """Translates expressions; ``dtypes`` has the types of all names.
 
-    def __init__(self, kernel: Kernel, dtypes: Mapping[str, dt.DType]) -> None:
+    Names that are ``bound`` stand for terms.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        dtypes: Mapping[str, dt.DType],
+        bound: Mapping[str, Term] = MappingProxyType({}),
+    ) -> None:
         self.kernel = kernel
-        self.dtypes = dtypes
+        self.dtypes = {**dtypes, **{name: term.dtype for name, term in bound.items()}}
         self.operations = operations_of(kernel.reductions)
-        self.bound: Mapping[str, Term] = {}
+        self.bound = bound
 
     def assigned(self, statement: Statement) -> Term:
         """What a statement leaves in the cell that it writes."""
@@ -76,8 +85,8 @@ class KernelValues:
             operation = self.operations[statement.operation]
             old = ops.components(vf.as_term(self.value(statement.lhs), dtype))
             names = (v.name for side in operands(operation.components) for v in side)
-            inner = KernelValues(self.kernel, self.dtypes)
-            inner.bound = dict(zip(names, (*old, *found), strict=True))
+            bound = dict(zip(names, (*old, *found), strict=True))
+            inner = KernelValues(self.kernel, self.dtypes, bound)
             parts = zip(kinds, operation.joined(dtype), strict=True)
             found = [vf.typed(kind, inner.value(part)) for kind, part in parts]
         return Term("record", dtype, tuple(found))

@@ -486,8 +486,6 @@ SEAMS: Mapping[str, str] = {
     "digest": "codegen.proof.helpers:digest",
     "Names": "codegen.proof.names:Names",
     "operations": "codegen.proof.operations",
-    "equal_at": "codegen.proof.pointwise:equal_at",
-    "equal_pairs": "codegen.proof.pointwise:equal_pairs",
     "prove": "codegen.proof.prove:prove",
     "prove_program": "codegen.proof.prove:prove_program",
     "prove_source": "codegen.proof.prove:prove_source",

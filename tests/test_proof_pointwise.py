@@ -1,4 +1,4 @@
-"""What forms with digits are at points, against what isl says of the same forms."""
+"""What isl says of forms with digits, against what they are at each point."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from seams import (
     Space,
     copy_of,
     equal,
-    equal_at,
-    equal_pairs,
     forms,
     prove_source,
 )
@@ -41,40 +39,45 @@ FORMS = {
 }
 
 
+POINTS = [{"i": i, "b": b} for i in range(7) for b in range(3)]
+
+
+def at(*points: dict[str, int]) -> isl.Set:
+    """A set of these points."""
+    found = SPACE.nothing
+    for point in points:
+        values = (equal(forms.variable(n), forms.number(v)) for n, v in point.items())
+        found = found | SPACE.all_of(values)
+    return found
+
+
+def value(form: str, point: dict[str, int]) -> int:
+    i, b = point["i"], point["b"]
+    return {"gray": i ^ i // 2, "with what both share": i ^ b, "and more": (i ^ b) + 3 * b}[form]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_one(form: str) -> None:
+    """The points of a set at which a name is what a form with digits is there."""
+    due = at(*({**point, "cell": value(form, point)} for point in POINTS))
     around = SPACE.aligned(WHERE)
-    found = equal_at(SPACE, around, "cell", FORMS[form])
-    assert found is not None
-    due = around & SPACE.where(equal(forms.variable("cell"), FORMS[form]))
-    assert (around & found).is_equal(due)
-    renamed = equal_at(SPACE, around, "cell", FORMS[form], other)
-    there = SPACE.renamed(WHERE, other)
-    due = there & SPACE.where(equal(forms.variable("cell"), forms.renamed(FORMS[form], other)))
-    assert renamed is not None and (there & renamed).is_equal(due)
+    found = around & SPACE.where(equal(forms.variable("cell"), FORMS[form]))
+    assert found.is_equal(due)
+    whole = around & at(*POINTS) & SPACE.where(equal(forms.number(8), FORMS[form]))
+    assert whole.is_equal(at(*(point for point in POINTS if value(form, point) == 8)))
 
 
 @pytest.mark.parametrize("second", FORMS)
 @pytest.mark.parametrize("first", FORMS)
 def test_two(first: str, second: str) -> None:
     """``b`` is the same in both, as the index of a block is in two threads."""
-    a, b = FORMS[first], FORMS[second]
     around = SPACE.aligned(WHERE)
     both = around & SPACE.renamed(WHERE, other)
-    found = equal_pairs(SPACE, (around, a), (around, b), other)
-    if found is None:
-        return  # more pairs than a set is made of
-    assert (both & found).is_equal(both & SPACE.where(equal(a, forms.renamed(b, other))))
-
-
-def test_sets_say_what_is_no_question_of_bits() -> None:
-    around = SPACE.aligned(WHERE)
-    assert equal_at(SPACE, around, "cell", forms.variable("i")) is None
-    assert (
-        equal_pairs(SPACE, (around, forms.variable("i")), (around, forms.variable("b")), other)
-        is None
-    )
-    assert equal_at(SPACE, SPACE.everything, "cell", gray("i")) is None
+    found = both & SPACE.where(equal(FORMS[first], forms.renamed(FORMS[second], other)))
+    its = copy_of("i", 1)
+    pairs = [(one, two) for one in POINTS for two in POINTS if one["b"] == two["b"]]
+    equal_ones = [(a, b) for a, b in pairs if value(first, a) == value(second, b)]
+    assert found.is_equal(at(*({**one, its: two["i"]} for one, two in equal_ones)))
 
 
 @pytest.mark.host

@@ -28,11 +28,10 @@ from loopkit.codegen.proof.forms import (
     names_of,
     value_at,
 )
-from loopkit.codegen.proof.pointwise import values_at
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import unequal
+from loopkit.codegen.proof.spaces import unequal, values_in
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.values import ValueCheck
@@ -159,9 +158,8 @@ class CellCheck(Check):
     def is_zero(self, scope: Scope, form: Form) -> bool:
         """Whether a form vanishes wherever a scope is reached (memoised)."""
         if has_digits(form):
-            found = values_at(scope.set, form, _TRIED)
-            if found is not None:
-                return not np.any(found[1])
+            if (values := values_in(scope.set, (form,), _TRIED)) is not None:
+                return not np.any(values)
             if self.tried(scope.set, [form]) is not None:
                 return False
         parts = self.subject.coefficients(form).values()

@@ -13,7 +13,6 @@ from loopkit._algebra.terms import number
 from loopkit._budget import PROGRAM_QUESTION_LATER, SpentError, at_most
 from loopkit._cached import cached_property, memoised, once
 from loopkit._places import shared_storage
-from loopkit._points import listed
 from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
@@ -31,16 +30,14 @@ from loopkit.codegen.proof.forms import (
     names_of,
     opaque,
     renamed,
-    value_at,
     values_of,
     variable,
 )
 from loopkit.codegen.proof.initialized import InitializedCheck
-from loopkit.codegen.proof.pointwise import equal_pairs
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
+from loopkit.codegen.proof.spaces import Space, copy_of, equal, less, values_in
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
@@ -275,13 +272,10 @@ class ConflictCheck(Check):
             sides = [*zip(left, left, strict=True), *((variable(n), variable(n)) for n in told)]
         else:
             sides = [*zip(first.cell, second.cell, strict=True)]
-        pairs, renaming = [], space.renaming(1)
-        for a, b in sides:
-            if is_affine(a) and is_affine(b):
-                found = equal_pairs(space, (first.where, a), (second.where, b), renaming)
-                known = known if found is None else known & found
-                pairs += [equal(a, renamed(b, renaming))] if found is None else []
-        return known & space.all_of(pairs)
+        known_sides = ((a, renamed(b, space.renaming(1))) for a, b in sides)
+        return known & space.all_of(
+            equal(a, b) for a, b in known_sides if is_affine(a) and is_affine(b)
+        )
 
     def bytes_of(self, kind: Kind) -> tuple[Form, Form]:
         """Where an element of a shared array begins, and where it ends; no number if not known."""
@@ -303,17 +297,8 @@ class ConflictCheck(Check):
         names = frozenset[str]().union(*(names_of(form) for form in hard))
         mine = tuple(form for form in cell if names_of(form) and names_of(form) <= names)
         is_known = all(is_affine(form) for form in mine) and not names & self.subject.data_names
-        points = None
-        if names and is_known:
-            points = listed(where, sorted(names), _LISTED)
-        if points is None:
-            return [], cell
-        columns = dict(zip(sorted(names), points.T.astype(object), strict=True))
-        try:
-            values = [value_at(form, columns) for form in mine]
-        except ValueError:  # what has no one value for many points
-            return [], cell
-        if len({*zip(*values, strict=True)}) != len(points):
+        values = values_in(where, mine, _LISTED) if names and is_known else None
+        if values is None or len({*zip(*values, strict=True)}) != len(values[0]):
             return [], cell
         return sorted(names), tuple(form for form in cell if form not in mine)
 

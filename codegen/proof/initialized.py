@@ -23,11 +23,10 @@ from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import is_affine, variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
-from loopkit.codegen.proof.pointwise import cells_at
 from loopkit.codegen.proof.reaching_definitions import ReachingDefinitions
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import Space, in_range
+from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
@@ -206,11 +205,11 @@ class ArrayReads:
 
     def cells_of(self, touch: Touch) -> isl.Set:
         """The cells of an access, over the names around it; where data decide, all that may be."""
-        each = [*zip(self.cells, touch.cell or (), touch.extents, strict=False)]
-        told = ((name, index) for name, index, _ in each if is_affine(index))
-        known, parts = cells_at(self.space, self.fills.aligned(touch.scope), told), []
+        known, parts = self.space.everything, []
+        each = zip(self.cells, touch.cell or (), touch.extents, strict=False)
         for axis, (name, index, extent) in enumerate(each):
             if is_affine(index):
+                parts.append(equal(variable(name), index))
                 continue
             known = known & self.check.data.chosen(touch, axis, name, self.space)
             if extent is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 
 import islpy as isl
 
@@ -33,7 +34,6 @@ from loopkit.codegen.proof.forms import (
     renamed,
     variable,
 )
-from loopkit.codegen.proof.pointwise import cells_at
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import less
 from loopkit.codegen.proof.subject import Subject
@@ -329,10 +329,10 @@ class ReachingDefinitions:
             two = variable(_EARLIER), variable(carried.name)
             where = where & space.where(less(*(reversed(two) if later else two)))
         cells = zip(self.cells, write.cell or (), strict=True)
-        told = ((cell, index) for cell, index in cells if is_affine(index))
-        where = where & cells_at(space, self.aligned(write.scope), told, name)
-        pairs = ((sign, due, renamed(mine, name)) for due, sign, mine in same.pairs)
-        where = where & space.all_of(comparison(*p) for p in pairs)
+        told = (("==", variable(cell), index) for cell, index in cells if is_affine(index))
+        pairs = ((sign, due, mine) for due, sign, mine in same.pairs)
+        equal = (comparison(sign, a, renamed(b, name)) for sign, a, b in chain(told, pairs))
+        where = where & space.all_of(equal)
         # What equations fix goes first: isl then finds the simplest form.
         lets: list[str] = []
         loops: list[str] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from typing import Any
 
 import islpy as isl
 
@@ -28,6 +29,7 @@ from loopkit._algebra.terms import (
 )
 from loopkit._cached import memoised
 from loopkit._hidden import hidden, instance
+from loopkit._points import listed
 from loopkit.codegen.proof.conditions import (
     Condition,
     comparison,
@@ -42,6 +44,8 @@ from loopkit.codegen.proof.forms import (
     bits_of,
     has_digits,
     is_affine,
+    names_of,
+    value_at,
     variable,
 )
 
@@ -288,6 +292,22 @@ def _without_extreme(form: Form) -> Condition:
             sides = [at_most(ZERO, plus(rest, scaled(p, value))) for p in part.args]
             return joined("and" if (part.op == "min") == (value > 0) else "or", sides)
     raise NotAffineError(form)
+
+
+def values_in(where: isl.Set, forms: Sequence[Form], most: int) -> list[Any] | None:
+    """The values of forms at all points that a set has for their names.
+
+    None where the points are too many, or where data decide.
+    """
+    order = sorted(frozenset().union(*map(names_of, forms)))
+    points = listed(where, order, most)
+    if points is None:
+        return None
+    columns = dict(zip(order, points.T.astype(object), strict=True))
+    try:
+        return [value_at(form, columns) for form in forms]
+    except (KeyError, ValueError):  # what data decide, or has no one value for many points
+        return None
 
 
 def equal(left: Form, right: Form) -> Condition:

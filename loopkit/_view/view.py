@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loopkit._costs.costs import Costs
 from loopkit._costs.counted import costs_of
-from loopkit._costs.devices import Capability, capability_of, running
+from loopkit._costs.devices import capability_of, running
 from loopkit._costs.occupancy import blocks_at_once
 from loopkit._costs.sizes import check_sizes
 from loopkit._display.costs import costs_parts
@@ -81,30 +81,26 @@ def _in_a_line(listing: Listing) -> Part:
     if len(listing.resources) != 1:
         return None
     (used,) = listing.resources
-    limits = capability_of(listing.arch)
-    held = "" if limits is None else f"; {', '.join(_occupancy(used, limits))}"
-    return element("div", f"{used}{held}", class_="lk-comment")
+    held = ", ".join(filter(None, _occupancy(used, listing.arch)))
+    return element("div", f"{used}{held and f'; {held}'}", class_="lk-comment")
 
 
 def _in_a_table(program: Program, listing: Listing) -> Part:
     """Of several launches, a row for each."""
-    limits = capability_of(listing.arch)
-    parts = zip(program.parts, listing.resources, strict=True)
-    rows = [(part.name, *_numbers(used), *_warps(used, limits)) for part, used in parts]
+    rows = []
+    for part, used in zip(program.parts, listing.resources, strict=True):
+        spills = used.spill_stores + used.spill_loads
+        counts = used.threads, used.registers, used.shared, used.stack, spills
+        held = _occupancy(used, listing.arch)
+        rows.append((part.name, *(f"{n:,}" for n in counts), *held))
     return table(_COLUMNS, rows, numbers=range(1, len(_COLUMNS) - 1))
 
 
-def _numbers(used: Resources) -> Sequence[str]:
-    spills = used.spill_stores + used.spill_loads
-    return [f"{n:,}" for n in (used.threads, used.registers, used.shared, used.stack, spills)]
-
-
-def _warps(used: Resources, limits: Capability | None) -> tuple[str, str]:
-    return ("", "") if limits is None else _occupancy(used, limits)
-
-
-def _occupancy(used: Resources, limits: Capability) -> tuple[str, str]:
-    """Warps of those that there can be, and what sets that."""
+def _occupancy(used: Resources, arch: str) -> tuple[str, str]:
+    """Warps of those that there can be, and what sets that; nothing where that is not known."""
+    limits = capability_of(arch)
+    if limits is None:
+        return "", ""
     try:
         held = blocks_at_once(limits, used.threads, used.registers, used.shared)
     except ResourceError as error:
@@ -209,10 +205,9 @@ def _costs_by_line(kernel: Kernel, costs: Costs) -> dict[str, dict[int, float]]:
     """What a request of a line's statement costs, at worst, for each space of memory."""
     worst: dict[tuple[str, str], float] = {}
     for access in costs.accesses:
-        if access.counts is not None and access.counts.requests:
+        if access.per_request is not None:
             key = access.space, access.statement
-            mean = access.counts.pieces / access.counts.requests
-            worst[key] = max(worst.get(key, 0.0), mean)
+            worst[key] = max(worst.get(key, 0.0), access.per_request)
     found: dict[str, dict[int, float]] = {}
     for number, line in enumerate(kernel.program().lines, 1):
         for space, unit in _UNITS.items():
@@ -243,10 +238,9 @@ def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
     """What the first warp touches in the first request of each access."""
     parts: list[Part] = []
     for access in costs.accesses:
-        if access.counts is None or not access.counts.requests:
+        if access.per_request is None:
             continue
-        verb = f"{access.verb}s"
-        title = f"{access.statement} {verb} {access.text}"
+        title = f"{access.statement} {access.verb}s {access.text}"
         draw = kernel.plot_banks if access.space == "shared" else kernel.plot_access
         which, sizes = (access.array, access.statement), dict(costs.sizes)
         shown = drawn(partial(draw, *which, access=access.text, sizes=sizes))

@@ -1,39 +1,37 @@
 """loopkit inside of IPython: tracebacks, refusals below their cell, and names inside of strings.
 
-Names complete inside of a string that is being typed in a call of a transform.  Nothing of a cell is
-run but transforms with literal arguments, which change nothing: so a chain of steps completes the
-names that its last step would make."""
+Names complete inside of a string that is being typed in a call of a transform.  Nothing of a cell
+is run but transforms with literal arguments, which change nothing: so a chain of steps completes
+the names that its last step would make.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from types import FunctionType, MethodType
+from pathlib import Path
+from traceback import format_exception
+from types import FunctionType, MethodType, TracebackType
 from typing import Any
 from warnings import catch_warnings, simplefilter
+
 from loopkit import _arguments
 from loopkit._arguments import kinds_of
 from loopkit._arrays import AddressSpace, ArrayArg
-from loopkit._errors import LoopkitError
+from loopkit._display.markup import html_text
+from loopkit._display.markup import shell as shell
+from loopkit._errors import LoopkitError, WitnessError
 from loopkit._expression import tagged_uses
 from loopkit._frozen import dataclass
 from loopkit._history import History
 from loopkit._kernel import Kernel
 from loopkit._registry import transforms
 from loopkit._tags import SPELLINGS
-import os
-from pathlib import Path
-from traceback import format_exception
-from types import TracebackType
-from loopkit._display.markup import html_text
-from loopkit._display.markup import shell as shell
-from loopkit._errors import LoopkitError, WitnessError
-
-
 
 _TOKEN = re.compile(
     r"""(?P<comment>\#[^\n]*)
@@ -349,8 +347,6 @@ def load(running: Any) -> None:
     """Register with a shell: refusals show themselves, names complete inside of strings."""
     if getattr(running, "_loopkit", False):
         return
-    from loopkit._display.ipython import matcher
-
     running._loopkit = True
     running.events.register("post_run_cell", show_refusal)
     running.Completer.custom_matchers.append(matcher(running))

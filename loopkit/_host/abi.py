@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
+
 import numpy as np
+
 from loopkit._errors import LaunchError
 from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Program, ValueParam
-import signal
-from collections.abc import Iterable
-from loopkit._program import Program
 from loopkit._target import CUDA
-
-
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from loopkit._errors import CompileError
 from loopkit._host import sanitizer
-from loopkit._host.abi import bind
+from loopkit._host.abi import ErrorRecord, bind, launch_error
 from loopkit._host.compiler import Binary, Compiler, binary, need_compiler
-from loopkit._host.abi import ErrorRecord, launch_error
 from loopkit._program import ArrayParam, Program, check_grid, check_resources
 from loopkit._target import CUDA
 

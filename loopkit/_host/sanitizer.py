@@ -15,9 +15,8 @@ from numpy.lib.array_utils import byte_bounds
 from loopkit import _cache
 from loopkit._errors import LaunchError, LoopkitError, OutOfBoundsError, Witness
 from loopkit._frozen import dataclass
-from loopkit._host.abi import Array, Bound
+from loopkit._host.abi import Array, Bound, ErrorRecord, launch_error, quote
 from loopkit._host.compiler import Binary, need_compiler
-from loopkit._host.abi import ErrorRecord, launch_error, quote
 from loopkit._program import ArrayParam, Program
 
 _MAGIC = 0x31424F4A4B4C

@@ -9,6 +9,7 @@ from itertools import chain, islice
 import pymbolic.primitives as prim
 
 from loopkit import _expression, _sets
+from loopkit._expression import Mapped, mapped
 from loopkit._footprint import Use
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, SubstitutionRule
@@ -284,22 +285,19 @@ def _function(rule: SubstitutionRule) -> prim.Variable:
     return prim.Variable(rule.name)
 
 
-class Uses(_expression.ExpressionMapper):
-    """Replaces the uses of a rule by what ``new`` makes of their arguments."""
+def replace_uses(expr: Expression, name: str, new: Callable[[Indices], Expression]) -> Expression:
+    """``expr`` with the uses of a rule replaced by what ``new`` makes of their arguments."""
 
-    def __init__(self, name: str, new: Callable[[Indices], Expression]) -> None:
-        super().__init__()
-        self.name = name
-        self.new = new
+    def call(use: prim.Call, inside: Mapped) -> Expression:
+        arguments = tuple(map(inside, use.parameters))
+        if use.function.name == name:
+            return tagged_like(use, new(arguments))
+        return prim.Call(use.function, arguments)
 
-    def map_call(self, expr: prim.Call) -> Expression:
-        arguments = tuple(self.rec(p) for p in expr.parameters)
-        if expr.function.name == self.name:
-            return tagged_like(expr, self.new(arguments))
-        return prim.Call(expr.function, arguments)
+    def variable(use: prim.Variable, inside: Mapped) -> Expression:
+        return new(()) if use.name == name else use
 
-    def map_variable(self, expr: prim.Variable) -> Expression:
-        return self.new(()) if expr.name == self.name else expr
+    return mapped(expr, call=call, variable=variable)
 
 
 def _with_uses(
@@ -309,9 +307,8 @@ def _with_uses(
     ids: Collection[str] | None = None,
 ) -> Kernel:
     """The kernel with other uses of a rule: everywhere, or in the statements ``ids`` alone."""
-    uses = Uses(name, new)
 
     def rewritten(expr: Expression) -> Expression:
-        return uses(expr) if name in _expression.called_names(expr) else expr
+        return replace_uses(expr, name, new) if name in _expression.called_names(expr) else expr
 
     return map_texts(kernel, rewritten, ids, rules=ids is None)

@@ -246,14 +246,12 @@ def _reaches(kernel: Kernel, start: str, names: Collection[str]) -> bool:
 def _as_access(expr: Expression, names: Collection[str]) -> Expression:
     """``expr`` with each use of one of some rules as an access of an array."""
 
-    class Accesses(_expression.ExpressionMapper):
-        def map_call(self, call: prim.Call) -> Expression:
-            parts = tuple(self.rec(p) for p in call.parameters)
-            if call.function.name in names and parts:
-                return prim.Subscript(call.function, parts)
-            return prim.Call(call.function, parts)
+    def access(call: prim.Call, inside: _expression.Mapped) -> Expression:
+        parts = tuple(map(inside, call.parameters))
+        is_use = call.function.name in names and parts
+        return (prim.Subscript if is_use else prim.Call)(call.function, parts)
 
-    return expr if _expression.is_constant(expr) else Accesses()(expr)
+    return _expression.mapped(expr, call=access)
 
 
 def _clear_of(kernel: Kernel, rule: SubstitutionRule, names: Collection[str]) -> SubstitutionRule:

@@ -29,7 +29,7 @@ from loopkit._rules import reduced_inames, results_of, with_results
 from loopkit._tree import Path, build, entries_of
 from loopkit.transforms._common import without_statements
 from loopkit.transforms._loop_nests import ancestors_of, fresh_number, ordered_domains
-from loopkit.transforms._rule_arguments import Uses
+from loopkit.transforms._rule_arguments import replace_uses
 from loopkit.transforms._rule_uses import (
     accumulators_read,
     expand_rules_that_use,
@@ -74,7 +74,7 @@ class Apart:
                 own = arguments[:count]
                 return prim.Call(prim.Variable(name), (*own, *self.given[statement.id, own]))
 
-            statement = statement.map_expressions(Uses(name, use))
+            statement = statement.map_expressions(lambda e: replace_uses(e, name, use))
             return statement.map_expressions(lambda e: rename_functions(e, {self.other: name}))
 
         rules = [
@@ -108,7 +108,7 @@ def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str
             results.extend(parts[count:])
             return use_of(name, parts[:count])
 
-        return statement.map_expressions(Uses(name, use))
+        return statement.map_expressions(lambda e: replace_uses(e, name, use))
 
     statements = tuple(map(one, kernel.statements))
     rules = [rename_in_rule(r, {name: other}) for r in kernel.substitutions]

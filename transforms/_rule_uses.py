@@ -9,6 +9,7 @@ from functools import partial
 import pymbolic.primitives as prim
 
 from loopkit import _expression
+from loopkit._expression import Mapped, mapped, with_indices
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import rules_of, rules_used
 from loopkit._nodes import Expression, renamed
@@ -87,20 +88,18 @@ def expand_rules_that_use(
 
     using = {n: rule for n, rule in rules.items() if name in called(rule) - set(rule.arguments)}
 
-    class Shown(_expression.ExpressionMapper):
-        def map_subscript(self, expr: prim.Subscript) -> Expression:
-            if expr.aggregate.name != name:
-                return super().map_subscript(expr)
-            indices = tuple(expand_in(i, rules) for i in _expression.index_tuple(expr))
-            return prim.Subscript(expr.aggregate, indices)
+    def expanded(expr: Expression) -> Expression:
+        return expand_in(expr, rules)
 
-        def map_call(self, expr: prim.Call) -> Expression:
-            if expr.function.name != name:
-                return super().map_call(expr)
-            return prim.Call(expr.function, tuple(expand_in(p, rules) for p in expr.parameters))
+    def subscript(expr: prim.Subscript, inside: Mapped) -> Expression:
+        return with_indices(expr, expanded if expr.aggregate.name == name else inside)
+
+    def call(expr: prim.Call, inside: Mapped) -> Expression:
+        of = expanded if expr.function.name == name else inside
+        return prim.Call(expr.function, tuple(map(of, expr.parameters)))
 
     def shown(expr: Expression) -> Expression:
-        return expr if _expression.is_constant(expr) else Shown()(expr)
+        return mapped(expr, subscript=subscript, call=call)
 
     statements = []
     for statement in kernel.statements:
@@ -161,14 +160,13 @@ def rename_functions(
     def other(head: prim.Variable) -> prim.Variable:
         return renamed(head, names[head.name]) if head.name in names else head
 
-    class Uses(_expression.ExpressionMapper):
-        def map_variable(self, expr: prim.Variable) -> Expression:
-            return expr if expr.name in bound else other(expr)
+    def variable(expr: prim.Variable, inside: Mapped) -> Expression:
+        return expr if expr.name in bound else other(expr)
 
-        def map_call(self, expr: prim.Call) -> Expression:
-            return prim.Call(other(expr.function), tuple(self.rec(p) for p in expr.parameters))
+    def call(expr: prim.Call, inside: Mapped) -> Expression:
+        return prim.Call(other(expr.function), tuple(map(inside, expr.parameters)))
 
-    return expr if _expression.is_constant(expr) else Uses()(expr)
+    return mapped(expr, variable=variable, call=call)
 
 
 def rename_in_rule(rule: SubstitutionRule, names: Mapping[str, str]) -> SubstitutionRule:

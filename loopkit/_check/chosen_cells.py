@@ -19,14 +19,14 @@ from loopkit._check.compare_statements import Untouched
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._expression import (
     Access,
-    ExpressionMapper,
     access_of,
-    index_tuple,
     is_no_access,
+    mapped,
     nodes_of,
     replace_accesses,
     substitute,
     variable_names,
+    with_indices,
 )
 from loopkit._guarded import guarded_accesses
 from loopkit._hidden import number
@@ -73,7 +73,7 @@ def named(
         others[key_of(value)] = mine[key_of(equal)]
     event = event.narrowed(where & _where_inside(check, old, mine, event))
     access = its[0], tuple(_with(i, others) for i in its[1])
-    now = _InSubscripts(mine)(old)
+    now = _in_subscripts(old, mine)
     read = access_of(now, check.root.data)
     if read is not None and read[0] not in check.root.written:
         now = Untouched(read[0], tuple(substitute(i, event.values) for i in read[1]))
@@ -125,14 +125,6 @@ def _with(index: Expression, names: Numbers) -> Expression:
     return replace_accesses(index, new)
 
 
-class _InSubscripts(ExpressionMapper):
-    """Puts names in place of what subscripts read: what is a value itself has its type."""
-
-    def __init__(self, names: Numbers) -> None:
-        super().__init__()
-        self.names = names
-
-    def map_subscript(self, expr: prim.Subscript) -> Expression:
-        return prim.Subscript(
-            expr.aggregate, tuple(_with(i, self.names) for i in index_tuple(expr))
-        )
+def _in_subscripts(expr: Expression, names: Numbers) -> Expression:
+    """Names in place of what subscripts read: what is a value itself has its type."""
+    return mapped(expr, subscript=lambda a, _: with_indices(a, lambda i: _with(i, names)))

@@ -14,7 +14,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._check.value_types import ValueTypes
-from loopkit._expression import ExpressionMapper, is_constant, variable_names
+from loopkit._expression import Mapped, is_constant, mapped, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast, subtrahend
 from loopkit._poly.model import Model
@@ -85,29 +85,17 @@ def commutes(expr: Expression, types: ValueTypes) -> bool:
     return all(subtrahend(o[-1]) is None or types.is_negated(o) for o in orders)
 
 
-class _Swapper(ExpressionMapper):
-    """Lets the operands of some nodes, known by identity, change places."""
-
-    def __init__(self, nodes: frozenset[int]) -> None:
-        super().__init__()
-        self.nodes = nodes
-
-    def _swapped(self, expr: Any) -> Expression:
-        children = tuple(self.rec(c) for c in expr.children)
-        return type(expr)(children[::-1] if id(expr) in self.nodes else children)
-
-    map_sum = _swapped
-    map_product = _swapped
-
-
 def with_swapped(kernel: Kernel, nodes: Iterable[Expression]) -> Kernel:
     """A kernel in which the operands of ``nodes``, parts of right-hand context, change places."""
-    swapper = _Swapper(frozenset(id(n) for n in nodes))
-    return kernel.with_(
-        statements=tuple(
-            s if is_constant(s.rhs) else replace(s, rhs=swapper(s.rhs)) for s in kernel.statements
-        )
-    )
+    known = frozenset(id(n) for n in nodes)
+
+    def swapped(expr: Any, inside: Mapped) -> Expression:
+        children = tuple(map(inside, expr.children))
+        return type(expr)(children[::-1] if id(expr) in known else children)
+
+    sides = (mapped(s.rhs, sum=swapped, product=swapped) for s in kernel.statements)
+    both = zip(kernel.statements, sides, strict=True)
+    return kernel.with_(statements=tuple(replace(s, rhs=rhs) for s, rhs in both))
 
 
 def as_updates(kernel: Kernel) -> Kernel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +28,8 @@ from loopkit._nodes import Expression
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Cell = tuple[str, tuple[int, ...], int]
+Breach = tuple[str, tuple[Cell, ...]]
+"""What is wrong, in words, and the cells that show it."""
 
 
 def check_data(
@@ -62,7 +64,7 @@ def check_data(
 
 def violation(
     assertion: Assertion, arrays: Mapping[str, Any], sizes: Mapping[str, Any]
-) -> tuple[str, tuple[Cell, ...]] | None:
+) -> Breach | None:
     """What breaks an assertion, in words and as ``(array, index, value)``; None if nothing does."""
     own = [np.asarray(arrays[array]) for array in assertion.arrays]
     if isinstance(assertion, Injective):
@@ -72,6 +74,16 @@ def violation(
     if isinstance(assertion, Within):
         return _not_within(assertion, own[0], sizes)
     return _not_disjoint(assertion, own[0], own[1])
+
+
+def _first_of(wrong: Array, more: tuple[str, str], say: Callable[[int], Breach]) -> Breach | None:
+    """What is said of the first of some wrong positions, and how ``more`` of them are counted."""
+    if not wrong.size:
+        return None
+    shown, cells = say(int(wrong[0]))
+    rest = wrong.size - 1
+    counted = f" (and {rest} more {more[rest > 1]})" if rest else ""
+    return shown + counted, cells
 
 
 def _cells(assertion: Injective, arrays: Mapping[str, Any], sizes: Mapping[str, Any]) -> Array:
@@ -93,62 +105,59 @@ def _cells(assertion: Injective, arrays: Mapping[str, Any], sizes: Mapping[str, 
     return np.flatnonzero(holds)
 
 
-def _not_injective(name: str, values: Array, cells: Array) -> tuple[str, tuple[Cell, ...]] | None:
+def _not_injective(name: str, values: Array, cells: Array) -> Breach | None:
     flat = values.ravel()
     order = cells[np.argsort(flat[cells], kind="stable")]
-    ordered = flat[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if not again.size:
-        return None
     # Equal values keep their order: each repeats the one before it.
-    first_repeat = again[np.argmin(order[again + 1])]
-    both = [_cell(name, values, int(order[first_repeat + step])) for step in (0, 1)]
-    shown = f"{_place(both[0])} = {_place(both[1])} = {both[0][2]}"
-    return shown + _more(again.size, "value comes again", "values come again"), tuple(both)
+    again = np.flatnonzero(flat[order[1:]] == flat[order[:-1]])
+    again = again[np.argsort(order[again + 1])]
+
+    def say(at: int) -> Breach:
+        return _both(*(_cell(name, values, int(order[at + step])) for step in (0, 1)))
+
+    return _first_of(again, ("value comes again", "values come again"), say)
 
 
-def _not_increasing(assertion: Increasing, values: Array) -> tuple[str, tuple[Cell, ...]] | None:
+def _not_increasing(assertion: Increasing, values: Array) -> Breach | None:
     before, after = values[:-1], values[1:]
     wrong = np.flatnonzero(before >= after if assertion.strictly else before > after)
-    if not wrong.size:
-        return None
-    at = int(wrong[0])
-    cells = [_cell(assertion.array, values, at + step) for step in (0, 1)]
-    shown = " is followed by ".join(f"{_place(cell)} = {cell[2]}" for cell in cells)
-    return shown + _more(wrong.size, "such place", "such places"), tuple(cells)
+
+    def say(at: int) -> Breach:
+        cells = [_cell(assertion.array, values, at + step) for step in (0, 1)]
+        return " is followed by ".join(f"{_place(c)} = {c[2]}" for c in cells), tuple(cells)
+
+    return _first_of(wrong, ("such place", "such places"), say)
 
 
-def _not_within(
-    assertion: Within, values: Array, sizes: Mapping[str, Any]
-) -> tuple[str, tuple[Cell, ...]] | None:
+def _not_within(assertion: Within, values: Array, sizes: Mapping[str, Any]) -> Breach | None:
     flat = values.ravel()
-    lower = _bound(assertion.lower, sizes)
-    upper = _bound(assertion.upper, sizes)
-    low, high = flat < lower, flat >= upper
-    wrong = np.flatnonzero(low | high)
-    if not wrong.size:
-        return None
-    at = int(wrong[0])
-    cell = _cell(assertion.array, values, at)
-    limit = f"below {_named(assertion.lower, lower)}"
-    if high[at]:
-        limit = f"not below {_named(assertion.upper, upper)}"
-    shown = f"{_place(cell)} = {cell[2]} is {limit}"
-    return shown + _more(wrong.size, "such value", "such values"), (cell,)
+    lower, upper = (_bound(end, sizes) for end in (assertion.lower, assertion.upper))
+    high = flat >= upper
+
+    def say(at: int) -> Breach:
+        cell = _cell(assertion.array, values, at)
+        limit = f"below {_named(assertion.lower, lower)}"
+        if high[at]:
+            limit = f"not below {_named(assertion.upper, upper)}"
+        return f"{_place(cell)} = {cell[2]} is {limit}", (cell,)
+
+    return _first_of(np.flatnonzero((flat < lower) | high), ("such value", "such values"), say)
 
 
-def _not_disjoint(
-    assertion: Disjoint, first: Array, second: Array
-) -> tuple[str, tuple[Cell, ...]] | None:
+def _not_disjoint(assertion: Disjoint, first: Array, second: Array) -> Breach | None:
     one, other = first.ravel(), second.ravel()
+
+    def say(at: int) -> Breach:
+        there = int(np.flatnonzero(other == int(one[at]))[0])
+        return _both(_cell(assertion.first, first, at), _cell(assertion.second, second, there))
+
     here = np.flatnonzero(_among(one, other))
-    if not here.size:
-        return None
-    at = int(here[0])
-    there = int(np.flatnonzero(_equal(other, one[at]))[0])
-    cells = (_cell(assertion.first, first, at), _cell(assertion.second, second, there))
-    shown = f"{_place(cells[0])} = {_place(cells[1])} = {cells[0][2]}"
-    return shown + _more(here.size, "value is in both", "values are in both"), cells
+    return _first_of(here, ("value is in both", "values are in both"), say)
+
+
+def _both(one: Cell, other: Cell) -> Breach:
+    """Two cells of one value."""
+    return f"{_place(one)} = {_place(other)} = {one[2]}", (one, other)
 
 
 def _among(one: Array, other: Array) -> Array:
@@ -161,11 +170,6 @@ def _among(one: Array, other: Array) -> Array:
         np.where(natural, one, 0).astype(np.uint64), other[other >= 0].astype(np.uint64)
     )
     return natural & inside
-
-
-def _equal(values: Array, value: Any) -> Array:
-    found: Array = values == int(value)
-    return found
 
 
 def _bound(expr: Expression, sizes: Mapping[str, Any]) -> int:
@@ -190,14 +194,6 @@ def _cell(name: str, values: Array, position: int) -> Cell:
 
 def _place(cell: Cell) -> str:
     return f"{cell[0]}[{', '.join(map(str, cell[1]))}]"
-
-
-def _more(count: int, one: str, several: str) -> str:
-    """How many more places there are, in brackets, after the first was shown."""
-    rest = int(count) - 1
-    if rest == 0:
-        return ""
-    return f" (and 1 more {one})" if rest == 1 else f" (and {rest} more {several})"
 
 
 # Beyond that many values, a part of a range stands for all of it.

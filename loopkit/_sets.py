@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, reduce
 from itertools import takewhile
 from operator import and_, or_
@@ -397,10 +398,11 @@ def sample(domain: isl.Set) -> dict[str, int]:
 
 
 def equalities(domain: isl.Set) -> Iterator[Linear]:
-    """Forms that are zero everywhere in a set."""
+    """Forms that are zero everywhere in a set, but for those with numbers that are no quotients."""
     for constraint in domain.affine_hull().get_constraints():
         if constraint.is_equality():
-            yield form_of(constraint)
+            with suppress(NotAffineError):
+                yield form_of(constraint)
 
 
 def values_by_equalities(domain: isl.Set) -> Iterator[tuple[str, Expression]]:
@@ -422,17 +424,12 @@ def values_by_equalities(domain: isl.Set) -> Iterator[tuple[str, Expression]]:
 
 def value_by_equality(where: isl.Set, name: str) -> Expression | None:
     """What ``name`` is everywhere in a set, by an equality without quotients; or None."""
-    for constraint in where.affine_hull().get_constraints():
-        if not constraint.is_equality():
-            continue
-        try:
-            form = form_of(constraint)
-        except NotAffineError:
-            continue
-        mine = form.terms.get(prim.Variable(name), 0)
+    variable = prim.Variable(name)
+    for form in equalities(where):
+        mine = form.terms.get(variable, 0)
         if abs(mine) == 1 and all(map(is_name, form.terms)):
-            rest = Linear({a: c for a, c in form.terms.items() if a != prim.Variable(name)})
-            return ((rest + form.constant) * -mine).expression
+            rest = {a: c for a, c in form.terms.items() if a != variable}
+            return (Linear(rest, form.constant) * -mine).expression
     return None
 
 

@@ -12,9 +12,8 @@ from loopkit._display.markup import html_text, output
 from loopkit._errors import InvalidArgumentError
 from loopkit._files import place_for
 from loopkit._kernel import Kernel
-from loopkit._pictures.characters import as_text
 from loopkit._pictures.drawn import as_part, as_svg
-from loopkit._pictures.grid import Figure, Grid, Key
+from loopkit._pictures.grid import Figure, Grid, Key, as_text
 from loopkit._pictures.layout import scene_of
 from loopkit._pictures.scene import Scene
 from loopkit._printed import Printed

@@ -32,13 +32,13 @@ from loopkit._check.specialised import is_specialised
 from loopkit._check.step_accesses import StatementPair, same_domains
 from loopkit._check.step_order import StepOrder
 from loopkit._check.step_values import KeptValues
-from loopkit._expression import variable_names
+from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._launches import is_one_launch
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model, model_of
-from loopkit._poly.pairs import Instance, equal
+from loopkit._poly.pairs import Instance, equal, intersection
 from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
@@ -355,7 +355,23 @@ class StepProof:
         fresh = new.inames - kept
         if fresh and not fresh <= self.injectivity.determined_by(moved.values()):
             return False
+        if self.same_conditions(pair) and self.same_boxes(pair, fresh):
+            return True
         return bool(self.reached(pair).is_equal(self.wanted(old.id)))
+
+    def same_conditions(self, pair: StatementPair) -> bool:
+        """Whether each predicate of a statement is what it was, one by one."""
+        before, after = pair.old.predicates, pair.new.predicates
+        if len(before) != len(after):
+            return False
+        for old, new in zip(before, after, strict=True):
+            meant = substitute(old, pair.values)
+            if same(meant, new):
+                continue
+            one, two = self.new.condition(meant), self.new.condition(new)
+            if one is None or two is None or not one.is_equal(two):
+                return False
+        return True
 
     def wanted(self, old: str) -> isl.Set:
         """``{ inames·OLD, sizes : an old statement has the instance }``."""
@@ -371,6 +387,34 @@ class StepProof:
             mine = mine & equal(variable(iname, OLD), value)
         mine = _sets.project_out(mine, sorted(pair.new.inames - kept))
         return _sets.rename(mine, instances(kept, OLD))
+
+    def same_boxes(self, pair: StatementPair, fresh: frozenset[str]) -> bool:
+        """Whether one domain holds all inames that a step replaced, and the new ones all of it.
+
+        One question, then, for all statements inside.
+        """
+        old, new = self.old.kernel, self.new.kernel
+        homes = {old.home_domain[i] for i in pair.values}
+        homes_now = {new.home_domain[i] for i in fresh}
+        if len(homes) != 1 or len(homes_now) != 1:
+            return False
+        before, after = old.domains[homes.pop()], new.domains[homes_now.pop()]
+        rest = [i for i in before.inames if i not in pair.values]
+        if fresh & {*before.inames} or {*rest, *fresh} != {*after.inames}:
+            return False
+        others = frozenset(i for i in pair.old.inames if i not in before.inames)
+        if not same_domains(
+            self.old, self.new, others | before.parameters & old.home_domain.keys()
+        ):
+            return False
+
+        def reaches_all() -> bool:
+            values = pair.values.items()
+            reached = after.set & intersection(equal(prim.Variable(i), e) for i, e in values)
+            return bool(_sets.project_out(reached, sorted(fresh)).is_equal(before.set))
+
+        key = (id(before), id(after), tuple(sorted(pair.values.items())))
+        return once(self._known, key, reaches_all)
 
 
 def _declared(model: Model, array: str) -> object:

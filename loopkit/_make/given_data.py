@@ -396,7 +396,7 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
     for item in kind.items("kernel_data", given, "a list of arguments and names"):
         if isinstance(item, str):
             items.extend(part.strip() for part in item.split(",") if part.strip())
-        elif isinstance(item, (_arrays.ArrayArg, _arrays.ValueArg)):
+        elif isinstance(item, _DATA):
             items.extend(replace(item, name=name) for name in names_in(item.name))
         else:
             items.append(item)

@@ -141,12 +141,14 @@ def check_storage(check: Check, name: str) -> None:
                 "strides that are numbers, or an order of axes (tag_array_axes), can be proven",
             ) from None
         return
-    _report_overlap(check, name, both, cells[0], cells[1])
+    _report_overlap(check, name, both, cells)
 
 
-def _is_swizzled_wrongly(
-    check: Check, array: ArrayArg | TemporaryVariable, cells: Sequence[Sequence[Expression]]
-) -> bool:
+Cells = Sequence[Sequence[Expression]]
+"""The indices of two cells."""
+
+
+def _is_swizzled_wrongly(check: Check, array: ArrayArg | TemporaryVariable, cells: Cells) -> bool:
     """Whether a swizzle puts a cell beyond its axis, or two in one place: that is reported.
 
     Raises :class:`~loopkit._linear.NotAffineError` where extents cannot be compared.
@@ -176,28 +178,21 @@ def _is_swizzled_wrongly(
     together = reduce(isl.Set.intersect, map(_sets.affine_equality, one.along, two.along))
     # The first cell and another one; then any two, which is harder to find out.
     return any(
-        _report_overlap(check, array.name, pairs, cells[0], cells[1], digits)
+        _report_overlap(check, array.name, pairs, cells, digits)
         for pairs in (origin & apart & second, first & second & two.tied & together)
     )
 
 
 def _report_overlap(
-    check: Check,
-    name: str,
-    together: isl.Set,
-    mine: Sequence[Expression],
-    its: Sequence[Expression],
-    digits: Sequence[str] = (),
+    check: Check, name: str, together: isl.Set, cells: Cells, digits: Sequence[str] = ()
 ) -> bool:
     """Whether different cells are among those that lie together: that is reported."""
+    mine, its = map(tuple, cells)
     for one, two in zip(mine, its, strict=True):
         bad = together & _sets.condition_set(prim.Comparison(one, "<", two))
         if not bad.is_empty():
             bad = _sets.project_out(bad, digits)
-            found = Violation(
-                "overlap", bad, _NOBODY, array=name, cell=tuple(mine), written=tuple(its)
-            )
-            check.report(found)
+            check.report(Violation("overlap", bad, _NOBODY, array=name, cell=mine, written=its))
             return True
     return False
 

@@ -73,8 +73,7 @@ class CopyChains:
             return
         if self.new.conditions_on_data(statement) or self.new.bounds_from_data(mover):
             return
-        bounds, everywhere = self.new.everywhere(at)
-        runs = self.new.domain(at) & bounds & self.check.lineage.sizes
+        runs, everywhere = self.check.runs(at)
         for name, indices, guards in dict.fromkeys(guarded_reads(statement)):
             temporary = self.new.kernel.temporary_by_name.get(name)
             cell = self.new.cell(name, self.new.indices(at, indices), at, everywhere)

@@ -320,6 +320,11 @@ class Check:
         sizes = (*self.new.kernel.sizes, *self.root.kernel.sizes)
         return _sets.project_onto(where, {*_sets.names_of(like), *sizes})
 
+    def runs(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:
+        """``{ inames of an instance, sizes : it runs }``, and where on axes that it runs along."""
+        bounds, everywhere = self.new.everywhere(at)
+        return self.new.domain(at) & bounds & self.lineage.sizes, everywhere
+
     def moves(self, array: str) -> tuple[Statement, ...]:
         """The statements that write ``array`` but stand for nothing in the text."""
         return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)

@@ -43,15 +43,12 @@ def is_specialised(old: Model, new: Model, change: Change, lineage: Lineage) -> 
 
 
 def _same_data(old: Any, new: Any, change: Change) -> bool:
-    return len(old) == len(new) and all(
-        _same_array(one, two, change) for one, two in zip(old, new, strict=True)
+    """Whether declarations differ in their types alone, or by numbers that stand for sizes."""
+    mine, its = ([with_sizes(data, change.fixed) for data in all_] for all_ in (old, new))
+    return len(mine) == len(its) and all(
+        type(a) is type(b) and replace(a, dtype=b.dtype) == b
+        for a, b in zip(mine, its, strict=True)
     )
-
-
-def _same_array(old: Any, new: Any, change: Change) -> bool:
-    """Whether a declaration differs in its type alone, or by numbers that stand for sizes."""
-    mine, its = (with_sizes(data, change.fixed) for data in (old, new))
-    return type(old) is type(new) and bool(replace(mine, dtype=its.dtype) == its)
 
 
 def _same_sets(old: Model, new: Model, change: Change) -> bool:
@@ -71,8 +68,6 @@ def _same_sets(old: Model, new: Model, change: Change) -> bool:
 
 def _same_statements(old: Model, new: Model, change: Change) -> bool:
     for one, two in zip(old.kernel.statements, new.kernel.statements, strict=True):
-        if (one.id, one.inames) != (two.id, two.inames):
-            return False
         if replace(two, predicates=one.predicates, lhs=one.lhs, rhs=one.rhs) != one:
             return False
         comparison = StatementComparison(change.fixed, new, Instance(two.id, ""))

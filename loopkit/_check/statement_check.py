@@ -31,8 +31,7 @@ class StatementCheck(ExpressionCheck):
     def event(self, image: Image) -> ReadEvent:
         """All executions of one statement of the schedule."""
         at = Instance(image.statement, BASE)
-        bounds, everywhere = self.new.everywhere(at)
-        where = self.new.domain(at) & bounds & self.check.lineage.sizes
+        where, everywhere = self.check.runs(at)
         values = {i: self.new.named(e, BASE) for i, e in image.values}
         if every := self.check.lineage.every(image):
             # Each of the instances that it stands for is to be what it computes.
@@ -151,8 +150,7 @@ class StatementCheck(ExpressionCheck):
         """Stores to cells that the text leaves alone must put back what was there."""
         for statement in self.check.copy_statements(array):
             at = Instance(statement.id, BASE)
-            bounds, everywhere = self.new.everywhere(at)
-            where = self.new.domain(at) & bounds & self.check.lineage.sizes
+            where, everywhere = self.check.runs(at)
             indices = tuple(self.new.named(i, BASE) for i in statement.write[1])
             for writer in self.root.writers(array):
                 w = Instance(writer.id, WRITER)

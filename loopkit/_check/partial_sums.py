@@ -63,6 +63,18 @@ class Carried(Image):
 
     via: Image | None = None
 
+    @cached_property
+    def flushes(self) -> tuple[Carried, ...]:
+        """The flushes on the way, the last one first."""
+        return (self, *(self.via.flushes if isinstance(self.via, Carried) else ()))
+
+    @property
+    def update(self) -> Image:
+        """The image of the update itself."""
+        first = self.flushes[-1].via
+        assert first is not None
+        return first
+
 
 class PartialSums:
     """The partial sums of one schedule."""
@@ -199,17 +211,10 @@ class PartialSums:
         """:meth:`paths`, with these labels in the place of ``UPDATE`` and ``FLUSH``."""
         return renamed(self.paths(carried), {UPDATE: one, FLUSH: two})
 
-    def update_of(self, carried: Carried) -> Image:
-        """The image of the update itself."""
-        image: Image = carried
-        while isinstance(image, Carried) and image.via is not None:
-            image = image.via
-        return image
-
     @memoised
     def relation(self, carried: Carried, label: str, root_label: str) -> isl.Set:
         """``{ inames·label of the flush, inames·root_label of the origin : it carries that }``."""
-        image = self.update_of(carried)
+        image = carried.update
         pairs = self.paths(carried) & self.check.executed(image, UPDATE, root_label)
         return renamed(without(pairs, UPDATE), {FLUSH: label})
 
@@ -245,7 +250,7 @@ class PartialSums:
 
     def check_place(self, carried: Carried, indices: tuple[Expression, ...]) -> None:
         """Report a flush that adds to another cell than the text's update changes."""
-        image = self.update_of(carried)
+        image = carried.update
         mine = self.model.statement[image.statement].write[1]
         own = self.new.statement[image.statement]
         written = self.new.write_cell(Instance(carried.statement, FLUSH))

@@ -265,7 +265,7 @@ class ReadCheck(SourceCheck):
         # All that a flush carries is of the family, or it is not.
         result = event.where & self.new.domain(Instance(writer.id, _hidden.OTHER))
         for one in carried:
-            update = self.check.partial.update_of(one)
+            update = one.update
             paths = self.check.partial.between(one, _hidden.UPDATE, _hidden.OTHER)
             every = event.where & paths
             mine = self.family_of(event, update, _hidden.UPDATE)

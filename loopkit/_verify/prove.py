@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loopkit._check.instance_maps import Image, Lineage
-from loopkit._check.partial_sums import Carried
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.schedule_proof import ask, questions
 from loopkit._check.statement_check import StatementCheck
@@ -180,18 +179,10 @@ def _partial_sums(check: Check) -> tuple[dict[str, str], frozenset[str]]:
         read = variable_names((its.rhs, *its.predicates, *its.write[1]))
         if not carried or its.written in read:
             continue
-        flushes |= {c.statement for c in _along(carried)}
+        flushes |= {flush.statement for one in carried for flush in one.flushes}
         if array in check.root.kernel.arg_by_name:
             updates[its.id] = its.written
     return updates, frozenset(flushes)
-
-
-def _along(carried: Iterable[Carried]) -> Iterator[Carried]:
-    """All flushes on the ways."""
-    for one in carried:
-        yield one
-        if isinstance(one.via, Carried):
-            yield from _along([one.via])
 
 
 def data_dependent_race(model: Model) -> str:

@@ -141,7 +141,7 @@ fault(
     "precompute: what a condition lets be read is not computed",
     kernels.guarded,
     do("precompute", "f", "i_inner"),
-    _guards_turned("_filled"),
+    _guards_turned("_placement"),
     chain=THREADS,
     sizes=RAGGED,
 )

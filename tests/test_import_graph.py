@@ -47,7 +47,7 @@ UPWARD = {
 SHARED_NAMES = """
 _functions arguments bounds calls cells combinations compare conditions conflicts copies costs
 declarations exits functions instances launch layout limits lookback names nest operations places
-prepare prove ranges report sequence shown sizes storage table terms tree values widths
+prepare prove ranges sequence shown sizes storage table terms tree values widths
 """
 """Names that several modules have: no other may be shared, and these should become fewer."""
 

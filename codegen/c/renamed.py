@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import NoneType
+from typing import Any
 
 from loopkit.codegen.c import tree as c
 
@@ -27,20 +29,12 @@ def changed(nodes: tuple[c.Node, ...], change: Change) -> tuple[c.Node, ...]:
 
 
 def _node(node: c.Node, change: Change) -> c.Node:
-    if isinstance(node, (c.Let, c.Assign)):
-        node = replace(node, value=_expression(node.value, change))
-    if isinstance(node, c.For):
-        lower, upper = (_expression(end, change) for end in (node.lower, node.upper))
-        node = replace(node, lower=lower, upper=upper)
-    if isinstance(node, c.If):
-        node = replace(node, condition=_expression(node.condition, change))
-    if isinstance(node, (c.Assign, c.Combine)):
-        target = _expression(node.target, change)
-        assert isinstance(target, (c.Name, c.Element))
-        node = replace(node, target=target)
-    if isinstance(node, (c.For, c.If, c.Block, c.Combine)):
-        node = replace(node, body=changed(node.body, change))
-    return node
+    fields = ("target",) if isinstance(node, c.Combine) else c.EXPRESSIONS.get(type(node), ())
+    made: dict[str, Any] = {field: _expression(getattr(node, field), change) for field in fields}
+    assert isinstance(made.get("target"), (c.Name, c.Element, NoneType))
+    if c.body_of(node):
+        made["body"] = changed(c.body_of(node), change)
+    return replace(node, **made) if made else node
 
 
 def _expression(root: c.CExpression, change: Change) -> c.CExpression:
@@ -52,21 +46,5 @@ def _expression(root: c.CExpression, change: Change) -> c.CExpression:
         parts = tuple(made[len(made) - count :])
         del made[len(made) - count :]
         is_same = all(one is two for one, two in zip(old, parts, strict=True))
-        made.append(change(expr if is_same else _of_parts(expr, parts)))
+        made.append(change(expr if is_same else c.with_children(expr, parts)))
     return made[0]
-
-
-def _of_parts(expr: c.CExpression, parts: tuple[c.CExpression, ...]) -> c.CExpression:
-    """The same operation of other operands."""
-    if isinstance(expr, c.Element):
-        return replace(expr, indices=parts)
-    if isinstance(expr, c.Call):
-        return replace(expr, arguments=parts)
-    if isinstance(expr, c.Braces):
-        return replace(expr, parts=parts)
-    if isinstance(expr, c.Binary):
-        return replace(expr, left=parts[0], right=parts[1])
-    if isinstance(expr, c.Choice):
-        return c.Choice(*parts)
-    assert not isinstance(expr, (c.Name, c.Number))  # they have no parts
-    return replace(expr, operand=parts[0])

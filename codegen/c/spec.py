@@ -55,7 +55,8 @@ def _check_barriers(
             isinstance(node, c.Combine) or (isinstance(node, c.Wait) and node.scope == "block")
         ):
             raise ReadError(node.line, "threads may disagree on whether they reach the barrier")
-        depends = any(_uses(expr, varying) for expr in c.expressions(node))
+        is_assigned = isinstance(node, c.Assign)
+        depends = not is_assigned and any(_uses(e, varying) for e in c.expressions(node))
         own = {node.name} if depends and isinstance(node, (c.Let, c.For)) else set()
         inside = varying | own
         if isinstance(node, c.Let):
@@ -266,7 +267,7 @@ class Checker:
 
     def whole(self, expr: c.CExpression, parts: list[DType]) -> DType:
         """The same, given the types of its operands."""
-        if not isinstance(expr, c.Call) and not {*ADDRESSES.values()}.isdisjoint(parts):
+        if not _ADDRESSES.isdisjoint(parts) and not isinstance(expr, c.Call):
             raise UnreadableError("an address is no value")
         return _TYPES[type(expr)](self, expr, parts)
 
@@ -369,6 +370,9 @@ class Checker:
         for piece in pieces:
             self.need(piece)
         return dtype
+
+
+_ADDRESSES = frozenset(ADDRESSES.values())
 
 
 def _undefined(operator: str, a: DType, b: DType) -> UnreadableError:

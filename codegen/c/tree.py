@@ -7,6 +7,7 @@ proof reasons about them.  They are data alone; what an expression's type is, sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -102,20 +103,41 @@ class Braces:
 CExpression = Number | Name | Element | Call | Unary | Binary | Choice | Cast | Member | Braces
 
 
+_PARTS: dict[type, str | tuple[str, ...]] = {
+    **dict.fromkeys((Number, Name), ()),
+    **dict.fromkeys((Unary, Cast, Member), ("operand",)),
+    Element: "indices",
+    Call: "arguments",
+    Binary: ("left", "right"),
+    Choice: ("condition", "then", "other"),
+    Braces: "parts",
+}
+"""The fields that hold an expression's operands, or the one that holds all of them."""
+
+
+def _getter(fields: str | tuple[str, ...]) -> Callable[[Any], tuple[CExpression, ...]]:
+    """What takes the expressions in some fields out of a node."""
+    if isinstance(fields, str):
+        return attrgetter(fields)
+    if len(fields) > 1:
+        return attrgetter(*fields)
+    get: Callable[[Any], Any] = attrgetter(*fields) if fields else type
+    return (lambda node: (get(node),)) if fields else (lambda node: ())
+
+
+_CHILDREN = {kind: _getter(fields) for kind, fields in _PARTS.items()}
+
+
 def children(expr: CExpression) -> tuple[CExpression, ...]:
     """The operands of an expression, in the order of the text."""
     return _CHILDREN[type(expr)](expr)
 
 
-_CHILDREN: dict[type, Callable[[Any], tuple[CExpression, ...]]] = {
-    **dict.fromkeys((Number, Name), lambda expr: ()),
-    **dict.fromkeys((Unary, Cast, Member), lambda expr: (expr.operand,)),
-    Element: attrgetter("indices"),
-    Call: attrgetter("arguments"),
-    Binary: attrgetter("left", "right"),
-    Choice: attrgetter("condition", "then", "other"),
-    Braces: attrgetter("parts"),
-}
+def with_children(expr: CExpression, parts: tuple[CExpression, ...]) -> CExpression:
+    """The same operation of other operands."""
+    fields = _PARTS[type(expr)]
+    made = {fields: parts} if isinstance(fields, str) else dict(zip(fields, parts, strict=True))
+    return replace(expr, **made)
 
 
 def walk(expr: CExpression) -> Iterator[CExpression]:
@@ -287,15 +309,25 @@ def statements(nodes: tuple[Node, ...]) -> Iterator[Node]:
     return (node for node, _ in nested(nodes))
 
 
+EXPRESSIONS: dict[type, tuple[str, ...]] = {
+    Let: ("value",),
+    For: ("lower", "upper"),
+    If: ("condition",),
+    Assign: ("target", "value"),
+}
+"""The fields that hold the expressions of a statement."""
+_EXPRESSIONS = {kind: _getter(fields) for kind, fields in EXPRESSIONS.items()}
+
+
 def expressions(node: Node) -> tuple[CExpression, ...]:
     """The expressions of a statement, without those of statements inside of it."""
-    if isinstance(node, Assign):
-        return node.target, node.value
-    if isinstance(node, For):
-        return node.lower, node.upper
-    if isinstance(node, If):
-        return (node.condition,)
-    return (node.value,) if isinstance(node, Let) else ()
+    get = _EXPRESSIONS.get(type(node))
+    return () if get is None else get(node)
+
+
+def body_of(node: Node) -> tuple[Node, ...]:
+    """The statements inside of one."""
+    return node.body if isinstance(node, (For, If, Block, Combine)) else ()
 
 
 @dataclass(frozen=True, slots=True)

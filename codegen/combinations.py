@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from loopkit._cached import memoised
 from loopkit._collectives import (
     CARRY,
     COMBINE,
@@ -19,17 +20,9 @@ from loopkit._collectives import (
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._tags import LocalAxis
-from loopkit.codegen.c.tree import CExpression, Combine, Element, Name
-from loopkit.codegen.combine import (
-    WAYS,
-    Combining,
-    Group,
-    Operation,
-    combined,
-    described,
-    groups,
-    way_of,
-)
+from loopkit.codegen.c.tree import CExpression, Combine, Element, Name, Node
+from loopkit.codegen.combine import WAYS, Group, described, groups, way_of, words_of
+from loopkit.codegen.combining import Combining, Operation, combined
 from loopkit.codegen.lookback import Tiles
 from loopkit.codegen.scan_ways import CARRIES, SCANS, elements_of, scan_way_of
 from loopkit.codegen.values import ValueLowering
@@ -37,6 +30,7 @@ from loopkit.codegen.values import ValueLowering
 Block = tuple[int, int, int]
 
 
+@memoised
 def chosen_ways(
     kernel: Kernel, statement: Statement, block: Block
 ) -> tuple[tuple[Group, str], ...]:
@@ -136,9 +130,15 @@ class CombinationLowering:
             operations_of(self.kernel.reductions)[operation].is_ordered,
         )
         note = combination_note(self.kernel, statement, self.block)
-        chosen = chosen_ways(self.kernel, statement, self.block)
         ways = {COMBINE: WAYS, CARRY: CARRIES}.get(statement.kind, SCANS)
-        behind = None
+
+        def by_group(group: Group, way: str, number: CExpression) -> tuple[Node, ...]:
+            text = ways[way](combining, group)
+            return combining.nodes(text, words_of(group, number, text))
+
+        parts = [
+            partial(by_group, *chosen) for chosen in chosen_ways(self.kernel, statement, self.block)
+        ]
         if self.tiles is not None and name in self.tiles.states and statement.kind == SCAN:
-            behind = partial(self.tiles.looked_back, combining, name)
-        return combined(combining, chosen, statement.id, f"{statement.id}: {note}", ways, behind)
+            parts.append(partial(self.tiles.looked_back, combining, name))
+        return combined(combining, parts, statement.id, f"{statement.id}: {note}")

@@ -20,11 +20,10 @@ from loopkit import _promotion as dt
 from loopkit._collectives import LOOKBACK
 from loopkit._errors import IllegalTransformError, counted
 from loopkit._frozen import dataclass
-from loopkit._promotion import DType, dtype_name
+from loopkit._promotion import dtype_name
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.atomics import OPERATORS, function_of, operator_of
-from loopkit.codegen.c.types import C_TYPES, in_registers
+from loopkit.codegen.combining import Combining, Operation, Words, of_number
 
 
 @dataclass(frozen=True)
@@ -66,21 +65,6 @@ def groups(block: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Group, .
             found.append(Group(first, stride * extent // first, threads))
         stride *= extent
     return tuple(found)
-
-
-@dataclass(frozen=True)
-class Operation:
-    """What is combined: the operation's name, and the type."""
-
-    name: str
-    dtype: DType
-
-    @property
-    def atomic(self) -> tuple[str, str] | None:
-        """The operator and the function of an atomic update; None where there is none."""
-        operator = operator_of(self.name, self.dtype) if self.name in OPERATORS else ""
-        function = function_of(operator, self.dtype)
-        return None if function is None else (operator, function)
 
 
 def way_of(group: Group, operation: Operation, by: str | None) -> str:
@@ -143,20 +127,6 @@ _WORDS = {
 }
 
 
-def integer(value: int) -> c.Number:
-    """A number of C."""
-    return c.Number(value, "int")
-
-
-def binary(operator: str, left: c.CExpression, right: c.CExpression | int) -> c.CExpression:
-    """``left operator right``, without what changes nothing."""
-    if type(right) is int and (operator, right) in (("*", 1), ("/", 1), ("+", 0), ("-", 0)):
-        return left
-    if operator == "+" and left == integer(0):
-        return integer(right) if isinstance(right, int) else right
-    return c.Binary(operator, left, integer(right) if isinstance(right, int) else right)
-
-
 def halves(count: int) -> Iterator[int]:
     """The powers of two below ``count``, the largest first."""
     step = 1 << (count - 1).bit_length()
@@ -165,323 +135,127 @@ def halves(count: int) -> Iterator[int]:
         yield step
 
 
-_ALL_LANES = c.Unary("~", c.Number(0, "uint"))
+Ways = dict[str, Callable[[Combining, Group], str]]
+"""The text of what the threads of a group do, for each way."""
 
 
-@dataclass(frozen=True, eq=False)
-class Combining:
-    """What is known where one combination is written.
+def words_of(group: Group, number: c.CExpression, text: str) -> Words:
+    """What a thread of a group knows of itself, as far as a text speaks of it.
 
-    ``update`` gives the operator and the right side by which a place takes in a value, ``neutral``
-    is the value that changes nothing, ``fresh`` makes a name, ``other`` is that of a variable for
-    what comes from another lane, ``is_repeated`` says that it may run again, and ``is_ordered``
-    that operands have an order.
+    ``RANK`` is its number in its group, ``CELL`` the number of the group, ``FIRST`` the number, or
+    the lane, of the group's first thread, ``BASE`` that of its first warp; ``LANES`` are the lanes
+    that there are of the thread's warp.
     """
-
-    target: c.Name | c.Element
-    operation: Operation
-    block: tuple[int, int, int]
-    update: Callable[[c.Name | c.Element, c.CExpression], tuple[str, c.CExpression]]
-    neutral: c.CExpression
-    fresh: Callable[[str], str]
-    other: str
-    is_repeated: bool
-    is_ordered: bool = False
-
-    @property
-    def ctype(self) -> str:
-        """The type of what is combined."""
-        return C_TYPES[self.operation.dtype]
-
-    def takes(self, value: c.CExpression) -> c.Assign:
-        """``target = operation(target, value)``."""
-        return c.Assign(self.target, *self.update(self.target, value), None)
-
-    def takes_before(self, value: c.Name | c.Element) -> c.Assign:
-        """The same with ``value`` on the left, where that is another result."""
-        both = (value, self.target) if self.is_ordered else (self.target, value)
-        return c.Assign(self.target, *self.update(*both), None)
-
-    def takes_from(self, shuffle: c.CExpression) -> list[c.Node]:
-        """``target = operation(target, what another lane has)``: every lane asks, and once."""
-        taken = self.takes(shuffle)
-        if shuffle in _certain(taken.value) and [*c.walk(taken.value)].count(shuffle) == 1:
-            return [taken]
-        other = c.Name(self.other)
-        return [self.stores(shuffle, other), self.takes(other)]
-
-    def shuffle(self, word: str, mask: c.CExpression, lane: c.CExpression) -> c.CExpression:
-        """What another lane has; of a record component by component, of complex numbers, too."""
-        dtype = self.operation.dtype
-        components = dt.components_of(dtype)
-        if dtype in dt.COMPLEXES:
-            components = dict.fromkeys(("re", "im"), dt.real_of(dtype))
-        function = f"__shfl{word}_sync"
-        if not components:
-            return c.Call(function, (mask, self.target, lane))
-        parts: list[c.CExpression] = []
-        for name, kind in components.items():
-            part = c.Call(function, (mask, c.Member(self.target, name), lane))
-            parts.append(part if in_registers(kind) == kind else c.Cast(C_TYPES[kind], part))
-        return c.Braces(self.ctype, tuple(parts))
-
-    def stores(self, value: c.CExpression, place: c.Name | c.Element | None = None) -> c.Assign:
-        """``target = value``."""
-        return c.Assign(place or self.target, "=", value, None)
-
-    def scratch(self, word: str, length: int) -> c.Declaration:
-        """An array in shared memory."""
-        return c.Declaration("shared", self.ctype, self.fresh(word), (length,))
-
-    def named(
-        self, ctype: str, word: str, value: c.CExpression
-    ) -> tuple[list[c.Node], c.CExpression]:
-        """A value under a name, unless it is as short itself."""
-        if isinstance(value, (c.Name, c.Number, c.Unary)):
-            return [], value
-        let = c.Let(ctype, self.fresh(word), value)
-        return [let], c.Name(let.name)
-
-    def again(self) -> tuple[c.Node, ...]:
-        """What keeps a thread from writing what others have yet to read, of the time before."""
-        return (c.Wait("block"),) if self.is_repeated else ()
+    stride, count, span, threads = group.stride, group.count, group.span, group.threads
+    is_all = count == threads
+    rank = f"NUMBER / {stride}" + f" % {count}" * (span < threads)
+    cell, inner = f"NUMBER / {span}", f"NUMBER % {stride}"
+    if stride > 1:
+        cell = inner if span == threads else f"{cell} * {stride} + {inner}"
+    words = {
+        "RANK": rank,
+        "CELL": "0" if is_all else cell,
+        "FIRST": "0" if is_all else f"NUMBER - {stride} * ({rank})",
+        "BASE": "0" if is_all else f"NUMBER / {count} * {group.warps}",
+        "LANES": lanes_of(threads),
+    }
+    found = {w: of_number(spelled, number) for w, spelled in words.items() if w in text}
+    return {"NUMBER": number, **found}
 
 
-Ways = dict[str, Callable[["Combining", Group, c.CExpression], list[c.Node]]]
-
-
-def combined(
-    combining: Combining,
-    chosen: tuple[tuple[Group, str], ...],
-    statement: str,
-    comment: str,
-    ways: Ways,
-    behind: Callable[[c.CExpression], list[c.Node]] | None = None,
-) -> c.Combine:
-    """The node of a combination: of ``ways``, for each group in turn, the one that was chosen.
-
-    ``behind`` it stands what is made of the number of a thread.
-    """
-    body: list[c.Node] = []
-    number = thread_number(combining.block)
-    let = c.Let("int", combining.fresh("thread"), number)
-    number = number if isinstance(number, c.Name) else c.Name(let.name)
-    for group, way in chosen:
-        body += ways[way](combining, group, number)
-    if behind is not None:
-        body += behind(number)
-    used = {part.name for part in _parts(body) if isinstance(part, c.Name)}
-    if let.name in used:
-        body.insert(0, let)
-    if combining.other in used:
-        body.append(c.Declaration("private", combining.ctype, combining.other, ()))
-    body = body or [combining.stores(combining.target)]  # one thread has it all
-    declared = [node for node in body if isinstance(node, c.Declaration)]
-    rest = [node for node in body if not isinstance(node, c.Declaration)]
-    return c.Combine(combining.target, (*declared, *rest), statement, comment)
-
-
-def _certain(expr: c.CExpression) -> Iterator[c.CExpression]:
-    """What of an expression is computed in any case, on whatever values."""
-    yield expr
-    parts = c.children(expr)
-    if isinstance(expr, c.Choice) or (isinstance(expr, c.Binary) and expr.operator in ("&&", "||")):
-        parts = parts[:1]
-    for part in parts:
-        yield from _certain(part)
-
-
-def _parts(nodes: list[c.Node]) -> Iterator[c.CExpression]:
-    """All expressions of some nodes, and what they are made of."""
-    for node in c.statements(tuple(nodes)):
-        for whole in c.expressions(node):
-            yield from c.walk(whole)
-
-
-def thread_number(block: tuple[int, int, int]) -> c.CExpression:
-    """The number of a thread in its block."""
-    total: c.CExpression | None = None
-    stride = 1
-    for word, extent in zip(CUDA.thread_index, block, strict=True):
-        if extent > 1:
-            own = c.Name(word)
-            term = own if stride == 1 else c.Binary("*", integer(stride), own)
-            total = term if total is None else c.Binary("+", total, term)
-        stride *= extent
-    return integer(0) if total is None else total
-
-
-def rank_of(group: Group, number: c.CExpression) -> c.CExpression:
-    """The number of a thread in its group."""
-    rank = binary("/", number, group.stride)
-    return binary("%", rank, group.count) if group.span < group.threads else rank
-
-
-def lanes_of(group: Group, number: c.CExpression) -> c.CExpression:
-    """The lanes of a thread's warp that there are."""
-    rest = group.threads % CUDA.warp
-    some = c.Number((1 << rest) - 1, "uint")
+def lanes_of(threads: int) -> str:
+    """The lanes that there are of the warp of thread ``NUMBER`` of some threads."""
+    rest = threads % CUDA.warp
+    some = f"{(1 << rest) - 1}u"
     if not rest:
-        return _ALL_LANES
-    if group.threads < CUDA.warp:
-        return some
-    return c.Choice(binary("<", number, group.threads - rest), _ALL_LANES, some)
+        return "~0u"
+    return some if threads < CUDA.warp else f"NUMBER < {threads - rest} ? ~0u : {some}"
 
 
-def cell_of(group: Group, number: c.CExpression) -> c.CExpression:
-    """The number of a thread's group: the cell of an array with one element for each group."""
-    if group.count == group.threads:
-        return integer(0)
-    which = binary("/", number, group.span)
-    if group.stride == 1:
-        return which
-    inner = binary("%", number, group.stride)
-    is_one = group.span == group.threads
-    return inner if is_one else c.Binary("+", binary("*", which, group.stride), inner)
-
-
-def _first_of(group: Group, number: c.CExpression, rank: c.CExpression) -> c.CExpression:
-    """The number, or the lane, of the first thread of a group."""
-    if group.count == group.threads:
-        return integer(0)
-    behind = rank if group.stride == 1 else c.Binary("*", integer(group.stride), rank)
-    return c.Binary("-", number, behind)
-
-
-def first_warp(group: Group, number: c.CExpression) -> c.CExpression:
-    """The place of the first warp of a group, of an array with an element for each warp."""
-    if group.count == group.threads:
-        return integer(0)
-    return binary("*", binary("/", number, group.count), group.warps)
-
-
-def in_slots(
-    combining: Combining,
-    scratch: c.Declaration,
-    group: Group,
-    first: c.CExpression,
-    slot: c.CExpression,
-) -> c.CExpression:
-    """What the warps of a group have left from ``first`` on, one after another in as many lanes.
+def in_slots(group: Group, slot: str) -> str:
+    """What the warps of a group have left in ``warps``, one after another in as many lanes.
 
     Lanes behind these have what changes nothing.
     """
-    value = c.Element(scratch.name, (binary("+", first, slot),))
-    if group.warps.bit_count() == 1:
-        return value
-    return c.Choice(binary("<", slot, group.warps), value, combining.neutral)
+    value = f"warps[BASE + {slot}]"
+    is_full = group.warps.bit_count() == 1
+    return value if is_full else f"{slot} < {group.warps} ? {value} : NEUTRAL"
 
 
-def _exchange(combining: Combining, mask: c.CExpression, count: int, stride: int) -> list[c.Node]:
+def _exchange(combining: Combining, lanes: str, count: int, stride: int = 1) -> str:
     """Lanes of groups of a power of two, all of which get the whole."""
-    target, operation = combining.target, combining.operation.name
+    operation = combining.operation.name
     if count == CUDA.warp and operation in ("any", "all"):
-        return [combining.stores(c.Call(f"__{operation}_sync", (mask, target)))]
-    shuffles = (combining.shuffle("_xor", mask, integer(s * stride)) for s in halves(count))
-    return [node for shuffle in shuffles for node in combining.takes_from(shuffle)]
+        return f"TARGET = __{operation}_sync({lanes}, TARGET);"
+    return "".join(
+        f"TARGET = JOIN(TARGET, __shfl_xor_sync({lanes}, TARGET, {step * stride}));"
+        for step in halves(count)
+    )
 
 
-def _gather(
-    combining: Combining,
-    mask: c.CExpression,
-    steps: list[tuple[int, int]],
-    rank: c.CExpression,
-    count: int,
-) -> list[c.Node]:
-    """Lanes of any groups, the first of which gets the whole; ``steps`` in ranks and in lanes."""
-    other = c.Name(combining.other)
-    found: list[c.Node] = []
-    for step, lanes in steps:
-        shuffle = combining.shuffle("_down", mask, integer(lanes))
-        found.append(combining.stores(shuffle, other))
-        reaches = binary("<", binary("+", rank, step), count)
-        found.append(c.If(reaches, (combining.takes(other),)))
-    return found
+def _gather(lanes: str, count: int, stride: int, rank: str, end: int) -> str:
+    """Lanes of any groups, the first of which gets the whole."""
+    return "".join(
+        f"OTHER = __shfl_down_sync({lanes}, TARGET, {step * stride});"
+        f"if ({rank} + {step} < {end}) TARGET = JOIN(TARGET, OTHER);"
+        for step in halves(count)
+    )
 
 
-def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    mask = lanes_of(group, number)
+def _lanes(combining: Combining, group: Group) -> str:
     if group.span & (group.span - 1) == 0:
-        return _exchange(combining, mask, group.count, group.stride)
+        return _exchange(combining, "LANES", group.count, group.stride)
     # All of the block is in one warp.
-    rank = rank_of(group, number)
-    steps = [(step, step * group.stride) for step in halves(group.count)]
-    found = _gather(combining, mask, steps, rank, group.count)
-    first = _first_of(group, number, rank)
-    return [*found, combining.stores(combining.shuffle("", mask, first))]
+    found = _gather("LANES", group.count, group.stride, "RANK", group.count)
+    return f"{found} TARGET = __shfl_sync(LANES, TARGET, FIRST);"
 
 
-def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    warp, count = CUDA.warp, group.warps
-    is_whole = group.threads % warp == 0
-    scratch = combining.scratch("warps", scratch_of(group, "warps"))
-    lane = binary("%", number, warp)
-    lets, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
-    found = [scratch, *lets]
+def _warps(combining: Combining, group: Group) -> str:
+    warp, count, threads = CUDA.warp, group.warps, group.threads
+    is_whole = threads % warp == 0
+    found = f"__shared__ {combining.ctype} warps[{scratch_of(group, 'warps')}];"
+    found += "unsigned int const lanes = LANES;"
     if is_whole:
-        found += _exchange(combining, mask, warp, 1)
+        found += _exchange(combining, "lanes", warp)
     else:
-        steps = [(step, step) for step in halves(warp)]
-        found += _gather(combining, mask, steps, number, group.threads)
-    own = c.Element(scratch.name, (binary("/", number, warp),))
-    found += combining.again()
-    stored = combining.stores(combining.target, own)
-    found += [c.If(c.Binary("==", lane, integer(0)), (stored,)), c.Wait("block")]
-    first = first_warp(group, number)
+        found += _gather("lanes", warp, 1, "NUMBER", threads)
+    found += f"{combining.again} if (NUMBER % {warp} == 0) warps[NUMBER / {warp}] = TARGET;"
+    found += "__syncthreads();"
     if is_whole and count > 4:
         slots = 1 << (count - 1).bit_length()
-        slot = binary("%", number, slots)
-        found.append(combining.stores(in_slots(combining, scratch, group, first, slot)))
-        return found + _exchange(combining, mask, slots, 1)
-    found.append(combining.stores(c.Element(scratch.name, (first,))))
+        found += f"TARGET = {in_slots(group, f'NUMBER % {slots}')};"
+        return found + _exchange(combining, "lanes", slots)
+    found += "TARGET = warps[BASE];"
     if count <= 4:
-        for w in range(1, count):
-            found.append(combining.takes(c.Element(scratch.name, (binary("+", first, w),))))
-        return found
-    each = c.Name(combining.fresh("warp"))
-    taken = combining.takes(c.Element(scratch.name, (binary("+", first, each),)))
-    return [*found, c.For("int", each.name, integer(1), integer(count), False, 1, (taken,))]
+        taken = (f"TARGET = JOIN(TARGET, warps[BASE + {w}]);" for w in range(1, count))
+        return found + "".join(taken)
+    each = f"for (int warp = 1; warp < {count}; ++warp)"
+    return f"{found} {each} TARGET = JOIN(TARGET, warps[BASE + warp]);"
 
 
-def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    scratch = combining.scratch("parts", scratch_of(group, "shared"))
-    rank = rank_of(group, number)
-    own = c.Element(scratch.name, (number,))
-    found: list[c.Node] = [scratch, *combining.again(), combining.stores(combining.target, own)]
+def _shared(combining: Combining, group: Group) -> str:
+    found = f"__shared__ {combining.ctype} parts[{scratch_of(group, 'shared')}];"
+    found += f"{combining.again} parts[NUMBER] = TARGET;"
     left = group.count
     for step in halves(group.count):
-        place = binary("+", number, step * group.stride)
-        taken = combining.takes(c.Element(scratch.name, (place,)))
-        body = (taken, combining.stores(combining.target, own))
-        found += [c.Wait("block"), c.If(binary("<", rank, left - step), body)]
+        found += f"""__syncthreads();
+            if (RANK < {left - step}) {{
+                TARGET = JOIN(TARGET, parts[NUMBER + {step * group.stride}]);
+                parts[NUMBER] = TARGET;
+            }}"""
         left = step
-    first = c.Element(scratch.name, (_first_of(group, number, rank),))
-    return [*found, c.Wait("block"), combining.stores(first)]
+    return f"{found} __syncthreads(); TARGET = parts[FIRST];"
 
 
-def _atomic(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    scratch = combining.scratch("whole", scratch_of(group, "atomic"))
-    rank = rank_of(group, number)
-    cell = c.Element(scratch.name, (cell_of(group, number),))
+def _atomic(combining: Combining, group: Group) -> str:
     assert combining.operation.atomic is not None
-    operator, function = combining.operation.atomic
-    start = c.If(c.Binary("==", rank, integer(0)), (combining.stores(combining.neutral, cell),))
-    added = c.Assign(cell, operator, combining.target, None, function)
-    return [
-        scratch,
-        *combining.again(),
-        start,
-        c.Wait("block"),
-        added,
-        c.Wait("block"),
-        combining.stores(cell),
-    ]
+    _, function = combining.operation.atomic
+    return f"""__shared__ {combining.ctype} whole[{scratch_of(group, "atomic")}]; {combining.again}
+        if (RANK == 0) whole[CELL] = NEUTRAL;
+        __syncthreads();
+        {function}(&whole[CELL], TARGET);
+        __syncthreads();
+        TARGET = whole[CELL];"""
 
 
-WAYS: Ways = {
-    "lanes": _lanes,
-    "warps": _warps,
-    "shared": _shared,
-    "atomic": _atomic,
-}
-"""What threads do, for each way: the nodes for one group."""
+WAYS: Ways = {"lanes": _lanes, "warps": _warps, "shared": _shared, "atomic": _atomic}

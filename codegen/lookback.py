@@ -17,7 +17,6 @@ Along other axes of blocks each row is scanned for itself: it has tiles and tick
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -32,9 +31,10 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.atomics import PUBLISH, PUBLISH_WORD
 from loopkit.codegen.c.calls import has_room_for_flag
-from loopkit.codegen.combine import Combining, Group, binary, integer, lanes_of, thread_number
+from loopkit.codegen.combine import lanes_of
+from loopkit.codegen.combining import Combining, statements, thread_number
 from loopkit.codegen.hardware import Hardware
-from loopkit.codegen.scan_ways import climbed, steps_of
+from loopkit.codegen.scan_ways import climbed
 
 AGGREGATE, PREFIX = 1, 2
 """What a tile has published: what it adds up to itself, or all up to it; 0 is nothing."""
@@ -110,150 +110,99 @@ class Tiles:
     def taking(self, block: tuple[int, int, int]) -> tuple[c.Node, ...]:
         """One thread takes a ticket for its block, and leaves it for the others."""
         row = self.row_number()
-        drawn, counter = c.Name(self.drawn), c.Element(self.tickets, (row,))
-        ticket = c.Call("atomicAdd", (c.Unary("&", counter), c.Number(1, "uint")))
-        number = thread_number(block)
-        return (
-            c.Declaration("shared", "unsigned int", self.drawn, ()),
-            *only(number, 0, (c.Assign(drawn, "=", ticket, None),)),
-            c.Wait("block", "all threads of the block have its ticket"),
-            c.Let("unsigned int", self.tile, drawn),
-            *self.first_of(row),
-        )
+        drawn = f"{self.drawn} = atomicAdd(&{self.tickets}[{row}], 1u);"
+        text = f"""__shared__ unsigned int {self.drawn};
+            {only(prod(block), 0, drawn)}
+            __syncthreads();  // all threads of the block have its ticket
+            unsigned int const {self.tile} = {self.drawn};
+            {self.first_of(row)}"""
+        return statements(text, {"NUMBER": thread_number(block)})
 
-    def row_number(self) -> c.CExpression:
+    def row_number(self) -> str:
         """The number of a block's row: its index along the other axes."""
         if not self.across:
-            return integer(0)
+            return "0"
         *inner, last = self.across
-        found: c.CExpression = c.Name(CUDA.index("g", last))
+        found = CUDA.index("g", last)
         for axis in reversed(inner):
-            own = c.Name(CUDA.index("g", axis))
-            found = c.Binary("+", own, c.Binary("*", _along(axis), found))
+            found = f"{CUDA.index('g', axis)} + {_along(axis)} * ({found})"
         return found
 
-    def first_of(self, row: c.CExpression) -> tuple[c.Let, ...]:
+    def first_of(self, row: str) -> str:
         """The place of the first tile of a row, where there are several."""
-        first = c.Let("long long", self.row, c.Binary("*", _along(self.axis), row))
-        return (first,) if self.across else ()
+        return f"long long const {self.row} = {_along(self.axis)} * ({row});" * bool(self.across)
 
-    def cell(self, array: str, tile: c.CExpression) -> c.Element:
+    def cell(self, array: str, tile: str) -> str:
         """What a tile of this row has in an array."""
-        return c.Element(array, (c.Binary("+", c.Name(self.row), tile) if self.across else tile,))
+        return f"{array}[{self.row} + {tile}]" if self.across else f"{array}[{tile}]"
 
     def looked_back(
         self, combining: Combining, accumulator: str, number: c.CExpression
-    ) -> list[c.Node]:
+    ) -> tuple[c.Node, ...]:
         """Behind the scan of a tile: each thread takes in what all tiles before have."""
-        state = self.states[accumulator]
+        state, ctype = self.states[accumulator], combining.ctype
         threads = prod(combining.block)
         last, warp = threads - 1, (threads - 1) % CUDA.warp + 1
-        before = c.Declaration("private", combining.ctype, combining.fresh("earlier"), ())
-        earlier = replace(combining, target=c.Name(before.name))
-        published = self._published(combining, state, state.aggregates, AGGREGATE)
-        ahead = combining.scratch("ahead", 1)
-        first = c.Element(ahead.name, (integer(0),))
-        ended = (
-            combining.stores(earlier.target, first),
-            earlier.takes(combining.target),
-            *self._published(earlier, state, state.prefixes, PREFIX),
-        )
-        window = c.Declaration("private", combining.ctype, combining.fresh("window"), ())
-        near = replace(combining, target=c.Name(window.name))
-        looked = self._windows(near, earlier, state, number, warp)
-        looking = (combining.stores(combining.neutral, earlier.target), *looked)
-        looking = (*looking, *only(number, last, ended))
+        ended = f"""ahead[0] = earlier;
+            earlier = JOIN(earlier, TARGET);
+            {self._published("earlier", state, state.prefixes, PREFIX)}"""
+        looking = f"""earlier = NEUTRAL;
+            {self._windows(ctype, state, threads, warp)}
+            {only(threads, last, ended)}"""
         if threads > warp:
-            looking = (c.If(binary(">=", number, threads - warp), looking),)
-        return [
-            before,
-            window,
-            ahead,
-            *only(number, last, published),
-            *looking,
-            c.Wait("block"),
-            combining.takes_before(first),
-        ]
+            looking = f"if (NUMBER >= {threads - warp}) {{ {looking} }}"
+        aggregate = self._published("TARGET", state, state.aggregates, AGGREGATE)
+        text = f"""{ctype} earlier; {ctype} window; __shared__ {ctype} ahead[1];
+            {only(threads, last, aggregate)}
+            {looking}
+            __syncthreads();
+            TARGET = JOIN(ahead[0], TARGET);"""
+        return combining.nodes(text, {"NUMBER": number}, keeps_short=True)
 
-    def _published(
-        self, combining: Combining, state: TileState, array: str, flag: int
-    ) -> tuple[c.Node, ...]:
+    def _published(self, value: str, state: TileState, array: str, flag: int) -> str:
         """A thread leaves what it has for other blocks, and says what it is."""
-        tile, level = c.Name(self.tile), c.Number(flag, "uint")
-        place, raised = self.cell(array, tile), self.cell(state.flags, tile)
+        place, raised = self.cell(array, self.tile), self.cell(state.flags, self.tile)
         if state.is_of_words:
-            word = c.Call("lk_flagged", (level, combining.target))
-            return (c.Assign(place, "=", word, None, PUBLISH_WORD),)
-        stored = combining.stores(combining.target, place)
-        return stored, c.Assign(raised, "=", level, None, PUBLISH)
+            return f"{PUBLISH_WORD}(&{place}, lk_flagged({flag}u, {value}));"
+        return f"{place} = {value}; {PUBLISH}(&{raised}, {flag}u);"
 
-    def _windows(
-        self,
-        near: Combining,
-        earlier: Combining,
-        state: TileState,
-        number: c.CExpression,
-        warp: int,
-    ) -> list[c.Node]:
+    def _windows(self, ctype: str, state: TileState, threads: int, warp: int) -> str:
         """The lanes of a warp look at tiles before, until the whole up to one of them is known."""
-        lanes = lanes_of(Group(1, warp, warp), number)
-        own = binary("%", number, CUDA.warp) if prod(near.block) > CUDA.warp else number
-        words = ("place", "behind", "at", "flag", "ready")
-        lane, behind, at, flag, ready = (c.Name(near.fresh(word)) for word in words)
-        start = binary("-", c.Cast("int", c.Name(self.tile)), warp)
-        place = c.Binary("+", c.Binary("-", start, behind), lane)
-        is_ready = c.Binary("==", flag, c.Number(PREFIX, "uint"))
-        awaited, read = self._awaited(near, state, at, flag, is_ready)
-        later = c.Binary(">", c.Binary(">>", ready, lane), c.Number(1, "uint"))
-        skipped = c.Binary("||", binary("<", at, 0), later)
-        body = (
-            c.Let("int", at.name, place),
-            *awaited,
-            c.Let("unsigned int", ready.name, c.Call("__ballot_sync", (lanes, is_ready))),
-            near.stores(c.Choice(skipped, near.neutral, read)),
-            *climbed(near, lanes, [(step, step) for step in steps_of(warp)], lane),
-            earlier.takes_before(near.target),
-            c.If(c.Binary("!=", ready, c.Number(0, "uint")), (c.Break(None, None),)),
-        )
-        upper = c.Cast("int", c.Name(self.tile))
-        slot = c.Let("int", lane.name, own)
-        return [slot, c.For("int", behind.name, integer(0), upper, False, warp, body)]
+        lanes = lanes_of(warp)
+        own = f"NUMBER % {CUDA.warp}" if threads > CUDA.warp else "NUMBER"
+        awaited, read = self._awaited(ctype, state)
+        return f"""int const place = {own};
+            for (int behind = 0; behind < (int){self.tile}; behind += {warp}) {{
+                int const at = (int){self.tile} - {warp} - behind + place;
+                {awaited}
+                unsigned int const ready = __ballot_sync({lanes}, flag == {PREFIX}u);
+                window = at < 0 || ready >> place > 1u ? NEUTRAL : {read};
+                {climbed(lanes, warp, "place", target="window")}
+                earlier = JOIN(window, earlier);
+                if (ready != 0u) break;
+            }}"""
 
-    def _awaited(
-        self,
-        near: Combining,
-        state: TileState,
-        at: c.Name,
-        flag: c.Name,
-        is_ready: c.CExpression,
-    ) -> tuple[tuple[c.Let, ...], c.CExpression]:
+    def _awaited(self, ctype: str, state: TileState) -> tuple[str, str]:
         """A lane waits for a tile, where there is one: its flag; and what it has published."""
-        address = c.Unary("&", self.cell(state.flags, at))
-        is_tile, known = binary(">=", at, 0), c.Number(PREFIX, "uint")
+        flag, prefix, aggregate = (
+            self.cell(array, "at") for array in (state.flags, state.prefixes, state.aggregates)
+        )
         if state.is_of_words:
-            word = c.Name(near.fresh("word"))
-            nothing = c.Call("lk_flagged", (known, integer(0)))
-            found = c.Choice(is_tile, c.Call("lk_await_word", (address,)), nothing)
-            half = c.Cast("unsigned int", c.Binary(">>", word, integer(32)))
-            lets = (
-                c.Let("unsigned long long", word.name, found),
-                c.Let("unsigned int", flag.name, half),
-            )
-            return lets, c.Call(f"lk_value<{near.ctype}>", (word,))
-        found = c.Choice(is_tile, c.Call("lk_await", (address,)), known)
-        prefix, aggregate = (self.cell(a, at) for a in (state.prefixes, state.aggregates))
-        read = c.Choice(is_ready, prefix, aggregate)
-        return (c.Let("unsigned int", flag.name, found),), read
+            found = f"at >= 0 ? lk_await_word(&{flag}) : lk_flagged({PREFIX}u, 0)"
+            half = "unsigned int const flag = (unsigned int)(word >> 32);"
+            return f"unsigned long long const word = {found}; {half}", f"lk_value<{ctype}>(word)"
+        found = f"unsigned int const flag = at >= 0 ? lk_await(&{flag}) : {PREFIX}u;"
+        return found, f"flag == {PREFIX}u ? {prefix} : {aggregate}"
 
 
-def only(number: c.CExpression, which: int, body: tuple[c.Node, ...]) -> tuple[c.Node, ...]:
-    """What one thread does, of those with a number; all of it where there is but one thread."""
-    return body if isinstance(number, c.Number) else (c.If(binary("==", number, which), body),)
+def only(threads: int, which: int, body: str) -> str:
+    """What one thread does, of those with a ``NUMBER``; all of it where there is but one thread."""
+    return body if threads == 1 else f"if (NUMBER == {which}) {{ {body} }}"
 
 
-def _along(axis: int) -> c.CExpression:
+def _along(axis: int) -> str:
     """How many blocks there are along an axis."""
-    return c.Cast("long long", c.Name(CUDA.grid_size[axis]))
+    return f"(long long){CUDA.grid_size[axis]}"
 
 
 def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:

@@ -14,28 +14,11 @@ then all that the next scan adds to it comes behind.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loopkit._collectives import CARRY, LOOKBACK, SCAN
 from loopkit._errors import IllegalTransformError
 from loopkit._target import CUDA
-from loopkit.codegen.c import tree as c
-from loopkit.codegen.combine import (
-    Combining,
-    Group,
-    Operation,
-    Ways,
-    binary,
-    cell_of,
-    first_warp,
-    halves,
-    in_slots,
-    integer,
-    lanes_of,
-    rank_of,
-    scratch_of,
-    way_of,
-)
+from loopkit.codegen.combine import Group, Ways, halves, in_slots, scratch_of, way_of
+from loopkit.codegen.combining import Combining, Operation
 
 _UNROLLED = 4
 """Up to so many warps each thread goes through what the warps have left, one by one."""
@@ -67,112 +50,80 @@ def steps_of(count: int) -> list[int]:
     return sorted(halves(count))
 
 
-def climbed(
-    combining: Combining,
-    mask: c.CExpression,
-    steps: list[tuple[int, int]],
-    rank: c.CExpression,
-) -> list[c.Node]:
-    """Each lane takes in what lanes below it have; ``steps`` in ranks and in lanes."""
-    other = c.Name(combining.other)
-    found: list[c.Node] = []
-    for step, lanes in steps:
-        found.append(combining.stores(combining.shuffle("_up", mask, integer(lanes)), other))
-        found.append(c.If(binary(">=", rank, step), (combining.takes_before(other),)))
-    return found
+def climbed(lanes: str, count: int, rank: str, *, stride: int = 1, target: str = "TARGET") -> str:
+    """Each of ``count`` lanes, ``stride`` apart, takes in what lanes below it have."""
+    return "".join(
+        f"OTHER = __shfl_up_sync({lanes}, {target}, {step * stride});"
+        f"if ({rank} >= {step}) {target} = JOIN(OTHER, {target});"
+        for step in steps_of(count)
+    )
 
 
-def _lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    found, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
-    more, rank = combining.named("int", "rank", rank_of(group, number))
-    steps = [(step, step * group.stride) for step in steps_of(group.count)]
-    return [*found, *more, *climbed(combining, mask, steps, rank)]
+def _lanes(combining: Combining, group: Group) -> str:
+    named = "unsigned int const lanes = LANES; int const rank = RANK;"
+    return named + climbed("lanes", group.count, "rank", stride=group.stride)
 
 
-def _warps(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
+def _warps(combining: Combining, group: Group) -> str:
     warp, count = CUDA.warp, group.warps
     is_whole = group.threads % warp == 0
-    scratch = combining.scratch("warps", scratch_of(group, "warps"))
-    found, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
-    more, lane = combining.named("int", "lane", binary("%", number, warp))
-    found = [scratch, *found, *more]
-    found += climbed(combining, mask, [(s, s) for s in steps_of(warp)], lane)
-    is_last: c.CExpression = binary("==", lane, warp - 1)
-    if not is_whole:
-        is_last = c.Binary("||", is_last, binary("==", number, group.threads - 1))
-    own = c.Element(scratch.name, (binary("/", number, warp),))
-    found += combining.again()
-    found += [c.If(is_last, (combining.stores(combining.target, own),)), c.Wait("block")]
-    first, rank = first_warp(group, number), rank_of(group, number)
+    found = f"__shared__ {combining.ctype} warps[{scratch_of(group, 'warps')}];"
+    found += f"unsigned int const lanes = LANES; int const lane = NUMBER % {warp};"
+    found += climbed("lanes", warp, "lane")
+    last = f"lane == {warp - 1}" + f" || NUMBER == {group.threads - 1}" * (not is_whole)
+    found += f"{combining.again} if ({last}) warps[NUMBER / {warp}] = TARGET; __syncthreads();"
     if not is_whole or count <= _UNROLLED:
-        for before in reversed(range(count - 1)):
-            taken = combining.takes_before(c.Element(scratch.name, (binary("+", first, before),)))
-            found.append(c.If(binary(">=", rank, warp * (before + 1)), (taken,)))
-        return found
+        return found + "".join(
+            f"if (RANK >= {warp * (before + 1)}) TARGET = JOIN(warps[BASE + {before}], TARGET);"
+            for before in reversed(range(count - 1))
+        )
     # Each warp makes a scan of what the warps have left.
     slots = 1 << (count - 1).bit_length()
-    sums = c.Declaration("private", combining.ctype, combining.fresh("before"), ())
-    before_ = replace(combining, target=c.Name(sums.name))
-    more, slot = combining.named("int", "slot", binary("%", number, slots))
-    value = in_slots(combining, scratch, group, first, slot)
-    found += [sums, *more, combining.stores(value, before_.target)]
-    found += climbed(before_, mask, [(s, s) for s in steps_of(slots)], slot)
-    lets, mine = combining.named("int", "warp", binary("/", rank, warp))
-    source = c.Choice(binary(">", mine, 0), binary("-", mine, 1), integer(0))
-    other = c.Name(combining.other)
-    found += [*lets, combining.stores(before_.shuffle("", mask, source), other)]
-    return [*found, c.If(binary(">", mine, 0), (combining.takes_before(other),))]
+    return f"""{found} {combining.ctype} before; int const slot = NUMBER % {slots};
+        before = {in_slots(group, "slot")}; {climbed("lanes", slots, "slot", target="before")}
+        int const warp = RANK / {warp};
+        OTHER = __shfl_sync(lanes, before, warp > 0 ? warp - 1 : 0);
+        if (warp > 0) TARGET = JOIN(OTHER, TARGET);"""
 
 
-def _shared(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    scratch = combining.scratch("parts", elements_of(group, "shared", SCAN))
-    found, rank = combining.named("int", "rank", rank_of(group, number))
-    found = [scratch, *found, *combining.again()]
+def _shared(combining: Combining, group: Group) -> str:
+    found = f"__shared__ {combining.ctype} parts[{elements_of(group, 'shared', SCAN)}];"
+    found += f"int const rank = RANK; {combining.again}"
     half = 0  # what a step reads, the next one does not write
     for step in steps_of(group.count):
-        own = c.Element(scratch.name, (binary("+", number, half),))
-        found += [combining.stores(combining.target, own), c.Wait("block")]
         away = half - step * group.stride
-        at = binary("+", number, away) if away > 0 else binary("-", number, -away)
-        taken = combining.takes_before(c.Element(scratch.name, (at,)))
-        found.append(c.If(binary(">=", rank, step), (taken,)))
+        below = f"NUMBER {'+' if away > 0 else '-'} {abs(away)}"
+        found += f"""parts[NUMBER + {half}] = TARGET; __syncthreads();
+            if (rank >= {step}) TARGET = JOIN(parts[{below}], TARGET);"""
         half = group.threads - half
     return found
 
 
 SCANS: Ways = {"lanes": _lanes, "warps": _warps, "shared": _shared}
-"""What threads do to make running results, for each way: the nodes for one group."""
+"""What threads do to make running results, for each way."""
 
 
-def _carry_in_lanes(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    found, mask = combining.named("unsigned int", "lanes", lanes_of(group, number))
-    lane = number if group.threads <= CUDA.warp else binary("%", number, CUDA.warp)
-    last: c.CExpression = integer((group.count - 1) * group.stride)
+def _carry_in_lanes(combining: Combining, group: Group) -> str:
+    lane = "NUMBER" if group.threads <= CUDA.warp else f"NUMBER % {CUDA.warp}"
+    last = f"{(group.count - 1) * group.stride}"
     if group.span < min(group.threads, CUDA.warp):
-        start = binary("*", binary("/", lane, group.span), group.span)
-        last = c.Binary("+", start, last)
+        last = f"{lane} / {group.span} * {group.span} + {last}"
     if group.stride > 1:
-        last = c.Binary("+", last, binary("%", lane, group.stride))
-    other = c.Name(combining.other)
-    found.append(combining.stores(combining.shuffle("", mask, last), other))
-    return [*found, _to_first(combining, group, number, other)]
+        last += f" + {lane} % {group.stride}"
+    found = f"unsigned int const lanes = LANES; OTHER = __shfl_sync(lanes, TARGET, {last});"
+    return found + _to_first("OTHER")
 
 
-def _carry_in_memory(combining: Combining, group: Group, number: c.CExpression) -> list[c.Node]:
-    scratch = combining.scratch("all", elements_of(group, "shared", CARRY))
-    cell = c.Element(scratch.name, (cell_of(group, number),))
-    is_last = binary("==", rank_of(group, number), group.count - 1)
-    stored = c.If(is_last, (combining.stores(combining.target, cell),))
-    return [scratch, stored, c.Wait("block"), _to_first(combining, group, number, cell)]
+def _carry_in_memory(combining: Combining, group: Group) -> str:
+    found = f"__shared__ {combining.ctype} all[{elements_of(group, 'shared', CARRY)}];"
+    found += f"if (RANK == {group.count - 1}) all[CELL] = TARGET; __syncthreads();"
+    return found + _to_first("all[CELL]")
 
 
-def _to_first(
-    combining: Combining, group: Group, number: c.CExpression, value: c.CExpression
-) -> c.Assign:
+def _to_first(value: str) -> str:
     """The first thread of a group goes on from a value, the others from nothing."""
-    is_first = binary("==", rank_of(group, number), 0)
-    return combining.stores(c.Choice(is_first, value, combining.neutral))
+    return f"TARGET = RANK == 0 ? {value} : NEUTRAL;"
 
 
 CARRIES: Ways = {"lanes": _carry_in_lanes, "warps": _carry_in_memory, "shared": _carry_in_memory}
-"""What threads do to carry on what all of them have, for each way: the nodes for one group."""
+"""What threads do to carry on what all of them have, for each way."""

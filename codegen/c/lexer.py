@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from loopkit._frozen import dataclass
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.tree import Number
 
@@ -38,8 +38,7 @@ _FRACTION = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)(f?)")
 _SUFFIXES = {None: ("int", 31), "u": ("uint", 32), "LL": ("long", 63), "ULL": ("ulong", 64)}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token; ``kind`` is number, word, text, sign, pragma or end."""
 
     kind: str
@@ -75,13 +74,14 @@ def tokens(lines: list[str], first: int) -> tuple[list[Token], dict[int, str]]:
             comments[number] = comment.strip()
         if _FOREIGN.search(code):
             raise ReadError(number, f"'{code.strip()}' is not understood")
-        position, end = 0, len(code.rstrip())
-        while position < end:
-            match = _TOKEN.match(code, position)
-            if match is None or match.lastgroup is None:
-                raise ReadError(number, f"'{code[position:].strip()}' is not understood")
+        position = 0
+        for match in _TOKEN.finditer(code.rstrip()):
+            if match.start() != position or match.lastgroup is None:
+                break
             found.append(Token(match.lastgroup, match[match.lastgroup], number))
             position = match.end()
+        if code[position:].strip():
+            raise ReadError(number, f"'{code[position:].strip()}' is not understood")
     found.append(Token("end", "", len(lines)))
     return found, comments
 

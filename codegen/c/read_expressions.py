@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.lexer import Token, literal
@@ -41,7 +38,7 @@ class ExpressionReader:
 
     def peek(self, ahead: int = 0) -> str:
         """The text of a token to come."""
-        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)].text
+        return self.tokens[min(self.at + ahead, len(self.tokens) - 1) if ahead else self.at].text
 
     def kind(self) -> str:
         """The kind of the next token."""
@@ -102,37 +99,39 @@ class ExpressionReader:
             raise ReadError(line, "a plain number is expected")
         return int(found.value)
 
-    @contextmanager
-    def nested(self) -> Iterator[None]:
-        """One level further inside."""
+    def enter(self) -> None:
+        """Go one level further inside."""
         if self.depth == DEEPEST:
             raise DeepError(self.line, f"nested in more than {DEEPEST} levels")
         self.depth += 1
-        yield
-        self.depth -= 1
 
     def expression(self) -> c.CExpression:
         """A whole expression."""
-        with self.nested():
-            condition = self.binary(0)
-            if not self.accept("?"):
-                return condition
+        self.enter()
+        found = self.binary(0)
+        if self.accept("?"):
             then = self.expression()
             self.expect(":")
-            return c.Choice(condition, then, self.expression())
+            found = c.Choice(found, then, self.expression())
+        self.depth -= 1
+        return found
 
     def binary(self, lowest: int) -> c.CExpression:
         """Operators of ``lowest`` precedence and tighter."""
         left, count = self.unary(), 0
         while True:
-            level = _LEVEL.get(self.peek(), -1)
-            if level < lowest or self.kind() != "sign":
+            kind, text, _ = self.tokens[self.at]
+            if kind != "sign" or _LEVEL.get(text, -1) < lowest:
                 return left
             operator = self.take()
             count += operator in ("&&", "||")
             if count > LONGEST:
                 raise DeepError(self.line, f"a condition of more than {LONGEST} parts")
-            left = c.Binary(operator, left, self.binary(level + 1))
+            left = self.operation(operator, left, self.binary(_LEVEL[operator] + 1))
+
+    def operation(self, operator: str, left: c.CExpression, right: c.CExpression) -> c.CExpression:
+        """An operator with its operands."""
+        return c.Binary(operator, left, right)
 
     def unary(self) -> c.CExpression:
         """Signs, casts, and what they stand before."""
@@ -157,9 +156,8 @@ class ExpressionReader:
     def postfix(self) -> c.CExpression:
         """Subscripts, calls and members."""
         expr = self.primary()
-        while self.kind() == "sign":
-            if self.peek() == "[" and isinstance(expr, (c.Name, c.Element)):
-                self.take()
+        while True:
+            if isinstance(expr, (c.Name, c.Element)) and self.accept("["):
                 if isinstance(expr, c.Name):
                     expr = c.Element(expr.name, ())
                 expr = c.Element(expr.array, (*expr.indices, self.expression()))
@@ -171,8 +169,7 @@ class ExpressionReader:
                 else:
                     expr = c.Member(expr, member)
             else:
-                break
-        return expr
+                return expr
 
     def primary(self) -> c.CExpression:
         """Literals, names, calls and parentheses."""

@@ -39,11 +39,13 @@ def read_function(source: str, origin: Origin, own: tuple[c.Own, ...] = ()) -> c
     # The type of a function that joins records stands on a line of its own, above its name.
     first = next((at for at in range(1, starts[0]) if _JOIN.match(lines[at])), starts[0])
     found, comments = tokens(lines, first)
-    function = _FunctionReader(found, comments, origin).function(tuple(lines[: first - 1]))
+    function = FunctionReader(found, comments, origin).function(tuple(lines[: first - 1]))
     return replace(function, own=own)
 
 
-class _FunctionReader(ExpressionReader):
+class FunctionReader(ExpressionReader):
+    """A cursor over the tokens of a function."""
+
     def __init__(self, found: list[Token], comments: dict[int, str], origin: Origin) -> None:
         super().__init__(found)
         self.comments = comments
@@ -123,15 +125,20 @@ class _FunctionReader(ExpressionReader):
     def inside(self) -> tuple[c.Node, ...]:
         """The nodes up to a brace that closes."""
         nodes: list[c.Node] = []
-        with self.nested():
-            while not self.accept("}"):
-                if self.kind() == "end":
-                    raise ReadError(self.line, "the text ends inside braces")
-                nodes += self.node()
-                last = nodes[-1] if nodes else None
-                if isinstance(last, c.For):
-                    nodes[-1] = self.labelled(last)
+        self.enter()
+        while not self.accept("}"):
+            if self.kind() == "end":
+                raise ReadError(self.line, "the text ends inside braces")
+            nodes += self.node()
+            last = nodes[-1] if nodes else None
+            if isinstance(last, c.For):
+                nodes[-1] = self.labelled(last)
+        self.depth -= 1
         return tuple(nodes)
+
+    def declared(self, name: str, value: c.CExpression | None = None) -> str:
+        """What a variable is called, which may be the name of a value."""
+        return name
 
     def labelled(self, loop: c.For) -> c.For:
         """A loop with the label that stands behind it."""
@@ -145,8 +152,10 @@ class _FunctionReader(ExpressionReader):
         """What a loop or a guard holds, in braces or not."""
         if self.peek() == "{":
             return self.braces()
-        with self.nested():
-            return tuple(self.node())
+        self.enter()
+        found = tuple(self.node())
+        self.depth -= 1
+        return found
 
     def node(self) -> list[c.Node]:
         """One statement."""
@@ -211,7 +220,8 @@ class _FunctionReader(ExpressionReader):
         self.expect(")")
         if step < 1:
             raise ReadError(line, "a loop that does not go up is not understood")
-        own, is_inclusive = self.body(), test.operator == "<="
+        name, is_inclusive = self.declared(name), test.operator == "<="
+        own = self.body()
         return c.For(ctype, name, lower, test.right, is_inclusive, step, own, is_unrolled, line)
 
     def guard(self) -> list[c.Node]:
@@ -273,7 +283,7 @@ class _FunctionReader(ExpressionReader):
             return []
         self.expect("__shared__")
         alignment = self.alignment()
-        ctype, name = self.type_name(), self.word()
+        ctype, name = self.type_name(), self.declared(self.word())
         dimensions = self.dimensions()
         self.expect(";")
         return [c.Declaration("shared", ctype, name, dimensions, line, alignment=alignment)]
@@ -286,7 +296,7 @@ class _FunctionReader(ExpressionReader):
             self.expect("=")
             value = self.expression()
             self.expect(";")
-            return c.Let(ctype, name, value, line)
+            return c.Let(ctype, self.declared(name, value), value, line)
         if self.accept("&"):
             name = self.word()
             self.expect("=", "*", "(", *ctype.split(), "*", ")")
@@ -305,7 +315,7 @@ class _FunctionReader(ExpressionReader):
                 raise ReadError(line, f"'{name}' is declared with one shape and cast to another")
             self.expect(")")
             return c.Declaration("shared", ctype, name, (None, *inner), line, self.offset())
-        name = self.word()
+        name = self.declared(self.word())
         dimensions = self.dimensions()
         self.expect(";")
         return c.Declaration("private", ctype, name, dimensions, line)

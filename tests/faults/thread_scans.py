@@ -154,7 +154,8 @@ for what, kernel in (("of segments", segments), ("that have an order", lines)):
         kernel,
         None,
         Patch(
-            "codegen.combine:Combining.takes_before", lambda original: lambda self, v: self.takes(v)
+            "codegen.combining:Combining.takes_before",
+            lambda original: lambda self, place, value: self.takes(place, value),
         ),
         chain=threads(32),
         sizes={"n": 100},

@@ -1,8 +1,13 @@
-"""What statements touch of an array, and families of accesses that one question can be about."""
+"""What statements touch of an array, families of accesses, and where two touch one cell, as sets.
+
+One question can be about two families. Sets are remembered, also from one kernel to the next:
+launches of one kernel often ask the same, of the words that coordinates are here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from math import gcd
 
 import islpy as isl
@@ -14,6 +19,7 @@ from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._nodes import Expression
 from loopkit._relations import grouped
+from loopkit._same import remembered
 
 Cell = tuple[Expression, ...]
 
@@ -92,3 +98,35 @@ def one_cell(one: Family, cell: Cell, two: Family, other: Cell) -> isl.Set:
         if step > 1:
             relations.append((prim.Remainder(prim.Sum((gap, -low)), step), "==", 0))
     return _sets.comparisons(relations)
+
+
+@remembered(1 << 12)
+def equal(one: tuple[Expression, ...], two: tuple[Expression, ...]) -> isl.Set:
+    """Where the affine indices of two cells are equal."""
+    pairs = (pair for pair in zip(one, two, strict=True) if pair[0] != pair[1])
+    return _sets.intersection(_sets.pw_affine(a).eq_set(_sets.pw_affine(b)) for a, b in pairs)
+
+
+@remembered(1 << 12)
+def common(one: isl.Set, two: isl.Set) -> isl.Set | None:
+    """What two sets have in common; None where that is nothing."""
+    found = one & two
+    return None if found.is_empty() else found
+
+
+@remembered(1 << 12)
+def holds_somewhere(pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
+    """Whether one of several conditions holds somewhere."""
+    return any(not (pairs & condition).is_empty() for condition in conditions)
+
+
+def apart(one: Expression, two: Expression) -> tuple[isl.Set, isl.Set]:
+    """``{ one < two }``, and its mirror image."""
+    less, more = (_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
+    return less, more
+
+
+@remembered(1 << 12)
+def hull(sets: tuple[isl.Set, ...]) -> isl.Set:
+    """A set around several ones, of constraints that hold in all of them."""
+    return reduce(lambda one, two: (one | two).plain_unshifted_simple_hull().to_set(), sets)

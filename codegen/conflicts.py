@@ -37,10 +37,20 @@ from loopkit._poly.program_order import before
 from loopkit._relations import grouped
 from loopkit._same import remembered
 from loopkit._target import CUDA
-from loopkit.codegen.access_families import Access, Cell, Family, matched, one_cell
+from loopkit.codegen.access_families import (
+    Access,
+    Cell,
+    Family,
+    apart,
+    common,
+    equal,
+    holds_somewhere,
+    hull,
+    matched,
+    one_cell,
+)
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances, split_predicates
-from loopkit.codegen.meeting_points import apart, common, equal, holds_somewhere, hull
 
 
 class Reach(IntEnum):

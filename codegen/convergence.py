@@ -15,12 +15,27 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from loopkit._collectives import TOGETHER
+from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel, Statement
 from loopkit._target import CUDA
-from loopkit._uniform import varying
+from loopkit._uniform import partings, varying
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Leave, Let, names_of, walk
 
 Does = Callable[[Statement], bool]
+
+
+def check_meetings(kernel: Kernel) -> None:
+    """Refuse combinations that data of some threads may keep from running.
+
+    The checker has refused them, with a witness, unless nobody asked it.
+    """
+    for found in partings(kernel):
+        raise IllegalTransformError(
+            f"threads combine their partial results of '{found.combination.written}' {found.why}: "
+            "some would wait for others that never come",
+            instead="a condition, or bounds, that sizes and sequential loops decide; or "
+            "the thread axis a sequential loop",
+        )
 
 
 def converged(

@@ -37,7 +37,7 @@ from loopkit.codegen.bounds import (
 from loopkit.codegen.combinations import is_combined, is_shuffled
 from loopkit.codegen.complements import guarded_all, with_branches
 from loopkit.codegen.conflicts import Conflicts
-from loopkit.codegen.convergence import converged
+from loopkit.codegen.convergence import check_meetings, converged
 from loopkit.codegen.exits import Exits, exits_of
 from loopkit.codegen.hardware import Hardware, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
@@ -52,7 +52,6 @@ from loopkit.codegen.ir import (
     of_whole_numbers,
     walk,
 )
-from loopkit.codegen.meetings import check_meetings
 from loopkit.codegen.races import check_races
 
 R = TypeVar("R")

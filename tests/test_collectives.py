@@ -239,7 +239,7 @@ def test_the_tree_of_c_holds_no_combination_to_which_some_threads_do_not_come(mo
     with pytest.raises(lk.IllegalTransformError, match="one may wait for the other"):
         knl.split_iname("i", 4, inner_tag="l.1")
     knl = knl.split_iname("i", 4, inner_tag="l.1", unchecked=True)
-    monkeypatch.setattr("loopkit.codegen.meetings.partings", lambda kernel: iter(()))
+    monkeypatch.setattr("loopkit.codegen.convergence.partings", lambda kernel: iter(()))
     with pytest.raises(lk.CompileError, match="no CUDA C"):
         knl.cuda()
 

@@ -27,7 +27,8 @@ import numpy as np
 import pymbolic.primitives as p
 
 from loopkit._program import ArrayParam, Program, ValueParam
-from loopkit._run import driver, launch
+from loopkit._run import driver
+from loopkit._run import launch_call as launch
 from loopkit._run.executor import CudaExecutor
 
 CALLS, TURNS = 500, 101

@@ -287,7 +287,7 @@ def executed(
 
 def launches_of(kernel: Any, sizes: dict[str, int]) -> Iterator[tuple[Any, dict[str, int]]]:
     """The launches of a call, as kernels, with their sizes."""
-    from loopkit._run.sequence import turns_of
+    from loopkit._run.launch_sequence import turns_of
 
     parts = {one.program().name: one for one in kernel.launches()}
     for turn in turns_of(kernel.program(), sizes):

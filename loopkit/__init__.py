@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit._arrays import AUTO as auto
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
-from loopkit._compat.names import generate_code_v2, set_loop_priority, set_temporary_scope
+from loopkit._compat.other_names import generate_code_v2, set_loop_priority, set_temporary_scope
 from loopkit._errors import (
     AssumptionError,
     CompileError,
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from loopkit._compat.statistics import get_op_map as get_op_map
     from loopkit._compat.statistics import get_synchronization_map as get_synchronization_map
     from loopkit._costs.devices import Device as Device
+    from loopkit._explore.choice_table import Tried as Tried
     from loopkit._explore.explorer import Explorer as Explorer
     from loopkit._explore.explorer import explore as explore
-    from loopkit._explore.table import Tried as Tried
     from loopkit._make import ConstantArg as ConstantArg
     from loopkit._make import GlobalArg as GlobalArg
     from loopkit._make import make_einsum as make_einsum
@@ -89,7 +89,7 @@ _HOMES = {
     "_compat.statistics": "get_mem_access_map get_op_map get_synchronization_map",
     "_costs.devices": "Device",
     "_explore.explorer": "Explorer explore",
-    "_explore.table": "Tried",
+    "_explore.choice_table": "Tried",
     "_make": "ConstantArg GlobalArg make_einsum make_function make_kernel merge",
     "_measure.compare": "Contest compare",
     "_measure.measure": "Measurement measure",

@@ -70,7 +70,7 @@ class Source(Printed, str):
         printer.text(str(self))
 
     def _html(self) -> Any:
-        from loopkit._display.nest import source_html
+        from loopkit._display.nest_html import source_html
 
         return source_html(self.kernel)
 
@@ -81,7 +81,7 @@ def mimebundle(
     """The nest for notebooks: as HTML in which loops fold, and as text."""
     from loopkit._display.ipython import load, shell
     from loopkit._display.markup import bundle
-    from loopkit._display.nest import kernel_html
+    from loopkit._display.nest_html import kernel_html
 
     if (running := shell()) is not None:
         load(running)
@@ -175,8 +175,8 @@ def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig | tuple[Launc
 def launch_configs(kernel: Kernel, sizes: Mapping[str, int]) -> tuple[LaunchConfig, ...]:
     """:func:`launch_config` as a tuple in any case."""
     from loopkit._program import check_grid
+    from loopkit._run.launch_sequence import grid_of, turns_of
     from loopkit._run.plan import ArgumentPlan
-    from loopkit._run.sequence import grid_of, turns_of
 
     made = program(kernel)
     decided = frozenset().union(*(variable_names(e) for e in made.extents))

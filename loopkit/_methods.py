@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit import _execute, _inspect, _plot, _slabs, transforms
 from loopkit._cached import cached_property
 from loopkit._called import fitting
-from loopkit._compat import names as _compat
+from loopkit._compat import other_names as _compat
 from loopkit._compat.gone import not_there
 from loopkit._errors import LoopkitError, Witness, WitnessError
 from loopkit._history import History, Step

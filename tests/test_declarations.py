@@ -276,7 +276,7 @@ def test_copies_of_arrays_that_lie_otherwise_have_no_gaps() -> None:
         raise Caught
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("loopkit._run.copies.run", run)
+        patch.setattr("loopkit._run.host_copies.run", run)
         with pytest.raises(Caught):
             knl.executor("cuda")(a=a)
     np.testing.assert_array_equal(staged["a"].host, a)

@@ -32,22 +32,21 @@ UPWARD = {
     ("_costs.traffic", "_costs.costs"),
     ("_display.answers", "_verify.verdict"),
     ("_display.answers", "codegen.proof.report"),
-    ("_display.costs", "_costs.costs"),
+    ("_display.cost_tables", "_costs.costs"),
     ("_display.diff", "_changes"),
     ("_display.history", "_history_costs"),
     ("_explore.panel", "_explore.explorer"),
-    ("_explore.shown", "_explore.explorer"),
-    ("_explore.shown", "_explore.explorer"),
+    ("_explore.shown_explorer", "_explore.explorer"),
+    ("_explore.shown_explorer", "_explore.explorer"),
     ("_run.overlap", "_run.plan"),
-    ("_run.sizes", "_run.plan"),
+    ("_run.inferred_sizes", "_run.plan"),
 }
 """Imports for type checkers alone that run upwards: no others may, and none of these in vain."""
 
 
 SHARED_NAMES = """
-_functions arguments bounds calls cells combinations compare conditions conflicts copies costs
-declarations exits functions instances launch layout limits lookback names nest operations places
-prepare prove ranges sequence shown sizes storage table terms tree values widths
+bounds calls cells combinations conditions conflicts declarations exits functions instances layout
+limits lookback operations ranges storage terms tree values widths
 """
 """Names that several modules have: no other may be shared, and these should become fewer."""
 

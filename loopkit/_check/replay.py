@@ -28,7 +28,7 @@ from loopkit._kernel import Kernel
 from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
-from loopkit._replay.compare import Both
+from loopkit._replay.compare_results import Both
 from loopkit._replay.examples import (
     ExampleData,
     Sizes,

@@ -31,11 +31,11 @@ from loopkit._compat.count_maps import (
 )
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, space_of
 from loopkit._costs.barrier_counts import barriers_of, kinds_of_barriers
-from loopkit._costs.calls import Calls, Launched, launched
+from loopkit._costs.cost_values import SPACES
 from loopkit._costs.counting import UNCOUNTED
 from loopkit._costs.counts import instances_at, operations_in
+from loopkit._costs.launch_counts import Calls, Launched, launched
 from loopkit._costs.operation_counts import Operation
-from loopkit._costs.values import SPACES
 from loopkit._expression import to_text
 from loopkit._guarded import Guards
 from loopkit._kernel import Kernel

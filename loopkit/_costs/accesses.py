@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, strides_of
 from loopkit._cached import memoised
-from loopkit._costs.calls import Calls
+from loopkit._costs.launch_counts import Calls
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_reads

@@ -11,8 +11,8 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import memoised
 from loopkit._collectives import TOGETHER
-from loopkit._costs.calls import BLOCKS, ONCE, Calls
-from loopkit._costs.combinations import Combination, combinations_in
+from loopkit._costs.combination_costs import Combination, combinations_in
+from loopkit._costs.launch_counts import BLOCKS, ONCE, Calls
 from loopkit._costs.traffic import WARP, with_warp
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden

@@ -16,14 +16,14 @@ from loopkit._costs.barrier_counts import (
     barriers_of,
     combinations_of,
 )
-from loopkit._costs.calls import ONCE, Calls
+from loopkit._costs.cost_values import AccessCosts, Footprint
 from loopkit._costs.counts import Operations, added, sum_of
 from loopkit._costs.devices import Device, chosen
+from loopkit._costs.launch_counts import ONCE, Calls
 from loopkit._costs.layouts import Layouts, layouts_of
 from loopkit._costs.occupancy import Occupancy, Tail, blocks_at_once
 from loopkit._costs.polynomial import QuasiPolynomial
 from loopkit._costs.roofline import Roofline, roofline_of, sequence_roofline
-from loopkit._costs.values import AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR
 from loopkit._errors import InvalidArgumentError, counted
 from loopkit._frozen import dataclass
@@ -264,7 +264,7 @@ class Costs(Printed):
         return as_text(self.parts())
 
     def _html(self) -> Any:
-        from loopkit._display.costs import costs_html
+        from loopkit._display.cost_tables import costs_html
 
         return costs_html(self)
 

@@ -8,13 +8,13 @@ from itertools import chain
 from typing import Any
 
 from loopkit._budget import in_turn
+from loopkit._costs.cost_values import AccessCosts, Footprint
 from loopkit._costs.costs import Costs
 from loopkit._costs.counts import Asked, CallCounts, Numbers, added
 from loopkit._costs.data_values import NO_DATA, Data
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.open_sizes import open_names, polynomials
 from loopkit._costs.sizes import check_names, check_sizes
-from loopkit._costs.values import AccessCosts, Footprint
 from loopkit._kernel import Kernel
 from loopkit._slabs import settled
 

@@ -21,10 +21,10 @@ from loopkit._costs.accesses import (
     text_of,
 )
 from loopkit._costs.by_data import ByData, cells_touched
-from loopkit._costs.calls import ONCE, Calls
+from loopkit._costs.cost_values import SPACES, AccessCosts, Footprint
 from loopkit._costs.data_values import NO_DATA, Data
+from loopkit._costs.launch_counts import ONCE, Calls
 from loopkit._costs.traffic import Reuse, cells_of, reuse
-from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import (
     Lanes,
     Memory,

@@ -12,12 +12,12 @@ from loopkit._cached import cached_property, memoised, once
 from loopkit._costs.accesses import Access, accesses_of
 from loopkit._costs.barrier_counts import BarrierCosts, barriers_of
 from loopkit._costs.by_data import ByData
-from loopkit._costs.calls import ONCE, Calls, Launched, launched
+from loopkit._costs.cost_values import SPACES, AccessCosts, Footprint
 from loopkit._costs.counting import UNCOUNTED, Counting, footprints_of
 from loopkit._costs.data_values import NO_DATA, Data
+from loopkit._costs.launch_counts import ONCE, Calls, Launched, launched
 from loopkit._costs.operation_counts import Operation, operations_of
 from loopkit._costs.traffic import from_before
-from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._guarded import Guards
 from loopkit._kernel import Kernel
 from loopkit._launches import is_one_launch

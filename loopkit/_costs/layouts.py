@@ -25,8 +25,8 @@ from loopkit._arrays import (
     swizzles_of,
 )
 from loopkit._costs.accesses import accesses_of, itemsize_of
+from loopkit._costs.cost_values import AccessCosts
 from loopkit._costs.counting import UNCOUNTED, CellRequests, Counting
-from loopkit._costs.values import AccessCosts
 from loopkit._costs.warps import BANKS, WORD
 from loopkit._errors import LoopkitError
 from loopkit._frozen import dataclass

@@ -17,8 +17,8 @@ from loopkit._costs.accesses import (
     space_of,
     text_of,
 )
+from loopkit._costs.cost_values import SPACES
 from loopkit._costs.traffic import WARP, with_warp
-from loopkit._costs.values import SPACES
 from loopkit._costs.warps import BANKS, SECTOR, WORD, turns_of
 from loopkit._frozen import dataclass
 from loopkit._hidden import is_hidden

@@ -10,9 +10,9 @@ from loopkit._costs.texts import Head, Table, table
 from loopkit._errors import LoopkitError, counted
 
 if TYPE_CHECKING:
+    from loopkit._costs.cost_values import AccessCosts, Footprint
     from loopkit._costs.costs import Costs
     from loopkit._costs.layouts import Layouts
-    from loopkit._costs.values import AccessCosts, Footprint
 
 
 def parts(costs: Costs) -> Iterator[Table | str]:

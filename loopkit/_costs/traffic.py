@@ -22,7 +22,7 @@ from loopkit._costs.accesses import (
     itemsize_of,
     space_of,
 )
-from loopkit._costs.calls import ONCE, Calls
+from loopkit._costs.launch_counts import ONCE, Calls
 from loopkit._costs.warps import LINE
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import substitute

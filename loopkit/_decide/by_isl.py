@@ -13,7 +13,7 @@ from loopkit._algebra.conditions import negation
 from loopkit._algebra.reading import expression_of
 from loopkit._algebra.terms import INF, Term, UnreadableError, names_in, subterms
 from loopkit._budget import SpentError, at_most
-from loopkit._decide.prepare import in_cases
+from loopkit._decide.simpler_questions import in_cases
 
 _OPERATIONS = 200_000
 """What isl may spend on one question."""

@@ -8,7 +8,7 @@ from loopkit._algebra.conditions import conjuncts, disjunction, negation
 from loopkit._algebra.evaluate import value_of
 from loopkit._algebra.terms import TRUE, ZERO, Term, UnreadableError, names_in
 from loopkit._decide import by_isl, by_solver
-from loopkit._decide.prepare import with_bounds, without_equal_name
+from loopkit._decide.simpler_questions import with_bounds, without_equal_name
 from loopkit._frozen import dataclass
 
 _FEW_CONDITIONS = 12

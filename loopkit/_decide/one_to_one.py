@@ -20,7 +20,7 @@ from loopkit._algebra.terms import (
 )
 from loopkit._decide.by_isl import BITWISE
 from loopkit._decide.decide import Decision, Open, Proven, decide
-from loopkit._decide.prepare import with_bounds
+from loopkit._decide.simpler_questions import with_bounds
 
 _OTHER = "'"
 """What is added to a name for its value in a second instance."""

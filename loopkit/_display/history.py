@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 from loopkit._changes import SIGNS, Change, Diff, in_words, kind_word
 from loopkit._display.diff import beside, diff_part
 from loopkit._display.markup import Part, element, fold, inline, marked, output, table
-from loopkit._display.nest import coloured, roles_of
+from loopkit._display.nest_html import coloured, roles_of
 from loopkit._display.style import VERDICTS
 from loopkit._errors import LoopkitError
 from loopkit._history import History, Step

@@ -10,9 +10,9 @@ from loopkit._arguments import joined
 from loopkit._called import fitting
 from loopkit._costs.devices import Device, chosen
 from loopkit._errors import InvalidArgumentError, check_known
+from loopkit._explore.choice_table import Tried
 from loopkit._explore.controls import Control, Positions, controls_of
 from loopkit._explore.outcome import Asked, Outcome, further, made
-from loopkit._explore.table import Tried
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
 
@@ -129,26 +129,26 @@ class Explorer:
 
     def output(self) -> Element:
         """The choice and all that there is to know about it, as a page shows it."""
-        from loopkit._explore.shown import as_page
+        from loopkit._explore.shown_explorer import as_page
 
         return as_page(self, self.outcome)
 
     def __str__(self) -> str:
-        from loopkit._explore.shown import as_text
+        from loopkit._explore.shown_explorer import as_text
 
         return as_text(self, self.outcome)
 
     __repr__ = __str__
 
     def _ipython_display_(self) -> None:
-        from loopkit._explore.shown import show
+        from loopkit._explore.shown_explorer import show
 
         show(self)
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        from loopkit._explore.shown import forms
+        from loopkit._explore.shown_explorer import forms
 
         return forms(self, include, exclude)
 

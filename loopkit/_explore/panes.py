@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 from loopkit._changes import Diff, changes, in_words, nest_diff, source_diff
 from loopkit._costs.costs import Costs
 from loopkit._display.answers import proof_html
-from loopkit._display.costs import costs_html
+from loopkit._display.cost_tables import costs_html
 from loopkit._display.diff import diff_part
 from loopkit._display.history import history_html
 from loopkit._display.markup import (
@@ -24,10 +24,10 @@ from loopkit._display.markup import (
     suggested,
     table,
 )
-from loopkit._display.nest import nest, source
+from loopkit._display.nest_html import nest, source
+from loopkit._explore.choice_table import Tried, figures, verdict
 from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
-from loopkit._explore.table import Tried, figures, verdict
 from loopkit._kernel import Kernel
 
 BUSY = {

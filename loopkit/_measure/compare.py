@@ -16,7 +16,6 @@ from loopkit._costs.texts import lines_of, seconds_text
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError, check_known
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._measure.arguments import Prepared, prepared
 from loopkit._measure.measure import (
     Measurement,
     Options,
@@ -26,6 +25,7 @@ from loopkit._measure.measure import (
     together,
     warm,
 )
+from loopkit._measure.measured_data import Prepared, prepared
 from loopkit._measure.turns import (
     SLOT,
     Runner,

@@ -23,7 +23,7 @@ from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._execute import chosen_executor
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._measure.arguments import Prepared, prepared
+from loopkit._measure.measured_data import Prepared, prepared
 from loopkit._measure.turns import (
     LaunchTime,
     Runner,

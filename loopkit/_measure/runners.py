@@ -20,15 +20,16 @@ from loopkit._execute import executor
 from loopkit._kernel import Kernel
 from loopkit._measure.turns import Runner
 from loopkit._program import ArrayParam, Program, ValueParam
-from loopkit._run import copies, driver
+from loopkit._run import driver
+from loopkit._run import host_copies as copies
 from loopkit._run.arrays import HOST, Layout, numpy_empty
 from loopkit._run.driver import memory
 from loopkit._run.fast import packable
 from loopkit._run.host import HostExecutor
-from loopkit._run.launch import launcher
+from loopkit._run.launch_call import launcher
+from loopkit._run.launch_sequence import calls_of
 from loopkit._run.module import Modules, load
 from loopkit._run.plan import ArgumentPlan, Resolved
-from loopkit._run.sequence import calls_of
 from loopkit.codegen.lower import program_of
 
 

@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, text_of
-from loopkit._costs.calls import launch_with, launched
+from loopkit._costs.launch_counts import launch_with, launched
 from loopkit._costs.requests import Request, request_in
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError, counted

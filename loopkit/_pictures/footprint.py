@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._costs.accesses import Access, accesses_of, address_map, in_calls, itemsize_of
-from loopkit._costs.calls import Launched, launched
+from loopkit._costs.launch_counts import Launched, launched
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, check_known, counted
 from loopkit._expression import substitute

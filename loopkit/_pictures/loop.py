@@ -13,7 +13,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._budget import in_turn
 from loopkit._costs.accesses import accesses_of, space_of
-from loopkit._costs.calls import Launched, launched
+from loopkit._costs.launch_counts import Launched, launched
 from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, counted
 from loopkit._expression import substitute

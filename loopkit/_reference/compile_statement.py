@@ -25,8 +25,8 @@ from loopkit._make.reduction_operations import Joined, ScalarOperation, operatio
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import COMPLEXES, DTYPES, DType, components_of, dtype_name
 from loopkit._reference import scalar_functions as functions
+from loopkit._reference.copy_axes import Axis, column_of
 from loopkit._reference.memory import Memory, code_of
-from loopkit._reference.places import Axis, column_of
 from loopkit._reference.python_source import Names, Translator
 from loopkit._same import remembered
 from loopkit._spelling import shown

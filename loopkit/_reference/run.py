@@ -31,9 +31,9 @@ from loopkit._make.type_inference import infer_types
 from loopkit._points import points_of
 from loopkit._poly.pairs import between
 from loopkit._reference.compile_statement import Compiled, Store, compile_statement
+from loopkit._reference.copy_axes import column_of, copies_of, find_axes, loops_as_tagged
 from loopkit._reference.endings import Ending, Pieces, endings_of
 from loopkit._reference.memory import Memory, temporary
-from loopkit._reference.places import column_of, copies_of, find_axes, loops_as_tagged
 from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree, statements_in
 

@@ -33,8 +33,8 @@ from loopkit._points import TooManyPointsError
 from loopkit._poly.model import Model
 from loopkit._promotion import components_of, record_of
 from loopkit._reference.compile_statement import Compiled, Store
+from loopkit._reference.copy_axes import Axis, Key, column_of, copies_of, find_axes, loops_as_tagged
 from loopkit._reference.memory import Memory
-from loopkit._reference.places import Axis, Key, column_of, copies_of, find_axes, loops_as_tagged
 from loopkit._reference.run import Walker
 from loopkit._replay.examples import ExampleData, Place, Sizes
 from loopkit._tree import statements_in

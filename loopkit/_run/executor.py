@@ -10,12 +10,14 @@ from typing import Any
 from loopkit._errors import LaunchError, LoopkitError
 from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Program
-from loopkit._run import copies, driver, fast, launch
+from loopkit._run import driver, fast
+from loopkit._run import host_copies as copies
+from loopkit._run import launch_call as launch
 from loopkit._run.arrays import HOST
 from loopkit._run.fast import defined, here_text, start_texts
+from loopkit._run.launch_sequence import Call, calls_of
 from loopkit._run.module import LoadedProgram, Modules, stream_handle, take_stream
 from loopkit._run.plan import ArgumentPlan, Resolved
-from loopkit._run.sequence import Call, calls_of
 
 _TEXT = """\
 def {name}_bound(stream=None):

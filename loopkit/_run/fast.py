@@ -23,12 +23,13 @@ from loopkit._expression import python_source
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._program import ArrayParam, ValueParam
-from loopkit._run import driver, launch, overlap
+from loopkit._run import driver, overlap
+from loopkit._run import launch_call as launch
 from loopkit._run.arrays import HOST, ArrayInfo, Layout
+from loopkit._run.launch_sequence import Call, calls_of
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit._run.scalars import check_scalar, is_integer, is_plain, pack_scalar
-from loopkit._run.sequence import Call, calls_of
 
 #: How many functions are tried one after the other, and how many are kept besides.
 CHAIN = 8

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Literal
 
 from loopkit._program import ArrayParam, Program
+from loopkit._run.launch_sequence import own_arguments, turns_of
 from loopkit._run.plan import ArgumentPlan, Resolved, no_streams
-from loopkit._run.sequence import own_arguments, turns_of
 
 
 class CpuExecutor:

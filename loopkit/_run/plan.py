@@ -23,10 +23,10 @@ from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit._promotion import dtype_name
 from loopkit._run import overlap
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location, numpy_empty
+from loopkit._run.inferred_sizes import Known, SizeSolver, whole_value
 from loopkit._run.kinds import info_of
+from loopkit._run.launch_sequence import grid_of
 from loopkit._run.scalars import check_scalar, is_integer
-from loopkit._run.sequence import grid_of
-from loopkit._run.sizes import Known, SizeSolver, whole_value
 
 
 @dataclass

@@ -13,7 +13,7 @@ from loopkit._algebra.ranges import is_within, range_of
 from loopkit._algebra.reading import condition_of, expression_of
 from loopkit._algebra.terms import Term, UnreadableError, name, subterms, truth
 from loopkit._decide import Proven, decide
-from loopkit._decide.prepare import choice_of
+from loopkit._decide.simpler_questions import choice_of
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._poly.pairs import Undecided, equal

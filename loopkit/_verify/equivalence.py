@@ -27,12 +27,12 @@ from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify import canonicalize
 from loopkit._verify.agree import same_cells
-from loopkit._verify.arguments import prepared
 from loopkit._verify.by_names import by_names, is_step, may_be_step
+from loopkit._verify.comparable import prepared
+from loopkit._verify.correspondence_proof import ProofResult, data_dependent_race, prove
 from loopkit._verify.find_difference import look_for_difference, quick_difference
 from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.out_of_bounds import out_of_bounds
-from loopkit._verify.prove import ProofResult, data_dependent_race, prove
 from loopkit._verify.search import Search
 from loopkit._verify.verdict import Difference, Verdict, in_words
 

@@ -12,7 +12,7 @@ from loopkit._budget import SpentError, at_most
 from loopkit._errors import LoopkitError
 from loopkit._poly.model import Model
 from loopkit._reference import run_reference
-from loopkit._replay.compare import Both
+from loopkit._replay.compare_results import Both
 from loopkit._replay.examples import ExampleData, Place, Sizes, numbers_in, sizes_to_try
 from loopkit._replay.interpreter import TREE, UnsupportedError
 from loopkit._verify.provenance import provenance

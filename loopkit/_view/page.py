@@ -15,7 +15,7 @@ from string import Template
 from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import Part, element, fold, html_text, scope_of, visible
-from loopkit._display.nest import nest, source_lines
+from loopkit._display.nest_html import nest, source_lines
 from loopkit._display.style import SHEET
 from loopkit._errors import LoopkitError
 from loopkit._frozen import dataclass

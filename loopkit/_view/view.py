@@ -13,7 +13,7 @@ from loopkit._costs.counted import costs_of
 from loopkit._costs.devices import capability_of, running
 from loopkit._costs.occupancy import blocks_at_once
 from loopkit._costs.sizes import check_sizes
-from loopkit._display.costs import costs_parts
+from loopkit._display.cost_tables import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
 from loopkit._display.markup import Part, drawn, element, fold, table
 from loopkit._errors import LoopkitError, ResourceError, counted

@@ -17,7 +17,7 @@ import loopkit
 from loopkit._compat.gone import NAMES, UNCHANGED, not_there
 from loopkit._errors import LoopkitError, LoopkitWarning
 from loopkit.loopy import _modules
-from loopkit.loopy._functions import (
+from loopkit.loopy._function_calls import (
     CacheMode as CacheMode,
     auto_test_vs_ref as auto_test_vs_ref,
     clear_in_mem_caches as clear_in_mem_caches,

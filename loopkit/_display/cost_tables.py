@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from loopkit._costs.texts import Head, Table
 from loopkit._display.markup import Part, element, fold, inline, output, statement, table
-from loopkit._display.nest import coloured, roles_of
+from loopkit._display.nest_html import coloured, roles_of
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs

@@ -8,12 +8,13 @@ from typing import Any
 
 from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, ValueParam
-from loopkit._run import driver, launch
+from loopkit._run import driver
+from loopkit._run import launch_call as launch
 from loopkit._run.arrays import numpy_empty
 from loopkit._run.fast import packable
+from loopkit._run.launch_sequence import calls_of
 from loopkit._run.module import Modules
 from loopkit._run.plan import Resolved
-from loopkit._run.sequence import calls_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from loopkit._program import (
     ValueParam,
     check_grid,
 )
-from loopkit._run.sizes import compile_tuple
+from loopkit._run.inferred_sizes import compile_tuple
 
 if TYPE_CHECKING:
     from loopkit._run.module import LoadedProgram

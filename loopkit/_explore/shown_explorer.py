@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import bundle, element, shell
 from loopkit._display.style import ROLES
+from loopkit._explore.choice_table import verdict
 from loopkit._explore.outcome import Failure, Outcome
 from loopkit._explore.panes import milliseconds, page
-from loopkit._explore.table import verdict
 
 if TYPE_CHECKING:
     from loopkit._explore.explorer import Explorer

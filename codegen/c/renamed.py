@@ -32,8 +32,8 @@ def _node(node: c.Node, change: Change) -> c.Node:
     fields = ("target",) if isinstance(node, c.Combine) else c.EXPRESSIONS.get(type(node), ())
     made: dict[str, Any] = {field: _expression(getattr(node, field), change) for field in fields}
     assert isinstance(made.get("target"), (c.Name, c.Element, NoneType))
-    if c.body_of(node):
-        made["body"] = changed(c.body_of(node), change)
+    if isinstance(node, (c.For, c.If, c.Block, c.Combine)):
+        made["body"] = changed(node.body, change)
     return replace(node, **made) if made else node
 
 

@@ -325,11 +325,6 @@ def expressions(node: Node) -> tuple[CExpression, ...]:
     return () if get is None else get(node)
 
 
-def body_of(node: Node) -> tuple[Node, ...]:
-    """The statements inside of one."""
-    return node.body if isinstance(node, (For, If, Block, Combine)) else ()
-
-
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of the function: a value, or a pointer to global memory."""

@@ -60,15 +60,15 @@ class _Init:
 
     def __init__(self, frozen: bool) -> None:
         self.frozen = frozen
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.owner = owner
+        self.made: Any = None
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        cls = next(c for c in owner.__mro__ if vars(c).get("__init__") is self)
-        made: Any = _compiled_init(cls, self.frozen)
-        cls.__init__ = made  # type: ignore[misc]
-        return made if instance is None else made.__get__(instance)
+        # Another thread may have replaced it since it was looked up, and made it then.
+        for cls in owner.__mro__:
+            if vars(cls).get("__init__") is self:
+                self.made = self.made or _compiled_init(cls, self.frozen)
+                setattr(cls, "__init__", self.made)  # noqa: B010
+        return self.made if instance is None else self.made.__get__(instance)
 
 
 class _Default:

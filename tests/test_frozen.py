@@ -166,3 +166,14 @@ def test_a_value_that_holds_itself_is_printed() -> None:
     value = OURS["Open"](1)
     value.more.append(value)
     assert repr(value).endswith("Open(x=1, more=[...])")
+
+
+def test_an_init_that_was_looked_up_before_it_was_made_may_be_asked_again() -> None:
+    @_frozen.dataclass(frozen=True)
+    class Late:
+        x: int
+
+    waiting = vars(Late)["__init__"]
+    assert Late(1).x == 1
+    waiting.__get__(None, Late)(made := object.__new__(Late), 2)
+    assert made.x == 2

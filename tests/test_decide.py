@@ -125,7 +125,7 @@ FAULTS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     ),
     "divisors are above 0": ("smt", "WholeText._define_quotient", lambda _: _of_positive),
     "bounds are too narrow": (
-        "prepare",
+        "simpler_questions",
         "_bounds_by",
         lambda original: lambda c: [(n, low + 1, high) for n, low, high in original(c)],
     ),

@@ -180,8 +180,8 @@ NAMING = {"Variable": 0, "variable": 0, "equality": 0, "set_dim_name": 2}
 """Functions that take the name of something in a set or an expression, and where."""
 
 
-LANGUAGE = ("base", "...", "_", "isnan")
-"""A word that arguments of ``buffer_array`` use, one that is only shown, one that stands for a
+LANGUAGE = ("base", "buffer", "...", "_", "isnan")
+"""Words that arguments of ``buffer_array`` use, one that is only shown, one that stands for a
 result that is dropped, and a function, which no array can be called like."""
 
 

@@ -31,7 +31,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("LOOPKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("LOOPKIT_NO_CACHE", raising=False)
     monkeypatch.setattr(launch, "_modules", {})
-    monkeypatch.setattr(_once, "given", {})
+    monkeypatch.setattr(_once, "warned", {})
     entries._clean.cache_clear()
     yield tmp_path
 

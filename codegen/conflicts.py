@@ -20,7 +20,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
 from loopkit._arrays import AddressSpace, ArrayArg
-from loopkit._assertions.cells import data_of, equal_cells
+from loopkit._assertions.asserted_cells import data_of, equal_cells
 from loopkit._assertions.follow import asserted
 from loopkit._cached import cached_property, memoised, once
 from loopkit._determined import determined_by

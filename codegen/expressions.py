@@ -22,7 +22,7 @@ from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Braces, Call, CExpression, Choice, Member, Unary
 from loopkit.codegen.c.types import C_TYPES
-from loopkit.codegen.calls import lower_call
+from loopkit.codegen.math_calls import lower_call
 from loopkit.codegen.operands import Operand, Value
 from loopkit.codegen.operations import BITWISE, OperationLowering, typed_as_computed
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopkit._arrays import AUTO as auto
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
+from loopkit._assertions.assertion_values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._compat.other_names import generate_code_v2, set_loop_priority, set_temporary_scope
 from loopkit._errors import (
     AssumptionError,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._assertions.assertion_values import Assertion, in_order
 from loopkit._assertions.check import obeying_data
-from loopkit._assertions.values import Assertion, in_order
 from loopkit._budget import in_turn
 from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, LoopkitError, ResourceError, check_known

@@ -23,7 +23,7 @@ from loopkit._arrays import (
     ValueArg,
     is_computed,
 )
-from loopkit._assertions.values import Assertion
+from loopkit._assertions.assertion_values import Assertion
 from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
 from loopkit._device_functions import OwnFunction, names_of

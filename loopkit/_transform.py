@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from loopkit import _budget
 from loopkit._arguments import Kind, flag, is_plain, kinds_of, plain
-from loopkit._assertions.values import lasting
+from loopkit._assertions.assertion_values import lasting
 from loopkit._budget import SpentError, in_turn, within
 from loopkit._called import fitting
 from loopkit._change import Change

@@ -221,7 +221,7 @@ def test_one_question_tells_what_many_do(first: int, monkeypatch: pytest.MonkeyP
     for seed in range(first, first + 8):
         found = []
         for many in (0, 10**9):
-            for module in ("codegen.conflicts", "codegen.proof.conflicts"):
+            for module in ("codegen.conflicts", "codegen.proof.conflict_check"):
                 monkeypatch.setattr(f"loopkit.{module}._MANY", many)
             knl = copies_of_statements(random.Random(seed))
             try:

@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _footprint, _sets
 from loopkit._arrays import AddressSpace
-from loopkit._assertions.cells import data_of, may_hold
+from loopkit._assertions.asserted_cells import data_of, may_hold
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import variable_names
 from loopkit._footprint import Axis, Use

@@ -18,9 +18,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _footprint, _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
-from loopkit._assertions.cells import data_of, index_range
+from loopkit._assertions.asserted_cells import data_of, index_range
+from loopkit._assertions.assertion_values import facts_of
 from loopkit._assertions.follow import followed
-from loopkit._assertions.values import facts_of
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import map_heads, replace_accesses, tagged_uses, to_text, variable_names
 from loopkit._footprint import Axis, FootprintError, Range, Use, relative_range

@@ -11,8 +11,8 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import Argument, ConstantTable, TemporaryVariable, with_expressions
-from loopkit._assertions.values import in_order
-from loopkit._assertions.values import renamed as with_names
+from loopkit._assertions.assertion_values import in_order
+from loopkit._assertions.assertion_values import renamed as with_names
 from loopkit._change import Change
 from loopkit._check.argument_names import names_needed
 from loopkit._errors import (

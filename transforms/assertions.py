@@ -11,10 +11,8 @@ from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import is_integer
 from loopkit._arrays import ArrayArg, ConstantTable, TemporaryVariable, product
-from loopkit._assertions.cells import data_of, equal_cells, index_range
-from loopkit._assertions.follow import is_written_once
-from loopkit._assertions.limits import Limits
-from loopkit._assertions.values import (
+from loopkit._assertions.asserted_cells import data_of, equal_cells, index_range
+from loopkit._assertions.assertion_values import (
     Assertion,
     Disjoint,
     Increasing,
@@ -23,6 +21,8 @@ from loopkit._assertions.values import (
     facts_of,
     in_order,
 )
+from loopkit._assertions.follow import is_written_once
+from loopkit._assertions.limits import Limits
 from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,

@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arrays import Argument, ArrayArg, ConstantTable, Nested, ValueArg, if_distinct
-from loopkit._assertions.values import Within
+from loopkit._assertions.assertion_values import Within
 from loopkit._budget import in_turn
 from loopkit._called import fitting
 from loopkit._change import Change, InstanceMap

@@ -12,7 +12,7 @@ import numpy as np
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import D, with_expressions
-from loopkit._assertions.values import map_bounds
+from loopkit._assertions.assertion_values import map_bounds
 from loopkit._change import Change
 from loopkit._check.value_types import ValueTypes
 from loopkit._errors import (

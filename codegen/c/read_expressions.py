@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.lexer import Token, literal
-from loopkit.codegen.c.limits import DEEPEST, LONGEST
+from loopkit.codegen.c.nesting_limits import DEEPEST, LONGEST
 from loopkit.codegen.c.types import TYPES, WORDS, record_called
 
 _LEVELS = (

@@ -16,9 +16,9 @@ from loopkit import _sets
 from loopkit._expression import accesses, nodes_of
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit.codegen.proof.conditions import split
+from loopkit.codegen.proof.proof_conditions import split
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Group, Touch
+from loopkit.codegen.proof.text_tree import Group, Touch
 
 
 def is_asked_by_text(subject: Subject, touch: Touch) -> bool:

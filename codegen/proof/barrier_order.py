@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from loopkit._algebra.polynomials import plus
 from loopkit._algebra.terms import number
 from loopkit.codegen.c.tree import For
-from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import variable
+from loopkit.codegen.proof.proof_conditions import Condition
 from loopkit.codegen.proof.spaces import copy_of, equal, less
-from loopkit.codegen.proof.tree import Barriers, Group, Leaf
+from loopkit.codegen.proof.text_tree import Barriers, Group, Leaf
 
 Step = tuple[Group, int]
 

@@ -6,16 +6,16 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, equal_cells, index_range, maybe_outside
+from loopkit._assertions.asserted_cells import data_of, equal_cells, index_range, maybe_outside
 from loopkit._assertions.follow import asserted
 from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
-from loopkit.codegen.proof.conditions import names_in
 from loopkit.codegen.proof.forms import Form, is_affine, names_of
+from loopkit.codegen.proof.proof_conditions import names_in
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Touch
+from loopkit.codegen.proof.text_tree import Leaf, Touch
 
 
 class DataFacts:

@@ -14,7 +14,7 @@ from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Site
+from loopkit.codegen.proof.text_tree import Site
 
 Data = ArrayArg | ValueArg | TemporaryVariable
 

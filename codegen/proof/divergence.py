@@ -13,7 +13,7 @@ from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.spaces import Space, copy_of, equal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.text_tree import Leaf
 
 
 class DivergenceCheck(Check):

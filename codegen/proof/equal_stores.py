@@ -20,7 +20,6 @@ from loopkit._frozen import dataclass
 from loopkit._relations import grouped
 from loopkit._same import key_of, same
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.proof.conditions import Condition, is_known, least
 from loopkit.codegen.proof.forms import (
     Form,
     coefficient,
@@ -31,9 +30,10 @@ from loopkit.codegen.proof.forms import (
     variable,
 )
 from loopkit.codegen.proof.initialized import InitializedCheck
+from loopkit.codegen.proof.proof_conditions import Condition, is_known, least
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Group, Leaf, Touch, and_parts
+from loopkit.codegen.proof.text_tree import Group, Leaf, Touch, and_parts
 
 _UNKNOWN = "?"
 _NOTHING: frozenset[str] = frozenset()

@@ -15,11 +15,11 @@ from loopkit._algebra.terms import number
 from loopkit._device_functions import own_calls
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.initialized import ArrayReads, InitializedCheck
-from loopkit.codegen.proof.instances import Surplus
+from loopkit.codegen.proof.instance_proof import Surplus
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.spaces import equal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Touch
+from loopkit.codegen.proof.text_tree import Touch
 
 
 class ExtraInstancesCheck(Check):

@@ -13,10 +13,10 @@ from loopkit._algebra.terms import number
 from loopkit._cached import cached_property
 from loopkit._frozen import dataclass
 from loopkit._relations import grouped
-from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, floor, number_in, renamed, without_number
+from loopkit.codegen.proof.proof_conditions import Condition
 from loopkit.codegen.proof.spaces import at_most, equal
-from loopkit.codegen.proof.tree import Touch
+from loopkit.codegen.proof.text_tree import Touch
 
 Cell = tuple[Form, ...]
 

@@ -21,14 +21,14 @@ from loopkit._relations import grouped
 from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import is_affine, variable
-from loopkit.codegen.proof.instances import InstanceCheck
+from loopkit.codegen.proof.instance_proof import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
 from loopkit.codegen.proof.reaching_definitions import ReachingDefinitions
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Group, Leaf, Touch
+from loopkit.codegen.proof.text_tree import Group, Leaf, Touch
 
 _MANY = 8
 _WHOSE = {"private": "this thread", "shared": "this block", "global": "any thread"}

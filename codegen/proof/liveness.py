@@ -18,7 +18,7 @@ from loopkit.codegen.c.tree import Element, expressions, walk
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.text_tree import Leaf
 
 
 class Liveness:

@@ -8,7 +8,7 @@ from loopkit._tree import common_prefix
 from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.text_tree import Leaf
 
 Key = tuple[str, int]
 

@@ -16,13 +16,13 @@ from loopkit._intervals import Interval
 from loopkit._promotion import INT32, INT64, INTEGERS, DType
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.forms import Form, is_data, names_of
-from loopkit.codegen.proof.layout import span
+from loopkit.codegen.proof.memory_layout import span
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Site
+from loopkit.codegen.proof.text_tree import Leaf, Site
 from loopkit.codegen.proof.typed_forms import limits
-from loopkit.codegen.proof.widths import WidthCheck
+from loopkit.codegen.proof.width_check import WidthCheck
 
 
 class OverflowCheck(Check):

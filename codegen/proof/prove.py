@@ -20,7 +20,7 @@ from loopkit._rules import expand_rules
 from loopkit._slabs import settled
 from loopkit._tree import build, flatten
 from loopkit.codegen.c.errors import DeepError, ReadError
-from loopkit.codegen.c.limits import check_depth
+from loopkit.codegen.c.nesting_limits import check_depth
 from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.reader import Origin, by_comment, read_function
 from loopkit.codegen.c.spec import needs_of
@@ -28,21 +28,21 @@ from loopkit.codegen.c.tree import Function
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.lower import program_of
 from loopkit.codegen.own_functions import all_texts, called_in, declared_in, texts_of
-from loopkit.codegen.proof.bounds import BoundsCheck
-from loopkit.codegen.proof.cells import CellCheck
-from loopkit.codegen.proof.combinations import CombinationCheck
-from loopkit.codegen.proof.conflicts import ConflictCheck
+from loopkit.codegen.proof.access_bounds import BoundsCheck
+from loopkit.codegen.proof.cell_check import CellCheck
+from loopkit.codegen.proof.combination_check import CombinationCheck
+from loopkit.codegen.proof.conflict_check import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.dealing import dealt_out
 from loopkit.codegen.proof.declared import check_declarations, check_types
 from loopkit.codegen.proof.divergence import DivergenceCheck
-from loopkit.codegen.proof.exits import with_flags
+from loopkit.codegen.proof.exit_flags import with_flags
 from loopkit.codegen.proof.extra_instances import ExtraInstancesCheck
 from loopkit.codegen.proof.helpers import definitions, without_own
 from loopkit.codegen.proof.initialized import InitializedCheck
-from loopkit.codegen.proof.instances import InstanceCheck
-from loopkit.codegen.proof.layout import check_layout
+from loopkit.codegen.proof.instance_proof import InstanceCheck
+from loopkit.codegen.proof.memory_layout import check_layout
 from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.overflow import OverflowCheck
 from loopkit.codegen.proof.overlaid import check_storage
@@ -52,7 +52,7 @@ from loopkit.codegen.proof.sequence import SequenceCheck
 from loopkit.codegen.proof.signature import SignatureCheck
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tickets import with_tickets
-from loopkit.codegen.proof.widths import WidthCheck
+from loopkit.codegen.proof.width_check import WidthCheck
 
 
 def prove(

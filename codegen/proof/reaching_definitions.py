@@ -15,16 +15,6 @@ from loopkit._cached import memoised, once
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import Assign, For, If, Let, Number
 from loopkit.codegen.proof.barrier_order import route
-from loopkit.codegen.proof.conditions import (
-    Condition,
-    atoms_in,
-    comparison,
-    joined,
-    least,
-    names_in,
-    negated_atom,
-    supposed,
-)
 from loopkit.codegen.proof.forms import (
     DATA,
     Form,
@@ -34,10 +24,20 @@ from loopkit.codegen.proof.forms import (
     renamed,
     variable,
 )
+from loopkit.codegen.proof.proof_conditions import (
+    Condition,
+    atoms_in,
+    comparison,
+    joined,
+    least,
+    names_in,
+    negated_atom,
+    supposed,
+)
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import less
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Group, Leaf, Touch
+from loopkit.codegen.proof.text_tree import Group, Leaf, Touch
 
 _EARLIER = hidden("earlier")
 

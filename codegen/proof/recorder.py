@@ -15,7 +15,7 @@ from loopkit.codegen.proof.forms import NotAffineError
 from loopkit.codegen.proof.report import KINDS, Finding, Place, Trusted, Undecided
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.text_tree import Leaf
 
 
 class Recorder:

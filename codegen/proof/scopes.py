@@ -10,9 +10,9 @@ from loopkit._algebra.terms import ZERO
 from loopkit._cached import cached_property, memoised
 from loopkit._intervals import Interval
 from loopkit.codegen.c.tree import CExpression, For, If, Let
-from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.form_ranges import FAR, Ranges
 from loopkit.codegen.proof.forms import Form, NotAffineError
-from loopkit.codegen.proof.ranges import FAR, Ranges
+from loopkit.codegen.proof.proof_conditions import Condition
 from loopkit.codegen.proof.spaces import Space, less
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from loopkit._algebra.polynomials import plus, polynomial, sum_of
 from loopkit._algebra.terms import FALSE, TRUE, Term, is_constant, number
-from loopkit.codegen.proof.conditions import least, negated, negated_atom
-from loopkit.codegen.proof.operations import OWN
+from loopkit.codegen.proof.proof_conditions import least, negated, negated_atom
+from loopkit.codegen.proof.term_makers import OWN
 
 
 def shown(term: Term) -> str:

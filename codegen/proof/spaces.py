@@ -30,14 +30,6 @@ from loopkit._algebra.terms import (
 from loopkit._cached import memoised
 from loopkit._hidden import hidden, instance
 from loopkit._points import listed
-from loopkit.codegen.proof.conditions import (
-    Condition,
-    comparison,
-    joined,
-    least,
-    negated,
-    negated_atom,
-)
 from loopkit.codegen.proof.forms import (
     Form,
     NotAffineError,
@@ -47,6 +39,14 @@ from loopkit.codegen.proof.forms import (
     names_of,
     value_at,
     variable,
+)
+from loopkit.codegen.proof.proof_conditions import (
+    Condition,
+    comparison,
+    joined,
+    least,
+    negated,
+    negated_atom,
 )
 
 PARAM = _sets.PARAM

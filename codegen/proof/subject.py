@@ -24,15 +24,15 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.tree import HARDWARE
 from loopkit.codegen.c.types import WHOLE, in_registers
-from loopkit.codegen.proof.conditions import Condition, conjuncts, names_in, split
+from loopkit.codegen.proof.form_ranges import FAR
 from loopkit.codegen.proof.forms import Form, names_of, number_in, variable
 from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.ranges import FAR
+from loopkit.codegen.proof.proof_conditions import Condition, conjuncts, names_in, split
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, in_range
+from loopkit.codegen.proof.text_tree import Leaf, Touch, TreeBuilder
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
-from loopkit.codegen.proof.tree import Leaf, Touch, TreeBuilder
 from loopkit.codegen.proof.typed_forms import limits
 from loopkit.codegen.proof.value_kernel import KernelValues
 

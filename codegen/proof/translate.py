@@ -22,7 +22,7 @@ from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import common
-from loopkit.codegen.proof.conditions import Condition, comparison, joined, negated
+from loopkit.codegen.proof.form_ranges import Ranges
 from loopkit.codegen.proof.forms import (
     Form,
     choice,
@@ -36,10 +36,10 @@ from loopkit.codegen.proof.forms import (
     variable,
 )
 from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.operations import OWN
-from loopkit.codegen.proof.ranges import Ranges
+from loopkit.codegen.proof.proof_conditions import Condition, comparison, joined, negated
 from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.terms import Read, keeps_values
+from loopkit.codegen.proof.term_makers import OWN
+from loopkit.codegen.proof.typed_computations import Read, keeps_values
 from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
 from loopkit.codegen.proof.value_functions import as_term, is_whole, kind_of
 from loopkit.codegen.proof.value_kernel import KernelValues

@@ -17,10 +17,10 @@ from loopkit._algebra.make import make_term
 from loopkit._algebra.terms import ONE, SORTS, ZERO, constant, is_constant, number, truth
 from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT64, INTEGERS, DType
-from loopkit.codegen.proof.conditions import Condition, comparison, joined, negated
+from loopkit.codegen.proof.form_ranges import Ranges
 from loopkit.codegen.proof.forms import Form, choice, is_data, names_of, opaque, variable
-from loopkit.codegen.proof.ranges import Ranges
-from loopkit.codegen.proof.terms import Read, Term
+from loopkit.codegen.proof.proof_conditions import Condition, comparison, joined, negated
+from loopkit.codegen.proof.typed_computations import Read, Term
 
 RangeOf = Callable[[str], Interval]
 """Bounds of an iname, a size or a hardware index."""

@@ -14,8 +14,8 @@ from loopkit.codegen.c.tree import CExpression
 from loopkit.codegen.proof.forms import DATA, Form, is_data, loaded
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.terms import Read, Term
-from loopkit.codegen.proof.tree import narrowed
+from loopkit.codegen.proof.text_tree import narrowed
+from loopkit.codegen.proof.typed_computations import Read, Term
 from loopkit.codegen.proof.typed_forms import TypedForms, limits
 
 Context = tuple[tuple[CExpression, bool], ...]

@@ -11,9 +11,9 @@ import numpy as np
 from loopkit import _promotion as dt
 from loopkit._functions import BITS, call_type, fold_call
 from loopkit.codegen.c.types import WHOLE, in_registers
-from loopkit.codegen.proof import operations as ops
-from loopkit.codegen.proof import terms
-from loopkit.codegen.proof.terms import Term
+from loopkit.codegen.proof import term_makers as ops
+from loopkit.codegen.proof import typed_computations as terms
+from loopkit.codegen.proof.typed_computations import Term
 
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
 _PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}

@@ -19,10 +19,10 @@ from loopkit._make.operation import operands
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Component, Expression, Record, TypeCast, subtrahend
 from loopkit.codegen.c.types import WHOLE, in_registers
-from loopkit.codegen.proof import operations as ops
-from loopkit.codegen.proof import terms
+from loopkit.codegen.proof import term_makers as ops
+from loopkit.codegen.proof import typed_computations as terms
 from loopkit.codegen.proof import value_functions as vf
-from loopkit.codegen.proof.terms import Read, Term
+from loopkit.codegen.proof.typed_computations import Read, Term
 from loopkit.codegen.proof.value_functions import Late, Value
 
 

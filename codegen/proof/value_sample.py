@@ -13,9 +13,9 @@ from loopkit._arrays import ArrayArg, strides_of, swizzles_of
 from loopkit._cached import once
 from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType, components_of
 from loopkit._reference import scalar_functions as functions
-from loopkit.codegen.proof.operations import OWN
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.terms import Read, Term, without_end
+from loopkit.codegen.proof.term_makers import OWN
+from loopkit.codegen.proof.typed_computations import Read, Term, without_end
 
 Cell = tuple[str, int]
 

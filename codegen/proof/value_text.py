@@ -22,10 +22,10 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_BITS, ON_COMPLEX, SPELLED
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import LITERALS, TYPES, common, in_registers
-from loopkit.codegen.proof import operations as ops
-from loopkit.codegen.proof import terms
+from loopkit.codegen.proof import term_makers as ops
+from loopkit.codegen.proof import typed_computations as terms
 from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.terms import Read, Term
+from loopkit.codegen.proof.typed_computations import Read, Term
 
 _NUMBERS = {"LK_INFINITY": math.inf, "LK_NAN": math.nan}
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))

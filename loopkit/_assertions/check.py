@@ -10,7 +10,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ConstantTable
-from loopkit._assertions.values import (
+from loopkit._assertions.assertion_values import (
     Assertion,
     Disjoint,
     Facts,

@@ -19,9 +19,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import product
+from loopkit._assertions.assertion_values import Facts
 from loopkit._assertions.limits import Limits
 from loopkit._assertions.reads import PART, PRODUCT, QUOTIENT, Read, Reads
-from loopkit._assertions.values import Facts
 from loopkit._frozen import dataclass
 from loopkit._hidden import plain
 from loopkit._nodes import Expression

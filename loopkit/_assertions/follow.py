@@ -19,7 +19,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _expression, _sets
-from loopkit._assertions.values import Injective
+from loopkit._assertions.assertion_values import Injective
 from loopkit._determined import determined_by
 from loopkit._guarded import conjuncts, decided, running
 from loopkit._hidden import SOURCE, hidden, instance, instances

@@ -16,7 +16,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _intervals, _sets
-from loopkit._assertions.values import facts_of
+from loopkit._assertions.assertion_values import facts_of
 from loopkit._cached import cached_property, memoised
 from loopkit._collectives import COMBINE
 from loopkit._device_functions import OwnFunction

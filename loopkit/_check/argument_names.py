@@ -13,8 +13,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import expressions_of, with_expressions
-from loopkit._assertions.values import in_order
-from loopkit._assertions.values import renamed as with_names
+from loopkit._assertions.assertion_values import in_order
+from loopkit._assertions.assertion_values import renamed as with_names
 from loopkit._check.instance_maps import Image, Lineage, with_values
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute, variable_names

@@ -12,8 +12,8 @@ import islpy as isl
 from loopkit import _budget
 from loopkit._budget import SpentError, turn, within
 from loopkit._change import Factored
-from loopkit._check.declarations import broken_declaration, broken_structure, moved_cell
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
+from loopkit._check.kept_declarations import broken_declaration, broken_structure, moved_cell
 from loopkit._check.step_proof import ALL_TOUCHED, NOTHING, Obligations, StepProof
 from loopkit._check.violation import Aim, Violation
 from loopkit._collectives import combined_axes

@@ -13,7 +13,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, index_range
+from loopkit._assertions.asserted_cells import data_of, index_range
 from loopkit._assertions.follow import followed
 from loopkit._check.compare_statements import Untouched
 from loopkit._check.schedule_check import Check, ReadEvent

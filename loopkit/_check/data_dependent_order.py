@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, settling
+from loopkit._assertions.asserted_cells import data_of, settling
 from loopkit._cached import memoised
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent, with_computed_sizes

@@ -22,7 +22,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, index_range
+from loopkit._assertions.asserted_cells import data_of, index_range
 from loopkit._assertions.follow import followed
 from loopkit._cached import cached_property, memoised
 from loopkit._check.compare_statements import with_rests

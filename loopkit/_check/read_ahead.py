@@ -13,8 +13,8 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, maybe_outside
-from loopkit._assertions.values import Assertion, Within
+from loopkit._assertions.asserted_cells import data_of, maybe_outside
+from loopkit._assertions.assertion_values import Assertion, Within
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation

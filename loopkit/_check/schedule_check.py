@@ -13,7 +13,7 @@ from typing import Any
 import islpy as isl
 
 from loopkit import _budget, _sets
-from loopkit._assertions.values import Increasing, facts_of
+from loopkit._assertions.assertion_values import Increasing, facts_of
 from loopkit._cached import cached_property, memoised
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.partial_sums import Carried, PartialSums

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopkit import _sets
-from loopkit._assertions.values import map_bounds
+from loopkit._assertions.assertion_values import map_bounds
 from loopkit._check.compare_statements import StatementComparison
-from loopkit._check.declarations import with_sizes
 from loopkit._check.instance_maps import Lineage
+from loopkit._check.kept_declarations import with_sizes
 from loopkit._check.value_types import ValueTypes
 from loopkit._expression import substitute
 from loopkit._kernel import Statement

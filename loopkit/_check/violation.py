@@ -11,7 +11,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _errors, _sets
-from loopkit._assertions.values import Assertion
+from loopkit._assertions.assertion_values import Assertion
 from loopkit._expression import (
     Access,
     evaluate,

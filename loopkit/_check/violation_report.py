@@ -8,7 +8,7 @@ from contextlib import suppress
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._assertions.values import Assertion
+from loopkit._assertions.assertion_values import Assertion
 from loopkit._budget import SpentError, apart_from_kept, turn
 from loopkit._check.replay import Replay
 from loopkit._check.violation import Actor, Case, Violation, smallest_case

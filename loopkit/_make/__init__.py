@@ -1,10 +1,11 @@
 """Making kernels: from domains and text to a kernel with its loop tree."""
 
 from loopkit._arrays import AUTO
-from loopkit._make import create, functions
+from loopkit._make import called_kernels as functions
+from loopkit._make import create
+from loopkit._make.called_kernels import linkable, merge
 from loopkit._make.check_types import check_types
 from loopkit._make.einsum import make_einsum
-from loopkit._make.functions import linkable, merge
 from loopkit._make.given_data import ConstantArg, GlobalArg
 from loopkit._make.infer_arguments import read_dtypes
 from loopkit._make.operation import ReductionOperation

@@ -17,7 +17,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg
-from loopkit._assertions.cells import data_of, maybe_outside
+from loopkit._assertions.asserted_cells import data_of, maybe_outside
 from loopkit._cached import memoised
 from loopkit._errors import InvalidArgumentError, OutOfBoundsError, caret_at, counted
 from loopkit._expression import evaluate, is_constant, nodes_of, to_text, variable_names

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._assertions.values import in_order
+from loopkit._assertions.assertion_values import in_order
 from loopkit._called import fitting
 from loopkit._compare import check_same, checked_tolerance
 from loopkit._costs.texts import lines_of, seconds_text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._arrays import ArrayArg
-from loopkit._assertions.values import Assertion, Within, in_order
+from loopkit._assertions.assertion_values import Assertion, Within, in_order
 from loopkit._compare import generator, random_arrays, shape_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._executors import types_of

@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
-from loopkit._assertions.cells import data_of, equal_cells, may_hold
+from loopkit._assertions.asserted_cells import data_of, equal_cells, may_hold
 from loopkit._assertions.follow import asserted, followed
 from loopkit._cached import cached_property, memoised, once
 from loopkit._collectives import scanned_blocks, scans_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._assertions.assertion_values import in_order
 from loopkit._assertions.check import obeying_data
-from loopkit._assertions.values import in_order
 from loopkit._poly.model import Model
 from loopkit._replay.examples import ExampleData, Place, Sizes
 from loopkit._replay.interpreter import TREE, Cells, Interpreter, Order, TracedValue

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._assertions.assertion_values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._assertions.check import check_data
-from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._expression import evaluate
 from loopkit._run import driver
 from loopkit._run.arrays import HOST, ArrayInfo

@@ -140,7 +140,7 @@ def merge(kernels: Iterable[TranslationUnit]) -> TranslationUnit:
 
     Functions may come one by one: what is still missing is brought by another call.
     """
-    from loopkit._make.functions import Unlinked
+    from loopkit._make.called_kernels import Unlinked
     from loopkit._make.kernel_functions import MissingFunctionError
 
     units = list(kernels)

@@ -337,7 +337,7 @@ TWO = (launch_kernels.full_sum, _steps(*launches.SUM), launches.NINE)
 EIGHTS = _steps(do("split_iname", "i", 8, outer_tag="g.0", inner_tag="l.0"))
 
 COMMON: dict[str, CommonFault] = {
-    "_assertions.cells.data_of": CommonFault(
+    "_assertions.asserted_cells.data_of": CommonFault(
         REFUSED,
         lambda f: lambda k: replace(f(k), integers=frozenset(), varying=frozenset(k.arg_by_name)),
         kernels.scattered,
@@ -345,7 +345,7 @@ COMMON: dict[str, CommonFault] = {
         {"n": 9},
         lambda sizes: {"p": np.arange(9)},
     ),
-    "_assertions.cells.equal_cells": CommonFault(
+    "_assertions.asserted_cells.equal_cells": CommonFault(
         RUN,
         lambda f: lambda *_: isl.Set("{ : 1 = 0 }"),
         kernels.scattered,

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 from loopkit import _promotion as dt
-from loopkit.codegen.proof.terms import Term, const, keeps_values, numbers_in
+from loopkit.codegen.proof.typed_computations import Term, const, keeps_values, numbers_in
 
 
 def cast(dtype: dt.DType, x: Term) -> Term:

@@ -16,14 +16,14 @@ from loopkit._kernel import Statement
 from loopkit._promotion import INT32, components_of
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import Assign, CExpression, Element, For, If, Name, walk
-from loopkit.codegen.proof.conditions import Condition, split
 from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.proof_conditions import Condition, split
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.terms import Term
-from loopkit.codegen.proof.tree import Leaf, and_parts
+from loopkit.codegen.proof.text_tree import Leaf, and_parts
+from loopkit.codegen.proof.typed_computations import Term
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_functions import as_term
 from loopkit.codegen.proof.value_sample import SEEDS, TIED, Sample, differ, numbers_of

@@ -11,9 +11,9 @@ from loopkit._cached import cached_property
 from loopkit._nodes import Expression
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.branches import negation
-from loopkit.codegen.proof.conditions import negated, split
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.names import Names
+from loopkit.codegen.proof.proof_conditions import negated, split
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, at_most, equal, less
 from loopkit.codegen.proof.translate import TextTranslator

@@ -18,7 +18,6 @@ from loopkit._same import key_of
 from loopkit._target import CUDA
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.barrier_order import Order, orders, route
-from loopkit.codegen.proof.conditions import Condition, names_in, split
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.equal_stores import EqualStores
 from loopkit.codegen.proof.families import Family, Kind, families_of, matched, one_cell
@@ -34,12 +33,13 @@ from loopkit.codegen.proof.forms import (
     variable,
 )
 from loopkit.codegen.proof.initialized import InitializedCheck
+from loopkit.codegen.proof.proof_conditions import Condition, names_in, split
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of, equal, less, values_in
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Touch
+from loopkit.codegen.proof.text_tree import Leaf, Touch
 
 _MANY = 4
 """So many pairs are asked about one by one."""

@@ -33,8 +33,8 @@ from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import unequal, values_in
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Touch
-from loopkit.codegen.proof.values import ValueCheck
+from loopkit.codegen.proof.text_tree import Leaf, Touch
+from loopkit.codegen.proof.value_check import ValueCheck
 
 _OPERATORS = {
     "sum": {"+="},

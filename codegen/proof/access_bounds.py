@@ -11,16 +11,16 @@ from loopkit._hidden import plain
 from loopkit._promotion import BOOL
 from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof.asked import is_asked_by_text
-from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import Form, is_affine, values_of
-from loopkit.codegen.proof.instances import InstanceCheck
+from loopkit.codegen.proof.instance_proof import InstanceCheck
+from loopkit.codegen.proof.proof_conditions import negated
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import in_range
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Touch
+from loopkit.codegen.proof.text_tree import Touch
 
 
 class BoundsCheck(Check):

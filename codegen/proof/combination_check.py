@@ -28,18 +28,18 @@ from loopkit._promotion import components_of
 from loopkit._relations import grouped
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.proof import operations as ops
+from loopkit.codegen.proof import term_makers as ops
 from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.forms import Form, is_affine, renamed
 from loopkit.codegen.proof.lockstep import Lockstep, Mask, Sums, WrongError
-from loopkit.codegen.proof.lookback import LookBack
+from loopkit.codegen.proof.lookback_check import LookBack
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.terms import Term
+from loopkit.codegen.proof.text_tree import Group, Leaf, Touch
 from loopkit.codegen.proof.tickets import rows_of, scanned_word
-from loopkit.codegen.proof.tree import Group, Leaf, Touch
+from loopkit.codegen.proof.typed_computations import Term
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import TextValues

@@ -25,15 +25,15 @@ from loopkit._kernel import Statement
 from loopkit._relations import grouped
 from loopkit._target import CUDA
 from loopkit.codegen.c.tree import Let
-from loopkit.codegen.proof.conditions import Condition, conjuncts, split
 from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.proof_conditions import Condition, conjuncts, split
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import PARAM, equal, unequal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf
-from loopkit.codegen.proof.values import ValueCheck
+from loopkit.codegen.proof.text_tree import Leaf
+from loopkit.codegen.proof.value_check import ValueCheck
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._assertions.assertion_values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._assertions.constraints import Data, solutions
 from loopkit._assertions.follow import is_written_once
 from loopkit._assertions.limits import limits_of
 from loopkit._assertions.reads import PRODUCT, QUOTIENT, Reads
-from loopkit._assertions.values import Assertion, Disjoint, Injective, Within, facts_of
 from loopkit._cached import memoised
 from loopkit._expression import nodes_of, variable_names
 from loopkit._hidden import plain

@@ -20,7 +20,7 @@ from loopkit._same import same
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.renamed import changed
-from loopkit.codegen.proof.tree import and_parts
+from loopkit.codegen.proof.text_tree import and_parts
 
 _DECIDING = (c.Assign, c.Combine, c.If, c.Wait, c.Break)
 """What does something, or reads what may not be there."""

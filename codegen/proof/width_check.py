@@ -15,7 +15,7 @@ from loopkit._intervals import Interval
 from loopkit._promotion import INT32, INTEGERS, UINT32, UINT64, DType
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import C_TYPES, TYPES, common, in_registers
-from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.form_ranges import FAR
 from loopkit.codegen.proof.forms import (
     Form,
     NotAffineError,
@@ -26,14 +26,14 @@ from loopkit.codegen.proof.forms import (
     value_at,
     variable,
 )
-from loopkit.codegen.proof.ranges import FAR
+from loopkit.codegen.proof.proof_conditions import Condition
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Site, narrowed
+from loopkit.codegen.proof.text_tree import Site, narrowed
 from loopkit.codegen.proof.value_text import COMPARISONS
 
 _NARROW = (INT32, UINT32)

@@ -1,8 +1,9 @@
-"""What arguments can be, declared as data: one kind for each sort of value.
+"""Checks of the arguments of public functions, one check for each sort of value.
 
-A kind is a function ``(what, value) -> value``: it returns the normal form of an argument that the
-caller called ``what``, or raises :class:`InvalidArgumentError`, which says what the argument takes.
-Whatever comes in is only looked at by its type before it is known to be harmless.
+A check is a function ``(what, value) -> value``, where ``what`` is the name of the argument.  It
+returns the value in its normal form, or raises :class:`InvalidArgumentError` with a text that says
+which values are allowed.  A value of unknown type may be hostile: a check looks at its type only,
+and calls none of its methods, until the type is known to be harmless.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The data of a kernel: arguments and temporaries, and how they lie in memory."""
+"""The data of a kernel: arguments and temporaries, with their types, shapes and memory layouts."""
 
 from __future__ import annotations
 

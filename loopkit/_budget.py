@@ -1,11 +1,11 @@
-"""What every computation may spend, and turns at isl, so that nothing runs away.
+"""Limits on the work of every computation, and the lock around isl.
 
-Limits count operations, never seconds: no answer depends on how fast the machine is.  They
-stand in the table below, and nowhere else.
+Limits count operations, never seconds, so that no answer depends on the speed of the machine.
+All limits are in the table below.
 
-isl counts its operations in one context for the whole process.  What works with sets
-therefore takes turns: one thread at a time makes, transforms, proves, compares or lowers
-kernels.  Nothing is lost by that, since isl's calls keep the interpreter's lock.
+isl counts its operations in one context for the whole process.  Therefore only one thread at a
+time makes, transforms, proves, compares or lowers kernels.  This costs no parallelism, since
+calls of isl hold the interpreter's lock anyway.
 """
 
 from __future__ import annotations

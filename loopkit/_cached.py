@@ -1,10 +1,10 @@
-"""What frozen values remember: answers about one, found when first asked for, and kept with it.
+"""Results that are computed once for a frozen value, and stored with it.
 
-They may depend on what is compared of the value, and on nothing else: a kernel with another
-history remembers the same.  They are neither pickled nor compared.
+A result may depend only on the fields of the value that take part in comparisons: two kernels that
+differ in their histories share results.  Results are neither pickled nor compared.
 
-Somebody's budget ends while one is found, or does not: in either case it is there as a whole or
-not at all, and what it costs is no part of that budget (:func:`loopkit._budget.kept`).
+A result is stored as a whole or not at all, even if the caller's budget runs out meanwhile.  The
+computation is not charged to that budget (:func:`loopkit._budget.kept`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What users call: errors where arguments fit no parameter, and warnings about a line of theirs."""
+"""Errors for calls whose arguments fit no parameter, and warnings that point at the user's line."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What a step makes of a kernel: the new one, and how its instances map to the old one's.
+"""The result of a transform step: the new kernel, and maps from its instances to the old kernel's.
 
-What no map between sets says is a claim, which is read back: of loops that run through the same
-iterations in the same order under other numbers, and of sums that a factor leaves.  ``for i in
-[0, n): for j in [0, m)`` is ``for k in [0, n*m)`` with ``k // m`` for ``i`` and ``k % m`` for
-``j``; ``for i in [0, n)`` is four loops one after the other of about ``n // 4`` iterations.
-Where lengths are sizes no set says so, for the numbers are multiplied: that the loops are the same
-program is a fact of its own, and what is said here is all of it.
+A map is a quasi-affine relation between iteration domains.  Two kinds of change have no such map
+when sizes are symbolic, because it would multiply sizes: renumbered loops, where
+``for i in [0, n): for j in [0, m)`` becomes ``for k in [0, n*m)`` with ``k // m`` for ``i`` and
+``k % m`` for ``j``, or where ``for i in [0, n)`` becomes four loops in sequence of about
+``n // 4`` iterations each; and factors moved out of sums.  A step records these as explicit
+claims, and the checker verifies each claim.
 """
 
 from __future__ import annotations

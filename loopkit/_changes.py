@@ -1,4 +1,4 @@
-"""What differs between two kernels: names that came, went or changed, and texts line by line."""
+"""The differences between two kernels: names added, removed or changed, and a diff of the texts."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Reductions that threads make together: whose accumulators, along which axes.
+"""Reductions across the threads of a block: which accumulators are combined, along which axes.
 
-If an iname that a reduction runs over is a thread's index, each thread has a partial result in
-its private accumulator.  Between the updates and what reads the accumulator all these threads
-combine their partial results.  Then each has the whole; or, of a running reduction, what the
-threads up to it have.  All of that follows from tags: a kernel's tree names no combination.
+If an iname that a reduction runs over is tagged as a thread index, each thread holds a partial
+result in its private accumulator.  The threads combine these after the updates and before the
+first read of the accumulator.  Afterwards each thread has the total, or in a running reduction
+(a prefix sum) the result over all threads up to itself.  All of this follows from the tags; the
+loop tree has no node for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Where threads combine their partial results: statements of their own in the tree.
+"""The kernel with explicit statements that combine partial results across threads.
 
-Combinations stand behind the updates, in front of what reads the accumulator; all threads run them.
+A combination comes after the updates of an accumulator and before the statements that read it.
+All threads of the block execute it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The elements of an array that is known beforehand, as a value."""
+"""The elements of an array of constants, as an immutable value."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""Cells of a box dealt out to the threads of a block.
+"""Distribution of the cells of a box over the threads of a block.
 
-With ``T`` threads and ``N`` cells, cell ``T*round + thread`` goes to ``thread``
-in each round; neighbouring threads get neighbouring cells, so that reads of
-rows are coalesced, and no thread idles but in the last round.  Where the box
-and the block have matching axes, this gives each cell axis its thread axis.
+With ``T`` threads and ``N`` cells, thread ``thread`` gets the cells ``T*round + thread``, one per
+round.  Neighbouring threads get neighbouring cells, so that reads of rows are coalesced, and no
+thread is idle except in the last round.  Where the box and the block have matching axes, this
+maps each axis of the box to an axis of the block.
 
-Fetches that are tagged ``l.auto`` before there are threads are dealt out once these are known.
-Until then each of their instances may be on any thread of the block, which is what proofs take
-them for.
+A copy may be tagged ``l.auto`` before the thread axes exist; its cells are distributed once these
+are known.  Until then proofs assume that any thread of the block may execute any of its instances.
 """
 
 from __future__ import annotations

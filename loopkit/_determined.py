@@ -1,4 +1,4 @@
-"""Which inames some indices determine: wherever these have one value, each of those has one."""
+"""Which inames are functions of given index expressions: equal indices imply equal inames."""
 
 from __future__ import annotations
 

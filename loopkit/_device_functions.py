@@ -1,7 +1,7 @@
-"""Functions of users' own: their declared types, the C++ that defines them, what they mean.
+"""User-defined device functions: declared types, the C++ definition, and the meaning.
 
-A call of one is a :class:`pymbolic.primitives.Call` whose function is an :class:`OwnFunction`: the
-expression holds all that is declared of it, so that whatever looks at it needs nothing else.
+A call is a :class:`pymbolic.primitives.Call` whose function is an :class:`OwnFunction`.  That
+object holds the whole declaration, so that code that meets the expression needs nothing else.
 """
 
 from __future__ import annotations

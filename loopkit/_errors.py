@@ -1,8 +1,7 @@
-"""Every error that loopkit raises, in one place.
+"""All exceptions that loopkit raises.
 
-Each class is one kind of mistake.  An error holds what it knows as data and
-renders its message only when somebody reads it: first what was asked, then
-why it cannot be, then what would make it possible.
+Each class is one kind of mistake.  An error stores its facts as data, and renders the message only
+when it is read: first the request, then the reason why it was refused, then what would allow it.
 """
 
 from __future__ import annotations

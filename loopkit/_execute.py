@@ -1,6 +1,6 @@
-"""Running a kernel: on what, and with which options.
+"""Execution of a kernel: choice of the executor, and its options.
 
-The executors are imported when one is first asked for.
+Executor modules are imported on first use.
 """
 
 from __future__ import annotations

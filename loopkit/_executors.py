@@ -1,4 +1,4 @@
-"""The executors of a kernel: which one, and the one that interprets the text."""
+"""Construction of executors by name, and the executor that interprets the kernel in NumPy."""
 
 from __future__ import annotations
 

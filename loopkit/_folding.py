@@ -1,8 +1,8 @@
-"""Operations and functions of constants: what code gives, so that to know a size changes nothing.
+"""Constant folding, with the same results as the generated code.
 
-Whole numbers are exact and Python's; everything else is computed in double precision, where what
-has no value is NaN or infinite, as it is when code runs.  ``min(n, 2.5)`` is a float for each
-``n``: a result is of the kind that holds both operands.
+Whole numbers are computed exactly, as in Python.  Everything else is computed in double precision,
+where undefined results are NaN or infinite, as in the generated code.  The type of a result covers
+both operands: ``min(n, 2.5)`` is a float for every ``n``.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Footprints: which cells of an array a tile of a loop nest touches.
+"""Footprints: which cells of an array a tile of a loop nest accesses.
 
-A footprint is a box: per axis a lower bound that is affine in what stays fixed,
-a constant extent, and a stride.  It is the box of the *full* tile: swept
-inames run over all values that they ever have, not over what is left of them
-at a ragged end.  :func:`touched_cells` says which cells of the box are really
-used, and is exact about ragged ends.
+A footprint is a box.  Along each axis it has a lower bound that is affine in the inames that stay
+fixed, a constant extent, and a stride.  It covers the *full* tile: the swept inames range over all
+values that they ever take, also where the last tile of a loop is partial.
+:func:`touched_cells` gives the cells of the box that are really accessed, and is exact for
+partial tiles too.
 
-Subscripts are quasi-affine, or made of such by ``min``, ``max`` and ``if``:
-``x[max(i - 1, 0)]`` reads a halo that is clamped at the edge.  How far such a
-subscript gets from an affine part of it is a matter for isl, over the instances
-that there are.
+Subscripts are quasi-affine, or combine quasi-affine expressions by ``min``, ``max`` and ``if``:
+``x[max(i - 1, 0)]`` reads a halo that is clamped at the edge.  For such a subscript, isl computes
+the largest distance from a quasi-affine part of it over the iteration domain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Dataclasses that are made quickly: fields and behaviour are those of the standard library's.
+"""A fast replacement for ``dataclasses.dataclass(frozen=True)``, with the same behaviour.
 
-The standard decorator compiles six functions for each class, which was half of the time that
-importing loopkit took.  Comparing, hashing, printing and refusing changes need no code of their
-own here, and ``__init__``, which does, is compiled when it is first looked up.
+The standard decorator compiles six functions for each class, which took half of the time of
+importing loopkit.  Here comparison, hash, repr and immutability use shared functions, and
+``__init__``, which needs code of its own, is compiled when it is first looked up.
 """
 
 from __future__ import annotations

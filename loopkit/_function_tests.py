@@ -1,4 +1,4 @@
-"""Functions of users' own are tested against what they are said to mean."""
+"""Tests of user-defined device functions against their declared meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions that expressions may call: their types, and their values for constants."""
+"""The functions that expressions may call: result types, and values for constant arguments."""
 
 from __future__ import annotations
 

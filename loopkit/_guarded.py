@@ -1,14 +1,14 @@
-"""Accesses with the conditions under which an expression makes them, and flags that loops end by.
+"""The accesses of an expression with their guards, and the flags that stand for ``break``.
 
-Of ``if(c, a, b)`` one branch is evaluated, of ``and`` and ``or`` what follows
-where the parts before leave the answer open.  A branch that is not taken
-accesses nothing, and what it would have accessed need not be there.
+``if(c, a, b)`` evaluates one branch.  ``and`` and ``or`` evaluate an operand only where those
+before it leave the result open.  An access in a branch that is not evaluated does not happen, so
+it need not be in bounds.
 
-A loop that a ``break`` of the text ends has the instances of its whole domain.  A flag, which one
-statement sets in front of the loop and each ``break`` clears, is a condition of all that the loop
-holds: what comes behind the end does nothing.  So sets stay those of the domain, and what may be
-moved is what any condition on data, carried from one iteration to the next, leaves free.  That
-nothing is left to do once the flag is cleared, lowering knows, and leaves the loop.
+A loop that contains ``break`` keeps its full iteration domain.  A boolean flag, set by a statement
+before the loop and cleared by each ``break``, guards every statement of the loop, so that
+iterations after the exit have no effect.  The domains therefore stay polyhedral, and reorderings
+are subject to the same rules as for any data-dependent guard that is carried from one iteration to
+the next.  Code generation leaves the loop once the flag is cleared.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Names that loopkit makes up inside of its sets, and that no user can spell.
+"""Names that loopkit makes for its own use inside of sets, and that no user can write.
 
-A question about several instances of a statement gives each of them a *label*: ``i·b`` is the
-``i`` of the instance *b*.  Other words stand for a cell, a hardware index, a quotient:
-``cell··0``.  Both hold a middle dot.  Python allows one inside of an identifier, so that
-expressions over such names can be evaluated, and isl takes any name; loopkit's own language, the
-checks of names that come from outside, and C do not.  Hence no such name is ever that of a size,
-which all instances share, nor of an iname or an array.  Neither isl's parser nor loopkit's
-reads them: sets and expressions that hold them are built, never written out and read back.
+Where a question concerns several instances of a statement, each instance has a *label*: ``i·b`` is
+the ``i`` of the instance *b*.  Other names denote a cell, a hardware index or a quotient:
+``cell··0``.  Both contain a middle dot.  Python allows this character in identifiers, so that
+expressions over such names can be evaluated, and isl allows any name.  loopkit's language, the
+checks of names from outside, and C do not.  Hence such a name never collides with a size (which all
+instances share), an iname or an array.  Neither isl's parser nor loopkit's reads these names: sets
+and expressions with them are built directly, never from text.
 
-Names of kernels, which a user sees and may use again, are another matter: these are made by
-``Kernel.fresh_name``.
+New names in kernels, which a user sees and may use, are made by ``Kernel.fresh_name`` instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was done to a kernel, as data: a list of steps that prints as a script."""
+"""The history of a kernel as data: a list of transform steps that prints as a script."""
 
 from __future__ import annotations
 

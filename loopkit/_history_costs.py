@@ -1,4 +1,4 @@
-"""What each step of a history did to the costs of a launch."""
+"""The change in costs of a launch that each step of a history caused."""
 
 from __future__ import annotations
 

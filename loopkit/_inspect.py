@@ -1,6 +1,6 @@
-"""Looking at a kernel: as text, as source, as binaries, as a launch, as a proof.
+"""Views of a kernel: its text, source, binaries, launch parameters and proof.
 
-Code generation, the proof and the compiler are imported when they are first asked for.
+Code generation, the proof and the compiler are imported on first use.
 """
 
 from __future__ import annotations

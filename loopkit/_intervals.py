@@ -1,9 +1,9 @@
-"""Interval arithmetic: bounds of integer results, from bounds of their operands.
+"""Interval arithmetic: bounds of integer results from bounds of their operands.
 
-An interval ``(low, high)`` stands for all integers from ``low`` to ``high``, both included.
-Every operation gives an interval that holds the result for all operands in the given ones.
-What operands have to do with each other is not known here: ``x - x`` lies in an interval
-twice as wide as that of ``x``.
+An interval ``(low, high)`` is the set of all integers from ``low`` to ``high``, both included.
+Every operation returns an interval that contains the result for all operands in the given
+intervals.  Operands count as independent: ``x - x`` gives an interval twice as wide as that of
+``x``.
 
 (R. E. Moore: Interval Analysis. Prentice-Hall, 1966.)
 """

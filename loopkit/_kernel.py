@@ -1,6 +1,6 @@
 """The kernel: an immutable value that holds domains, statements, data and loop tree.
 
-It is data, and what is found by looking through it.
+Only data and simple queries are here; transforms, checks and code generation are elsewhere.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What barriers for all blocks part a kernel into: launches, and loops around launches.
+"""Division of a kernel at grid-wide barriers: launches, and host loops around launches.
 
-A launch is what stands between two barriers.  A loop that holds a barrier is no loop of a
-launch: the call runs it, and in each iteration the launches inside.  So all of one launch comes
-before all of the next, whatever blocks and threads.
+A launch consists of everything between two such barriers.  A loop that contains one runs on the
+host, which starts the launches inside it in each iteration.  Hence every instance of one launch
+comes before every instance of the next, whatever its block and thread.
 """
 
 from __future__ import annotations

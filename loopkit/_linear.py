@@ -1,12 +1,12 @@
 """Integer expressions as linear forms over names and floor quotients.
 
-A transform that shifts, strides and lays out indices needs sums with
-coefficients, and wants text that a person reads: ``32*r + t//8`` and not
-``(256*r + t) // 8``.  Sets stay with isl; this is only about expressions.
+Transforms that shift, split and lay out indices need sums with coefficients, and must print
+readable text: ``32*r + t//8`` and not ``(256*r + t) // 8``.  This module only handles expressions;
+sets are isl's.
 
-Operations on the bits of whole numbers are sums of their quotients and remainders, too.  Whole
-numbers have as many bits as one likes, negative ones endlessly many that are set.  So ``x >> 3`` is
-``x // 8`` for every ``x``, and ``x & 24`` is ``8*(x // 8 % 4)``.
+Bit operations on integers are sums of quotients and remainders as well, with integers of unlimited
+width in two's complement: ``x >> 3`` is ``x // 8`` for every ``x``, and ``x & 24`` is
+``8*(x // 8 % 4)``.
 """
 
 from __future__ import annotations

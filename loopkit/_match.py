@@ -1,4 +1,4 @@
-"""Match strings: which statements a transform is to touch.
+"""Match strings, which select the statements that a transform applies to.
 
 ``"id:w* and (writes:acc or not reads:a)"`` selects by globs over ``id``,
 ``writes``, ``reads``, ``iname`` and ``tag``, joined by ``and``, ``or``, ``not``

@@ -1,8 +1,9 @@
-"""What one does with a kernel: the methods of :class:`~loopkit.Kernel`, in one table.
+"""The methods of :class:`~loopkit.Kernel`, in one table.
 
-The kernel itself is data, in a room below all that works on it.  Each method is the free
-function of the same name: ``split_iname(knl, "i", 4)`` is ``knl.split_iname("i", 4)``.  Type
-checkers and editors take the table for a base of the class, and see the functions' signatures.
+The kernel itself holds only data, in a lower layer than the functions that work on it.  Each
+method is the free function of the same name: ``knl.split_iname("i", 4)`` is
+``split_iname(knl, "i", 4)``.  Type checkers and editors see the table as a base class, with the
+signatures of the functions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Lengths that code needs as numbers, and that are none yet: of thread axes, of arrays of a thread.
+"""Lengths that code generation needs as numbers, of thread axes and private arrays, still symbolic.
 
-No step is refused for them, since a later one may settle them in any order: ``fix_parameters``,
-an assumption, a split.  The nest says what is owed, and lowering refuses it.
+No transform is refused for a symbolic length, since a later step may make it a number:
+``fix_parameters``, an assumption, a split.  The printed kernel lists such lengths, and lowering
+refuses them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Where temporaries live that nobody gave a place, which blocks need them, where copies run.
+"""Default memory spaces of temporaries, which blocks need them, and where copies run.
 
-A private array exists once per thread.  Where each of its accesses has the thread's own
-coordinate as subscript, a thread uses one cell along that axis, and no other: such axes tell
-nothing apart, and are dropped.
+A private array exists once per thread.  An axis along which every access has the thread's own
+index as subscript is redundant, since each thread uses one cell along it; such axes are dropped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures of a kernel: what is imported when one is asked for, and how it is called."""
+"""Entry points for pictures of a kernel, which import the drawing code on first use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Whole numbers made of names by ``+``, ``-`` and ``*``: expressions that are one polynomial.
+"""Integer expressions of names, ``+``, ``-`` and ``*`` as polynomials, compared by their terms.
 
-``i*n + 16*o + r`` and ``(i*n + r) + o*16`` are, which no affine set says.
+``i*n + 16*o + r`` and ``(i*n + r) + o*16`` are the same polynomial.  Affine sets cannot show this,
+since ``i*n`` is not affine.
 """
 
 from __future__ import annotations

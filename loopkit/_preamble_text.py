@@ -1,8 +1,8 @@
-"""What C++ a user may put above a kernel: definitions that leave the kernel's own text alone.
+"""Which C++ a user may put in front of a kernel: definitions that cannot change the kernel's text.
 
-A definition becomes part of the generated source.  So it is plain ASCII, its macros end with it, it
-takes none of the names of loopkit and the compilers but those of complex types, and it has neither
-headers nor another kernel.  That it compiles says the compiler.
+A definition becomes part of the generated source.  Therefore it must be plain ASCII, undefine its
+macros, declare no name that loopkit or the compilers use (except those of complex types), and
+contain neither includes nor another kernel.  Whether it compiles is left to the compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What shows itself in notebooks."""
+"""The base class of values that notebooks display as HTML and terminals as text."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 """Types: their names, and NumPy's rules of promotion.
 
-Everywhere a type is a :class:`numpy.dtype`.  The rules are those of NumPy 2
-(NEP 50): Python's own numbers are *weak*, they take the type of what they
-meet.  An expression without any typed operand is a constant of Python's; it is
-folded, so that ``x * (1 / 3)`` keeps the type of ``x``.  Where this departs from
-NumPy: mathematical functions of integers give ``float64`` whatever the width,
-functions of constants are constants, and bfloat16 meets other types as a
-16-bit float should.
+Every type is a :class:`numpy.dtype`.  The rules are those of NumPy 2 (NEP 50): Python's own numbers
+are *weak*, they take the type of the other operand.  An expression without typed operands is a
+Python constant; it is folded, so that ``x * (1 / 3)`` keeps the type of ``x``.  Differences from
+NumPy: mathematical functions of integers give ``float64`` whatever the width, functions of
+constants are constants, and bfloat16 combines with other types as a 16-bit float should.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of users' own are declared."""
+"""Declaration of user-defined device functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transforms by name, for histories that are replayed and steps that are suggested."""
+"""The transforms by name, used to replay histories and to suggest steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relations between plain values: what belongs to each key, and what is reached through them."""
+"""Relations between plain values: the values of each key, and all values reachable from some."""
 
 from __future__ import annotations
 

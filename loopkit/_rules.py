@@ -1,7 +1,8 @@
-"""Substitution rules, expanded in place.
+"""Substitution rules, and their expansion in place.
 
-A rule may hold reductions.  These are loops with accumulators of the statement that uses the rule,
-and a use says behind its arguments what holds them: ``f(i, acc)`` of ``f(x) := sum(k, a[x, k])``.
+A rule may contain reductions.  These become loops with accumulators of the statement that uses the
+rule.  A use lists the accumulators after its arguments: ``f(i, acc)`` is a use of
+``f(x) := sum(k, a[x, k])`` whose sum is in ``acc``.
 """
 
 from __future__ import annotations

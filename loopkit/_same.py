@@ -1,9 +1,9 @@
-"""Whether two values are the same, the types of all numbers in them included.
+"""Strict equality of values, which includes the types of all numbers in them.
 
-Python says that ``2 == 2.0 == np.int32(2)``, that ``True == 1`` and ``0.0 == -0.0``, and pymbolic's
-nodes compare what they hold in that way.  To a kernel these are different numbers.  Whatever
-compares expressions, or remembers answers by them, does it through this module: a value is
-told from others by its *walk*, all its nodes and numbers in the order of a depth-first walk.
+In Python ``2 == 2.0 == np.int32(2)``, ``True == 1`` and ``0.0 == -0.0``, and pymbolic's nodes
+compare their operands in the same way.  In a kernel these numbers differ.  All code that compares
+expressions, or stores results by them, does it with this module: two values are equal if their
+*walks* are, the sequences of all nodes and numbers in depth-first order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Where threads make running results together: behind the updates, in front of what reads them.
+"""Where the threads of a block combine running results: after the updates, before the first read.
 
-In each iteration of the loops around it, a scan gives each thread what the threads up to it have.
-Where these loops carry the accumulator on, the first thread holds all behind the readers, and the
-others hold nothing, so that the next iteration goes on from there.
+In each iteration of the loops around it, a scan gives each thread the result over all threads up
+to itself.  Where these loops carry the accumulator to the next iteration, the total goes into the
+first thread after the last read, and the other threads are set to the neutral element, so that the
+next iteration continues from the total.
 """
 
 from __future__ import annotations

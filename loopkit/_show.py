@@ -1,4 +1,4 @@
-"""A kernel as a person reads it: signature, coordinates, and the loop nest."""
+"""The printed form of a kernel: signature, block and thread indices, and the loop nest."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Index expressions, simplified as far as that is sure and no further.
+"""Simplification of index expressions, as far as it is proven to be exact.
 
-Sums are flattened, equal terms merged, constants folded and multiplied into
-sums.  A quotient or remainder loses what divides evenly; what is left goes
-away where isl proves its range: ``(16*i_outer + i_inner) // 16`` is
-``i_outer`` where ``0 <= i_inner < 16``.  Anything else keeps the form that the
-person gave it.
+Sums are flattened, equal terms merged, constants folded and distributed over sums.  Terms that the
+divisor divides are taken out of quotients and remainders.  The remaining quotient is replaced by
+its value where isl proves its range: ``(16*i_outer + i_inner) // 16`` is ``i_outer`` where
+``0 <= i_inner < 16``.  Anything else keeps the form in which the user wrote it.
 """
 
 from __future__ import annotations

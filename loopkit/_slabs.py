@@ -1,6 +1,6 @@
-"""Iterations that get code of their own: recorded with a loop, and set apart where code is made.
+"""Loop iterations that get code of their own: recorded with the loop, and peeled before lowering.
 
-What comes between, a prefetch say, finds one loop.
+The transforms before that, for example a prefetch, see one loop.
 """
 
 from __future__ import annotations

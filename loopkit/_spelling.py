@@ -1,11 +1,10 @@
-"""How names from outside may be spelled: the one check that all of them pass.
+"""The check of the spelling of names, which all names from outside pass.
 
-A name becomes C, Python that is compiled, and text that people read.  So a name is an ASCII
-identifier of some length at most and no word that C, C++, CUDA or Python take for themselves; an id
-or a tag, which stands in comments, is made of letters, digits and a few signs.  The values that
-hold names check them when they are made, whoever makes them.  ``tests/test_reserved_words.py``
-compares the lists of words with the compilers: every identifier of CUDA's headers is either here
-or compiles as a name.
+Names appear in C, in generated Python and in printed texts.  So a name must be an ASCII identifier
+of limited length, and no reserved word of C, C++, CUDA or Python.  Ids and tags, which appear in
+comments, consist of letters, digits and a few signs.  The classes that hold names apply the check
+in their constructors.  ``tests/test_reserved_words.py`` compares the lists of words with the
+compilers: every identifier of CUDA's headers is either here or compiles as a name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What one does with histories and their steps, with errors and their witnesses.
+"""Methods of histories, steps, errors and witnesses that need other modules than their data.
 
-These classes hold the methods of :class:`~loopkit._history.Step`,
-:class:`~loopkit._history.History`, :class:`~loopkit.LoopkitError` and :class:`~loopkit.Witness`
-that need more than what the values hold, which themselves are data in a room below.
+:class:`~loopkit._history.Step`, :class:`~loopkit._history.History`,
+:class:`~loopkit.LoopkitError` and :class:`~loopkit.Witness` themselves hold data only, in a lower
+layer.
 """
 
 from __future__ import annotations

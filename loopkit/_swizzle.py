@@ -1,8 +1,8 @@
-"""Swizzles: cells of an array that change places along an axis, by exclusive or.
+"""Swizzles: permutations of the cells of an array along an axis, by exclusive or.
 
-Rows of an array in shared memory begin in the same bank, so that a column lies in one.  Where
-``j ^ i`` takes the place of ``j``, row ``i`` is permuted in its own way, and a column meets all
-banks (NVIDIA CUTLASS, ``cute/swizzle.hpp``; the idea is older: Frailong et al., "XOR-Schemes",
+The rows of an array in shared memory may all begin in the same bank, so that a column is in one
+bank.  With ``j ^ i`` in place of ``j``, each row ``i`` has its own permutation, and a column covers
+all banks (NVIDIA CUTLASS, ``cute/swizzle.hpp``; the idea is older: Frailong et al., "XOR-Schemes",
 ICPP 1985).
 """
 

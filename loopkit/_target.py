@@ -1,4 +1,4 @@
-"""The machine that kernels are made for: its axes, its limits and the words of its language."""
+"""The machine that kernels are made for: its axes, its limits and the keywords of its language."""
 
 from __future__ import annotations
 

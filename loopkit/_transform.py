@@ -1,4 +1,4 @@
-"""What all transforms share: arguments, history, errors, and the way through the checker."""
+"""Shared parts of all transforms: argument checks, history, errors, and the call of the checker."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The loop tree, and its other face: statements in order, each with its path of loops.
+"""The loop tree, and an equivalent form: statements in order, each with the path of its loops.
 
 A tree is a tuple of nodes; a node is a statement id, a :class:`Loop`, or a
-:class:`LaunchBarrier`.  Transforms reshape it through :func:`entries_of` and :func:`build`: a
-path is a tuple of keys ``(iname, number)``, where the number tells apart loops that
-carry the same iname.  Neighbours share a loop exactly if their paths begin
-with the same keys.
+:class:`LaunchBarrier`.  Transforms change it through :func:`entries_of` and :func:`build`.  A path
+is a tuple of keys ``(iname, number)``; the number distinguishes loops over the same iname.
+Neighbouring statements share a loop exactly if their paths begin with the same keys.
 """
 
 from __future__ import annotations

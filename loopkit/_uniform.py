@@ -1,4 +1,4 @@
-"""What all threads of a block compute alike: values that keep none of them from where they meet."""
+"""Which values are equal in all threads of a block, and where threads may diverge at a barrier."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""From a kernel to the tree of C and its text; the proof of both."""
+"""Lowering: from a scheduled kernel to a tree of C and its printed text, and the proof of that
+text.
+"""

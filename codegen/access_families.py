@@ -1,7 +1,9 @@
-"""What statements touch of an array, families of accesses, and where two touch one cell, as sets.
+"""Array accesses of statements, grouped into families, and the sets where two accesses touch one
+cell.
 
-One question can be about two families. Sets are remembered, also from one kernel to the next:
-launches of one kernel often ask the same, of the words that coordinates are here.
+A family holds accesses whose subscripts differ only by constants, so that one question to isl
+covers many pairs of accesses. The resulting sets are memoised across kernels, because the launches
+of one kernel often ask about the same subscripts.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ Cell = tuple[Expression, ...]
 
 @dataclass(frozen=True)
 class Access:
-    """What a statement reads of an array, or writes to it: index tuples, one per access.
+    """The accesses of one statement to one array, all reads or all writes: one index tuple per
+    access.
 
-    All of them happen under ``guards`` alone, conditions within the statement's expressions.
-    ``atomic`` is the operation of an atomic update, which reads and writes at once.
+    They all execute under the same ``guards``, the conditions within the statement's expressions.
+    ``atomic`` is the operation of an atomic update, which reads and writes the cell in one step.
     """
 
     statement: str
@@ -40,7 +43,7 @@ class Access:
     atomic: str | None = None
 
     def commutes(self, other: Access) -> bool:
-        """Whether both are atomic updates by one operation: they need no order."""
+        """Whether both are atomic updates with the same operation, so that their order is free."""
         return self.atomic is not None and self.atomic == other.atomic
 
 
@@ -56,23 +59,26 @@ class Family:
 
     @property
     def halves(self) -> tuple[Family, Family]:
-        """Those of the smaller, and of the larger constants."""
+        """Two families: the members with the smaller constants, and those with the larger ones."""
         middle = len(self.members) // 2
         return Family(self.members[:middle]), Family(self.members[middle:])
 
     @property
     def accesses(self) -> list[Access]:
-        """Each access once."""
+        """The distinct accesses of the members."""
         return [*{id(access): access for _, access, _ in self.members}.values()]
 
     def constants(self, axis: int) -> list[int]:
-        """By how much a subscript of each member is greater than that of the first."""
+        """By how much each member's subscript along ``axis`` exceeds that of the first."""
         (first, _, _), *_ = self.members
         return [constants[axis] - first[axis] for constants, _, _ in self.members]
 
 
 def matched(one: Family, two: Family) -> Iterator[tuple[Family, Family]]:
-    """The members of two families that agree where subscripts of both are numbers."""
+    """Corresponding parts of two families: those whose numeric subscripts are equal.
+
+    Only axes along which the subscripts of both families are numbers are compared.
+    """
     (_, first, cell), (_, second, other) = one.members[0], two.members[0]
     both = zip(cell, other, strict=True) if first.array == second.array else ()
     axes = [axis for axis, indices in enumerate(both) if all(map(is_constant, indices))]
@@ -109,14 +115,14 @@ def equal(one: tuple[Expression, ...], two: tuple[Expression, ...]) -> isl.Set:
 
 @remembered(1 << 12)
 def common(one: isl.Set, two: isl.Set) -> isl.Set | None:
-    """What two sets have in common; None where that is nothing."""
+    """The intersection of two sets, or None if it is empty."""
     found = one & two
     return None if found.is_empty() else found
 
 
 @remembered(1 << 12)
 def holds_somewhere(pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
-    """Whether one of several conditions holds somewhere."""
+    """Whether one of the conditions holds for at least one of the pairs."""
     return any(not (pairs & condition).is_empty() for condition in conditions)
 
 
@@ -128,5 +134,5 @@ def apart(one: Expression, two: Expression) -> tuple[isl.Set, isl.Set]:
 
 @remembered(1 << 12)
 def hull(sets: tuple[isl.Set, ...]) -> isl.Set:
-    """A set around several ones, of constraints that hold in all of them."""
+    """A superset of a union of sets: a conjunction of constraints that hold in all of them."""
     return reduce(lambda one, two: (one | two).plain_unshifted_simple_hull().to_set(), sets)

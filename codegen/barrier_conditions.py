@@ -1,7 +1,9 @@
-"""Which pairs of instances have a barrier between them, if it stands in some gap of a loop.
+"""Which pairs of statement instances are separated by a barrier in a given gap of the loop nest.
 
-A gap in a loop between two instances cuts them if the loop runs in between; one
-in a loop around an instance, if it is passed after it, or in a later iteration.
+A gap is a position between two nodes of a loop body. A barrier in a gap inside a loop that lies
+between two instances separates them if that loop executes at least once. A barrier in a gap of a
+loop around an instance separates them if control passes the gap after the first instance, in the
+same or in a later iteration.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _Kind = tuple[Body, bool, bool]
 
 
 class BarrierConditions:
-    """Splits the pairs of a dependence by which gaps cut them."""
+    """Partitions the pairs of a dependence by the gaps in which a barrier would separate them."""
 
     def __init__(self, conflicts: Conflicts, bodies: Bodies) -> None:
         self.conflicts = conflicts

@@ -1,9 +1,9 @@
-"""Where threads of a block must wait for each other.
+"""Placement of barriers between the threads of a block.
 
-Two accesses to one cell of shared or global memory by different threads of a
-block, one of them a write, need a barrier between them.  The barriers placed
-are the fewest that cut all such pairs: fewest in the innermost loops first, then
-in those around them.  Where only threads of one warp meet, the warp alone waits.
+Two accesses to one cell of shared or global memory by different threads of a block, at least one
+of them a write, need a barrier between them. The placement separates all such pairs with the
+fewest barriers: fewest in the innermost loops first, then in the loops around them. Where only
+threads of one warp access a common cell, a warp-level barrier is enough.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loopkit.codegen.set_cover import bits, cheapest_cover
 
 @dataclass(frozen=True)
 class GuardedLoop:
-    """A loop whose body holds barriers among its nodes."""
+    """A loop whose body contains barriers."""
 
     iname: str
     body: tuple[PlacedNode, ...]
@@ -120,7 +120,7 @@ def _with_barriers(body: Body, barriers: dict[int, Barrier]) -> Placed:
 
 
 def _reason(needs: list[Dependence]) -> str:
-    """What only this barrier orders."""
+    """The dependences that only this barrier orders, as text for the comment on its line."""
     places: dict[tuple[str, bool, bool], dict[str, None]] = {}
     for need in needs:
         key = (need.before.array, need.before.is_write, need.after.is_write)

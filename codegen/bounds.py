@@ -1,4 +1,4 @@
-"""Loop bounds and guards, read off integer sets."""
+"""Loop bounds and guards of generated code, derived from integer sets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Bounds:
 
 
 def one_value(name: str, value: Expression) -> Bounds:
-    """The bounds of what outer names determine."""
+    """The bounds of a loop with a single iteration, whose value the outer names determine."""
     return Bounds(value, plus(value, 1), 1, _sets.equality(name, value), value)
 
 

@@ -1,4 +1,4 @@
-"""The combinations of a kernel: who combines, in which way, and the C of it."""
+"""The combinations of a kernel: the threads that combine, the method they use, and its C."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Block = tuple[int, int, int]
 def chosen_ways(
     kernel: Kernel, statement: Statement, block: Block
 ) -> tuple[tuple[Group, str], ...]:
-    """The groups that combine, or make a scan, one after another, each with its way."""
+    """The groups of threads that combine or scan, in sequence, each with its method."""
     temporary = kernel.temporary_by_name[statement.written]
     assert temporary.dtype is not None and temporary.accumulates is not None
     operation = Operation(temporary.accumulates, temporary.dtype)
@@ -59,7 +59,7 @@ def is_combined(kernel: Kernel, statement: Statement, block: Block) -> bool:
 
 
 def combination_note(kernel: Kernel, statement: Statement, block: Block) -> str:
-    """Over what a combination is, who makes it, and how."""
+    """The comment on a combination: its axes, its threads and its method."""
     ways = tuple(way for _, way in chosen_ways(kernel, statement, block))
     name = statement.written
     axes = combined_axes(kernel)[name]

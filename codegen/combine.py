@@ -1,14 +1,14 @@
-"""How the threads of a block combine their partial results: one C node for a combination.
+"""How the threads of a block combine their partial results: one C node per combination.
 
-The threads that combine are those that differ along some axes.  Numbered through the block, they
-are ``count`` threads, ``stride`` apart: a :class:`Group`.  Each :data:`WAYS` entry is one way in
-which the threads of a group get the whole:
+The threads that combine differ only along some axes. In the block's linear numbering they are
+``count`` threads with distance ``stride``: a :class:`Group`. Each entry of :data:`WAYS` is one
+method by which all threads of a group get the combined result:
 
-- ``lanes``: all of a group are in one warp; they exchange by shuffles;
-- ``warps``: a group is whole warps, or the whole block; each warp exchanges by shuffles, and leaves
-  its result in shared memory, from where all read those of all warps;
-- ``shared``: a tree in shared memory, for any group;
-- ``atomic``: one cell of shared memory, to which all add.
+- ``lanes``: the group lies within one warp; threads exchange values by shuffles;
+- ``warps``: the group consists of whole warps, or is the whole block; each warp reduces by
+  shuffles, stores its result in shared memory, and all threads read the results of all warps;
+- ``shared``: a tree reduction in shared memory, for any group;
+- ``atomic``: all threads add to one cell of shared memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from loopkit.codegen.combining import Combining, Operation, Words, of_number
 
 @dataclass(frozen=True)
 class Group:
-    """``count`` threads of a block of ``threads``, ``stride`` apart, that combine."""
+    """``count`` threads with distance ``stride`` in a block of ``threads``, which combine."""
 
     stride: int
     count: int
@@ -36,27 +36,27 @@ class Group:
 
     @property
     def span(self) -> int:
-        """How many consecutive threads hold ``stride`` groups."""
+        """The number of consecutive threads that contain ``stride`` groups."""
         return self.stride * self.count
 
     @property
     def is_in_a_warp(self) -> bool:
-        """Whether no group reaches into two warps."""
+        """Whether each group lies within one warp."""
         return self.threads <= CUDA.warp or CUDA.warp % self.span == 0
 
     @property
     def is_of_warps(self) -> bool:
-        """Whether a group is whole warps, or all of the block."""
+        """Whether a group consists of whole warps, or is the whole block."""
         return self.stride == 1 and (self.count % CUDA.warp == 0 or self.count == self.threads)
 
     @property
     def warps(self) -> int:
-        """How many warps a group is in, if it is of warps."""
+        """The number of warps in a group that consists of whole warps."""
         return -(-self.count // CUDA.warp)
 
 
 def groups(block: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Group, ...]:
-    """The groups that threads combine in, one after another: a group for neighbouring axes."""
+    """The groups that combine one after another; axes that are adjacent form one group."""
     threads, stride = prod(block), 1
     found: list[Group] = []
     for axis, extent in enumerate(block):
@@ -68,9 +68,9 @@ def groups(block: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Group, .
 
 
 def way_of(group: Group, operation: Operation, by: str | None) -> str:
-    """The way in which a group combines, as it was asked for, or as it suits the group.
+    """The method by which a group combines: the one requested, or the one that suits the group.
 
-    Raises :class:`IllegalTransformError` for what cannot be had as it was asked for.
+    Raises :class:`IllegalTransformError` if the requested method is impossible for the group.
     """
     dtype = operation.dtype
     if by == LOOKBACK:
@@ -103,7 +103,7 @@ def way_of(group: Group, operation: Operation, by: str | None) -> str:
 
 
 def scratch_of(group: Group, way: str) -> int:
-    """How many elements of shared memory a way takes."""
+    """The number of elements of shared memory that a method needs."""
     return {
         "lanes": 0,
         "warps": group.threads // CUDA.warp if group.threads % CUDA.warp == 0 else group.warps,
@@ -113,7 +113,7 @@ def scratch_of(group: Group, way: str) -> int:
 
 
 def described(block: tuple[int, int, int], axes: tuple[int, ...], ways: tuple[str, ...]) -> str:
-    """Who combines, and how, in words."""
+    """The threads that combine and their method, in words."""
     count = prod(block[axis] for axis in axes)
     words = " then ".join(dict.fromkeys(_WORDS[way] for way in ways)) or "alone"
     return f"{counted(count, 'thread')}, {words}"
@@ -140,11 +140,11 @@ Ways = dict[str, Callable[[Combining, Group], str]]
 
 
 def words_of(group: Group, number: c.CExpression, text: str) -> Words:
-    """What a thread of a group knows of itself, as far as a text speaks of it.
+    """The C expressions for the words in capitals that a text uses, for one thread of a group.
 
-    ``RANK`` is its number in its group, ``CELL`` the number of the group, ``FIRST`` the number, or
-    the lane, of the group's first thread, ``BASE`` that of its first warp; ``LANES`` are the lanes
-    that there are of the thread's warp.
+    ``RANK`` is the thread's number in its group, ``CELL`` the number of the group, ``FIRST`` the
+    number, or the lane, of the group's first thread, ``BASE`` that of its first warp; ``LANES`` is
+    the mask of the lanes that exist in the thread's warp.
     """
     stride, count, span, threads = group.stride, group.count, group.span, group.threads
     is_all = count == threads
@@ -164,7 +164,7 @@ def words_of(group: Group, number: c.CExpression, text: str) -> Words:
 
 
 def lanes_of(threads: int) -> str:
-    """The lanes that there are of the warp of thread ``NUMBER`` of some threads."""
+    """The mask of the lanes that exist in the warp of thread ``NUMBER``."""
     rest = threads % CUDA.warp
     some = f"{(1 << rest) - 1}u"
     if not rest:
@@ -173,9 +173,9 @@ def lanes_of(threads: int) -> str:
 
 
 def in_slots(group: Group, slot: str) -> str:
-    """What the warps of a group have left in ``warps``, one after another in as many lanes.
+    """Reads what the warps of a group have stored in ``warps``: one slot per lane.
 
-    Lanes behind these have what changes nothing.
+    Lanes without a slot get the neutral element.
     """
     value = f"warps[BASE + {slot}]"
     is_full = group.warps.bit_count() == 1
@@ -183,7 +183,7 @@ def in_slots(group: Group, slot: str) -> str:
 
 
 def _exchange(combining: Combining, lanes: str, count: int, stride: int = 1) -> str:
-    """Lanes of groups of a power of two, all of which get the whole."""
+    """Butterfly shuffles, or a vote, in groups of a power of two of lanes; all get the result."""
     operation = combining.operation.name
     if count == CUDA.warp and operation in ("any", "all"):
         return f"TARGET = __{operation}_sync({lanes}, TARGET);"
@@ -194,7 +194,7 @@ def _exchange(combining: Combining, lanes: str, count: int, stride: int = 1) -> 
 
 
 def _gather(lanes: str, count: int, stride: int, rank: str, end: int) -> str:
-    """Lanes of any groups, the first of which gets the whole."""
+    """Shuffles between lanes of groups of any size; the first lane gets the result."""
     return "".join(
         f"OTHER = __shfl_down_sync({lanes}, TARGET, {step * stride});"
         f"if ({rank} + {step} < {end}) TARGET = JOIN(TARGET, OTHER);"

@@ -1,6 +1,7 @@
-"""How the text of what threads do to combine becomes nodes: one C node for a combination.
+"""From the text template of a combination to its C node.
 
-Lowering writes such C as text; words in capitals stand in it for expressions.
+Lowering writes the code with which threads combine as C text, in which words in capitals are
+placeholders for expressions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Place = c.Name | c.Element
 
 
 class Text(FunctionReader):
-    """Reads statements in which words stand for expressions, and leaves out what does nothing."""
+    """Reads statements, replaces placeholders by expressions, drops statements without effect."""
 
     def __init__(self, text: str, words: Words) -> None:
         found, comments = tokens([*text.split("\n"), "}"], 1)
@@ -64,14 +65,14 @@ def statements(text: str, words: Words) -> tuple[c.Node, ...]:
 
 @dataclass(frozen=True)
 class Operation:
-    """What is combined: the operation's name, and the type."""
+    """The operation that combines values, and their type."""
 
     name: str
     dtype: DType
 
     @property
     def atomic(self) -> tuple[str, str] | None:
-        """The operator and the function of an atomic update; None where there is none."""
+        """The operator and the atomic function of an update; None if there is none."""
         operator = operator_of(self.name, self.dtype) if self.name in OPERATORS else ""
         function = function_of(operator, self.dtype)
         return None if function is None else (operator, function)
@@ -79,12 +80,12 @@ class Operation:
 
 @dataclass(frozen=True, eq=False)
 class Combining:
-    """What is known where one combination is written, and how its text becomes nodes.
+    """The context of one combination, with which its text is turned into nodes.
 
-    ``update`` gives the operator and the right side by which a place takes in a value, ``neutral``
-    is the value that changes nothing, ``fresh`` makes a name, ``other`` is that of a variable for
-    what comes from another lane, ``is_repeated`` says that it may run again, and ``is_ordered``
-    that operands have an order.
+    ``update`` returns the operator and right-hand side with which a place combines a value,
+    ``neutral`` is the neutral element, ``fresh`` makes a new name, ``other`` names the variable
+    for a value from another lane, ``is_repeated`` says that the combination may execute again, and
+    ``is_ordered`` that the operation is not commutative.
     """
 
     target: Place
@@ -104,23 +105,24 @@ class Combining:
 
     @property
     def again(self) -> str:
-        """What keeps a thread from writing what others have yet to read, of the time before."""
+        """The barrier before scratch memory is reused, if the combination executes repeatedly."""
         return "__syncthreads();" if self.is_repeated else ""
 
     def nodes(self, text: str, words: Words, *, keeps_short: bool = False) -> tuple[c.Node, ...]:
-        """The nodes of a text, in which names that it declares are fresh ones.
+        """The nodes of a text, with fresh names for its declarations.
 
-        ``TARGET``, ``OTHER`` and ``NEUTRAL`` are this combination's, and ``place = JOIN(a, b)`` is
-        its operation, of the place itself and another value.  A name for what is as short itself
-        is left out, unless the text ``keeps_short`` ones.
+        ``TARGET``, ``OTHER`` and ``NEUTRAL`` are those of this combination, and ``place = JOIN(a,
+        b)`` applies its operation to the place itself and another value. A declaration whose value
+        is as short as a name is replaced by the value, unless ``keeps_short``.
         """
         own = {"TARGET": self.target, "OTHER": c.Name(self.other), "NEUTRAL": self.neutral}
         return _CombiningText(text, {**words, **own}, self, keeps_short=keeps_short).inside()
 
     def joined(self, place: Place, left: c.CExpression, right: c.CExpression) -> list[c.Node]:
-        """``place = operation(left, right)``, one of which is the place.
+        """``place = operation(left, right)``, where one operand is the place itself.
 
-        What another lane has every lane asks for, and once.
+        A shuffle must be executed by all lanes, exactly once, so it is moved out of conditional
+        code.
         """
         if right == place:
             return [self.takes_before(place, left)]
@@ -137,13 +139,13 @@ class Combining:
         return c.Assign(place, *self.update(place, value), None)
 
     def takes_before(self, place: Place, value: c.CExpression) -> c.Assign:
-        """The same with ``value`` on the left, where that is another result."""
+        """``place = operation(value, place)``, for operations that are not commutative."""
         assert isinstance(value, (c.Name, c.Element))
         both = (value, place) if self.is_ordered else (place, value)
         return c.Assign(place, *self.update(*both), None)
 
     def exchanged(self, call: c.Call) -> c.CExpression:
-        """What another lane has; of a record component by component, of complex numbers, too."""
+        """A shuffle of a value; of a record or a complex number component by component."""
         dtype = self.operation.dtype
         components = dt.components_of(dtype)
         if dtype in dt.COMPLEXES:
@@ -189,7 +191,7 @@ def combined(
     statement: str,
     comment: str,
 ) -> c.Combine:
-    """The node of a combination: its parts, one after another, for the number of a thread."""
+    """The node of a combination: its parts in sequence, for a thread's number."""
     body: list[c.Node] = []
     number = thread_number(combining.block)
     let = c.Let("int", combining.fresh("thread"), number)
@@ -213,7 +215,7 @@ def _is_call(expr: c.CExpression, functions: Collection[str]) -> TypeGuard[c.Cal
 
 
 def _certain(expr: c.CExpression) -> Iterator[c.CExpression]:
-    """What of an expression is computed in any case, on whatever values."""
+    """The subexpressions that are evaluated whenever the expression is."""
     yield expr
     parts = c.children(expr)
     if isinstance(expr, c.Choice) or (isinstance(expr, c.Binary) and expr.operator in ("&&", "||")):
@@ -223,7 +225,7 @@ def _certain(expr: c.CExpression) -> Iterator[c.CExpression]:
 
 
 def _expressions(nodes: list[c.Node]) -> Iterator[c.CExpression]:
-    """All expressions of some nodes, and what they are made of."""
+    """All expressions of some nodes, with their subexpressions."""
     for node in c.statements(tuple(nodes)):
         for whole in c.expressions(node):
             yield from c.walk(whole)

@@ -20,14 +20,15 @@ Parts = tuple[Expression, ...]
 
 
 def with_branches(groups: Sequence[Group], guarded: Guarded) -> list[Group]:
-    """Groups of code with their conditions, those in a row that exclude each other put together.
+    """Groups of code with their conditions, where consecutive exclusive groups are merged into
+    one.
 
-    Before: ``a and c: S``, ``a and not c: T``        After: ``a: [if c: S, if not c: T]``
-    Before: ``a and c: S``, ``a and not c and d: T``  After: ``a: [if c: S, if not c: [if d: T]]``
+    Before: ``a and c: S``, ``a and not c: T``        After: ``a: [if c: S, if not c: T]`` Before:
+    ``a and c: S``, ``a and not c and d: T``  After: ``a: [if c: S, if not c: [if d: T]]``
 
-    What ``not (c or d)`` denies is taken apart, ``not c and not d``, and known again here.
+    A negated disjunction ``not (c or d)`` occurs as ``not c and not d``, which is recognised here.
 
-    ``guarded`` makes the guards inside.
+    ``guarded`` makes the inner guards.
     """
     found: list[Group] = []
     facts = [_facts(*group) for group in groups]
@@ -47,9 +48,9 @@ def with_branches(groups: Sequence[Group], guarded: Guarded) -> list[Group]:
 
 
 class _Facts(NamedTuple):
-    """What a group asks, part by part, of which variables, and those that its code writes.
+    """The conjuncts of a group's condition, the variables they read, and those the code writes.
 
-    ``written`` is None for code that threads run together, or that ends a loop.
+    ``written`` is None for code that threads execute collectively, or that ends a loop.
     """
 
     parts: Parts
@@ -58,9 +59,9 @@ class _Facts(NamedTuple):
 
 
 class _Branches(NamedTuple):
-    """Groups in a row, which end at ``end``, and all ask ``common``.
+    """Consecutive groups, up to ``end``, whose conditions all contain the conjuncts ``common``.
 
-    Those before ``other`` ask ``asked``, the rest ``opposite``.
+    Groups before ``other`` have the conjuncts ``asked``, the later ones ``opposite``.
     """
 
     common: Parts
@@ -77,7 +78,7 @@ def _facts(condition: Expression, code: Iterable[Code]) -> _Facts:
 def _branches(
     facts: Sequence[_Facts], start: int, last: Mapping[Expression, int]
 ) -> _Branches | None:
-    """The branches that begin with a group; ``last`` is where a part is asked last."""
+    """The branches that begin with a group; ``last`` is the last group with a given conjunct."""
     for asked, opposite in _alternatives(facts, start):
         if not all(last.get(part, 0) > start for part in opposite):
             continue
@@ -94,10 +95,11 @@ def _branches(
 
 
 def _common(run: Sequence[Parts], alternatives: Parts) -> Parts:
-    """What all groups of a run ask, and what may be asked in front of all else.
+    """The conjuncts common to a run of groups that may be evaluated before all others.
 
-    Data are looked at where each group does so behind nothing but these and the
-    ``alternatives``, one of which holds: what stands in front of a read may be what makes it valid.
+    A conjunct that reads data stays behind the conjuncts that precede it, since they may be what
+    makes the read valid. So it is common only if in each group nothing precedes it but common
+    conjuncts and the ``alternatives``, one of which holds.
     """
     found: Parts = ()
     for part in run[0]:
@@ -110,19 +112,19 @@ def _common(run: Sequence[Parts], alternatives: Parts) -> Parts:
 
 
 def _leads(alternatives: Parts, common: Parts, parts: Parts) -> bool:
-    """Whether a group asks for its alternative behind nothing but what all groups ask."""
+    """Whether only common conjuncts precede the alternative in a group's condition."""
     last = max(number for number, part in enumerate(parts) if part in alternatives)
     return all(part in alternatives + common for part in parts[:last])
 
 
 def _reads(condition: Expression) -> bool:
-    """Whether a condition looks at elements of arrays, or divides by what may be zero."""
+    """Whether a condition reads array elements, calls a function, or divides."""
     partial = (prim.Subscript, prim.Call, prim.FloorDiv, prim.Remainder, prim.Quotient)
     return any(isinstance(node, partial) for node in nodes_of(condition))
 
 
 def _alternatives(facts: Sequence[_Facts], start: int) -> Iterator[tuple[Parts, Parts]]:
-    """What a group asks and the groups behind it might deny, outermost first."""
+    """Conjuncts of a group with their negations, which the next groups might have."""
     mine = facts[start].parts
     for part in mine:
         yield (part,), conjuncts(prim.LogicalNot(part))
@@ -137,9 +139,10 @@ def _asks(fact: _Facts, asked: Parts) -> bool:
 
 
 def _end(facts: Sequence[_Facts], first: int, start: int, asked: Parts) -> int:
-    """Where the groups from ``start`` end that ask something.
+    """The end of the run of groups from ``start`` that all have the conjuncts ``asked``.
 
-    They end as well where what groups since the ``first`` ask is changed by one of them.
+    It also ends where code of a group since ``first`` writes a variable that their conditions
+    read.
     """
     names: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
@@ -160,7 +163,7 @@ def _made(
     branches: _Branches,
     guarded: Guarded,
 ) -> Group:
-    """One group for several, with a guard for each branch."""
+    """One group that replaces several, with an inner guard per branch."""
     found: list[Code] = []
     for asked, opposite, low, high in (
         (branches.asked, branches.opposite, start, branches.other),
@@ -180,7 +183,7 @@ def _made(
 
 
 def guarded_all(groups: Sequence[Group], guarded: Guarded) -> list[Code]:
-    """The code of groups, each behind its condition."""
+    """The code of groups, each under a guard with its condition."""
     return [
         node
         for condition, code in groups
@@ -189,13 +192,13 @@ def guarded_all(groups: Sequence[Group], guarded: Guarded) -> list[Code]:
 
 
 def _is_plain(condition: Expression, code: Iterable[Code]) -> bool:
-    """Whether code leaves a condition as it is, and lets no other thread change it."""
+    """Whether neither this code nor, meanwhile, another thread changes the condition."""
     written = _written(code)
     return written is not None and written.isdisjoint(variable_names(condition))
 
 
 def _written(code: Iterable[Code]) -> frozenset[str] | None:
-    """What code writes; None where other threads may write as well before it ends, or it leaves."""
+    """The variables that code writes; None for collective code, barriers, and exits from loops."""
     found = set()
     pending = list(code)
     while pending:

@@ -1,8 +1,8 @@
-"""Which accesses of different threads may meet in one cell, decided with sets.
+"""Which accesses of different threads may touch a common cell, decided with integer sets.
 
-Two instances stand side by side, labelled ``ONE`` and ``TWO``.  What both have in
-common, sizes, the loops that are in the same iteration, the block, has one name for
-both, which keeps the sets small.
+Two instances are in one set with the labels ``ONE`` and ``TWO``. Values that both share (sizes,
+the inames of loops that are in the same iteration, the block indices) have a single name, which
+keeps the sets small.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from loopkit.codegen.instances import Instances, split_predicates
 
 
 class Reach(IntEnum):
-    """How far apart the threads of a block are that meet in a cell."""
+    """The distance between threads of a block that access a common cell."""
 
     NOWHERE = 0
     WARP = 1
@@ -63,10 +63,10 @@ class Reach(IntEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """Which instances of two accesses are looked at.
+    """Which pairs of instances of two accesses are considered.
 
-    Loops in ``shared`` are in the same iteration on both sides; that of
-    ``carried`` is earlier on the first side, by one if ``adjacent``.
+    Loops in ``shared`` are in the same iteration for both instances. The loop ``carried`` is in an
+    earlier iteration for the first one: the directly preceding one if ``adjacent``.
     """
 
     shared: frozenset[str] = frozenset()
@@ -84,31 +84,31 @@ _LABELS = (ONE, TWO)
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """Instances of an access, and what their statement's names are called there."""
+    """One of the two instances: the set of its values, and its statement's names in that set."""
 
     domain: isl.Set
     names: Mapping[str, Expression]
 
     @memoised
     def called(self, cell: Cell) -> Cell:
-        """A cell that the statement names, in the names of this side."""
+        """A cell of the statement, in the names of this side."""
         return tuple(substitute(index, self.names) for index in cell)
 
 
 @lru_cache(1 << 10)
 def _beside(one: _Side, two: _Side) -> isl.Set:
-    """The instances of both sides, next to each other."""
+    """The pairs of an instance of each side."""
     return _budget.kept(isl.Set.intersect, one.domain, two.domain)
 
 
 def _met(both: isl.Set, one: _Side, cell: Cell, two: _Side, other: Cell) -> isl.Set | None:
-    """Where two affine cells are one, of instances of both sides; None where they never are."""
+    """The pairs in ``both`` for which two affine cells are equal; None if there are none."""
     return common(both, equal(one.called(cell), two.called(other)))
 
 
 @lru_cache(1 << 12)
 def _meets(one: _Side, cell: Cell, two: _Side, other: Cell) -> isl.Set | None:
-    """The same of all instances; whoever asks next has it for nothing."""
+    """Like :func:`_met` for all pairs of instances (memoised)."""
     return _budget.kept(_met, _beside(one, two), one, cell, two, other)
 
 
@@ -175,7 +175,7 @@ class Conflicts:
         self.by_storage = grouped((self.storage_of(access), access) for access in every)
 
     def storage_of(self, access: Access) -> str:
-        """What names the memory of an access: the first array that lies there."""
+        """The representative of an access's memory: the first array in the same storage."""
         return shared_storage(self.kernel).get(access.array, (access.array,))[0]
 
     def crosses_threads(self, name: str) -> bool:
@@ -213,7 +213,7 @@ class Conflicts:
         return tuple(replace(access, cells=c, guards=g) for g, c in grouped(found).items())
 
     def kind(self, access: Access) -> tuple[object, ...]:
-        """What decides an access's conflicts; statements that differ elsewhere share it."""
+        """The key on which an access's conflicts depend; several statements may share it."""
         return self._kind_of(access)[1]
 
     def _kind_of(self, access: Access) -> tuple[int, tuple[object, ...], Access]:
@@ -373,9 +373,9 @@ class Conflicts:
         )
 
     def group(self, access: Access) -> tuple[str, int] | None:
-        """What is the same for accesses that threads of a block meet in, directly or not.
+        """The group of an access: accesses linked by chains of common cells on different threads.
 
-        None for an access that meets no other one.
+        None for an access that has no cell in common with any other thread's.
         """
         storage = self.storage_of(access)
         if storage not in self._groups:
@@ -392,10 +392,12 @@ class Conflicts:
     def meeting(
         self, accesses: Iterable[Access], how: str, groups: Groups = MappingProxyType({})
     ) -> Iterator[tuple[Access, Access]]:
-        """Pairs, one of them a write, that meet on two threads (``l``), or in two blocks (``g``).
+        """Pairs of accesses to a common cell, at least one a write, by different threads or
+        blocks.
 
-        One question is about all of two families.  If some meet, others are about halves of them.
-        Those that are all in one of the ``groups`` are not asked about.
+        ``how`` is ``l`` for two threads and ``g`` for two blocks. One question asks about all
+        pairs of two families; only if some pair has a common cell are their halves asked about.
+        Pairs within one of the ``groups`` are skipped.
         """
         found = grouped(
             (
@@ -415,7 +417,7 @@ class Conflicts:
                     yield from self._meeting_of(mine, its, how, groups)
 
     def _parted(self, cell: Cell, kind: object) -> tuple[object, tuple[int, ...]]:
-        """What the cells of a family have in common, and the constants that tell them apart."""
+        """The key of a cell's family, and the cell's constants, in which members differ."""
         if not all(map(self.is_plain, cell)):
             return (kind, cell), (0,) * len(cell)
         forms = [*map(linear_in_parts, cell)]
@@ -446,7 +448,10 @@ class Conflicts:
                 yield from self._meeting_of(*pair, how, groups)
 
     def _told_apart(self, one: Family, two: Family, how: str) -> bool:
-        """Whether subscripts that are the same for all tell on which thread, or in which block."""
+        """Whether subscripts common to both families determine the thread, or the block.
+
+        Then accesses to a common cell are on the same thread, or in the same block.
+        """
         (_, first, cell), (_, second, other) = one.members[0], two.members[0]
         statement, its = (self.kernel.statement_by_id[a.statement] for a in (first, second))
         parallel = self.hardware.local_inames | self.hardware.group_inames
@@ -465,7 +470,10 @@ class Conflicts:
         return axes.issuperset(self.hardware.used_axes(how))
 
     def _may_meet(self, one: Family, two: Family, how: str) -> bool:
-        """Whether accesses of two families may meet, in one question."""
+        """Whether any accesses of two families may touch a common cell, as one question.
+
+        It asks about supersets of the instances: True may be wrong, False may not.
+        """
         (_, first, cell), (_, second, other) = one.members[0], two.members[0]
         if first.array != second.array or not all(map(self.is_plain, (*cell, *other))):
             return True
@@ -480,12 +488,12 @@ class Conflicts:
 
     @cached_property
     def other_thread(self) -> tuple[isl.Set, ...]:
-        """Pieces of where the two threads differ, each followed by its mirror image."""
+        """Disjoint sets in which the two threads differ, each followed by its mirror image."""
         return self._differing("l")
 
     @cached_property
     def other_block(self) -> tuple[isl.Set, ...]:
-        """Pieces of where the two blocks differ."""
+        """Disjoint sets in which the two blocks differ."""
         return self._differing("g")
 
     def _differing(self, kind: str) -> tuple[isl.Set, ...]:
@@ -497,7 +505,7 @@ class Conflicts:
 
     @cached_property
     def other_warp(self) -> tuple[isl.Set, ...]:
-        """Pieces of where the two threads of a block are of different warps."""
+        """Sets in which the two threads of a block are in different warps."""
         x, y, z = self.hardware.block
         if x * y * z <= CUDA.warp:
             return ()
@@ -505,7 +513,7 @@ class Conflicts:
 
     @cached_property
     def same_warp(self) -> isl.Set:
-        """Where the two threads of a block are of one warp."""
+        """The set in which the two threads of a block are in the same warp."""
         if not self.other_warp:
             return _sets.universe()
         one, two = map(self._warp, _LABELS)

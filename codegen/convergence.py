@@ -1,12 +1,11 @@
-"""Where the threads of a warp come together before they shuffle, or wait for their block.
+"""Reconvergence of the threads of a warp before shuffles and barriers.
 
-Threads that have gone different ways through loops and guards must be together again where they
-shuffle, and where they wait for all others: a warp that comes to a barrier in two parts counts
-twice.  The compiler sees to that, but not always.  Where a guard or a loop stands between those
-ways and the shuffle or the barrier, NVRTC (13.4, 13.5) may jump past both at once, take what is
-behind them for the place where the ways meet, and let the threads come one by one.  It moves no
-jump across a barrier, so the threads of a warp wait for each other in front of such a guard or
-loop.
+After divergent loops and guards the threads of a warp must have reconverged before they shuffle or
+execute a barrier: a warp that arrives at a barrier in two parts is counted twice. Compilers
+normally ensure this, with one exception: if another guard or loop lies between the divergent code
+and the shuffle or barrier, NVRTC (13.4, 13.5) may jump from the divergent code past both, place
+the reconvergence point behind them, and execute the shuffle or barrier with a part of the warp. It
+moves no jump across a barrier, so a warp-level barrier is generated before such a guard or loop.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ Does = Callable[[Statement], bool]
 
 
 def check_meetings(kernel: Kernel) -> None:
-    """Refuse combinations that data of some threads may keep from running.
+    """Refuse combinations that a condition on data may keep some threads from executing.
 
-    The checker has refused them, with a witness, unless nobody asked it.
+    The checker has already refused them with a witness, unless checks are switched off.
     """
     for found in partings(kernel):
         raise IllegalTransformError(
@@ -41,9 +40,9 @@ def check_meetings(kernel: Kernel) -> None:
 def converged(
     kernel: Kernel, code: tuple[Code, ...], shuffles: Does, waits: Does
 ) -> tuple[Code, ...]:
-    """The code, in which threads that may be apart wait in front of what needs them together.
+    """The code with warp-level barriers where a possibly divergent warp must reconverge.
 
-    ``shuffles`` and ``waits`` say whether threads do in a statement.
+    ``shuffles`` and ``waits`` say whether a statement contains a shuffle, or a barrier.
     """
     walker = _Walker(kernel, shuffles, waits)
     if not walker.need(code):
@@ -52,9 +51,9 @@ def converged(
 
 
 class _Walker:
-    """Follows the code, and whether threads of a warp may be apart.
+    """Walks the code and tracks whether the threads of a warp may have diverged.
 
-    ``own`` are names, besides those of threads, that may differ between them.
+    ``own`` are names, in addition to thread indices, whose values may differ between threads.
     """
 
     def __init__(self, kernel: Kernel, shuffles: Does, waits: Does) -> None:
@@ -65,7 +64,7 @@ class _Walker:
     def sequence(
         self, nodes: tuple[Code, ...], own: frozenset[str], *, apart: bool
     ) -> tuple[tuple[Code, ...], bool]:
-        """Some nodes, and whether threads may be apart behind them."""
+        """The nodes with the needed barriers, and whether the warp may be divergent after them."""
         found: list[Code] = []
         for node in nodes:
             if isinstance(node, Let):
@@ -85,7 +84,7 @@ class _Walker:
         return tuple(found), apart
 
     def may_part(self, nodes: tuple[Code, ...], own: frozenset[str]) -> bool:
-        """Whether threads of a warp may go through some nodes in different ways."""
+        """Whether the threads of a warp may diverge in some nodes."""
         return any(
             isinstance(node, Leave)
             or (isinstance(node, (For, If)) and self.differs(node, own))
@@ -97,16 +96,16 @@ class _Walker:
         )
 
     def inside(self, node: Code, own: frozenset[str]) -> frozenset[str]:
-        """What may differ between threads in the body of a node."""
+        """The names whose values may differ between threads in the body of a node."""
         return own | {node.iname} if isinstance(node, Let) and self.differs(node, own) else own
 
     def differs(self, node: Code, own: frozenset[str]) -> bool:
-        """Whether what a node goes by may differ between threads of a block."""
+        """Whether the condition, bounds or value of a node may differ between threads."""
         names = names_of(node)
         return not names.isdisjoint(own) or bool(varying(self.kernel, names))
 
     def need(self, nodes: tuple[Code, ...]) -> str:
-        """What threads of a warp do somewhere in some nodes that needs them together, if so."""
+        """What in some nodes needs a converged warp, as text; "" if nothing does."""
         done = [node.statement for node in walk(nodes) if isinstance(node, Do)]
         if any(map(self.shuffles, done)):
             return "shuffle"
@@ -117,5 +116,5 @@ class _Walker:
 
 
 def _meet(node: Code) -> bool:
-    """Whether threads are together behind a node, however they came."""
+    """Whether a node makes the threads reconverge: a barrier or a collective statement."""
     return isinstance(node, Barrier) or (isinstance(node, Do) and node.statement.kind in TOGETHER)

@@ -1,9 +1,10 @@
-"""What barriers are needed for: dependences between threads, and the gaps that cut each.
+"""The dependences between threads that need barriers, and the gaps in which a barrier cuts each.
 
-A dependence belongs to the body in which its two sides part: in two nodes of
-one iteration, or in two iterations of the body's loop.  Any gap between them in
-that body cuts it.  So does a gap inside a loop between them, if that loop runs
-in between: :mod:`.barrier_conditions` finds out for which pairs of instances it does.
+A dependence belongs to the innermost loop body that contains both accesses: its two instances are
+in two nodes of one iteration of that body, or in two iterations of its loop. A barrier in any gap
+between them in that body *cuts* the dependence: it orders the two instances. So does a barrier in
+a loop between them, for the pairs of instances between which that loop executes;
+:mod:`.barrier_conditions` computes these pairs.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _CLASSES = ((True, False), (False, True), (True, True))
 
 @dataclass(frozen=True)
 class Dependence:
-    """Pairs of ``before`` and ``after``, in this order, that any one of ``gaps`` cuts.
+    """Pairs of instances of ``before`` and ``after``; a barrier in any one of ``gaps`` orders
+    them.
 
-    ``carried`` is the loop of which ``after`` is in a later iteration.  ``reach``
-    says whether the threads of a pair are of one warp.
+    ``gaps`` is a bit set. If the dependence is loop-carried, ``carried`` is its loop. ``reach``
+    says whether the two threads are always in one warp.
     """
 
     gaps: int
@@ -42,16 +44,16 @@ class Dependence:
 
 @dataclass(frozen=True)
 class _Use:
-    """An access somewhere below a node of a body."""
+    """An access of a statement within node number ``node`` of a body."""
 
     node: int
     access: Access
 
 
 class Dependences:
-    """All dependences of a kernel, those of inner bodies first.
+    """All dependences of a kernel between threads, those of inner bodies first.
 
-    Left out is what is surely cut wherever something else is.
+    A dependence is left out if every placement that cuts the others cuts it as well.
     """
 
     def __init__(self, conflicts: Conflicts) -> None:
@@ -86,7 +88,7 @@ class Dependences:
         self.found += own
 
     def _uses(self, body: Body) -> list[tuple[_Use, ...]]:
-        """The accesses below a body that threads may meet in at all, in groups."""
+        """Groups of the accesses within a body that may touch cells that other threads access."""
         found = grouped(
             (group, _Use(position, access))
             for position, node in enumerate(body.nodes)
@@ -102,12 +104,12 @@ class Dependences:
         ]
 
     def _is_active(self, body: Body) -> bool:
-        """Whether there may be a barrier below: needs are served where they arise, or deeper."""
+        """Whether a dependence of this body or of one inside may place a barrier here."""
         return bool(self._own[body]) or any(map(self._is_active, body.children.values()))
 
     @memoised
     def _is_sure(self, body: Body) -> bool:
-        """Whether who passes the body passes a barrier of the block in it."""
+        """Whether every execution of the body executes a barrier of the block."""
         return self.bodies.always_runs(body) and (
             any(
                 need.reach is self._farthest and need.gaps & ~self._passed(body) == 0
@@ -118,7 +120,7 @@ class Dependences:
 
     @memoised
     def _passed(self, body: Body) -> int:
-        """The gaps that are passed in each iteration of a body."""
+        """The gaps that control passes in each iteration of a body."""
         found = body.own_gaps
         for child in body.children.values():
             if self._is_active(child) and self.bodies.always_runs(child):
@@ -127,16 +129,16 @@ class Dependences:
 
     @memoised
     def _active_nodes(self, body: Body) -> list[int]:
-        """The nodes of a body below which there may be a barrier, in order."""
+        """The nodes of a body within which a barrier may be placed, in order."""
         return sorted(p for p, child in body.children.items() if self._is_active(child))
 
     @memoised
     def _sure_nodes(self, body: Body) -> list[int]:
-        """The nodes of a body that nobody passes without a barrier of the block."""
+        """The nodes of a body of which every execution executes a barrier of the block."""
         return [p for p in self._active_nodes(body) if self._is_sure(body.children[p])]
 
     def _within(self, body: Body, uses: tuple[_Use, ...]) -> None:
-        """Dependences between two nodes of one iteration."""
+        """Record the dependences between two nodes in one iteration."""
         if uses[0].node == uses[-1].node:
             return
         sure = self._sure_nodes(body)
@@ -166,7 +168,7 @@ class Dependences:
                         floor = earlier.node
 
     def _around(self, body: Body, uses: tuple[_Use, ...]) -> None:
-        """Dependences from a node to an earlier one, in a later iteration of the loop."""
+        """Record the loop-carried dependences from a node to an earlier node."""
         if uses[0].node == uses[-1].node:
             return
         sure = self._sure_nodes(body)
@@ -192,7 +194,7 @@ class Dependences:
                         ceiling = later.node
 
     def _onwards(self, body: Body, uses: tuple[_Use, ...]) -> None:
-        """Dependences from a node to itself or a later one, in a later iteration of the loop."""
+        """Record the loop-carried dependences from a node to itself or a later node."""
         sure = self._sure_nodes(body)
         for before, after in _CLASSES:
             for earlier in uses:
@@ -207,7 +209,10 @@ class Dependences:
                         return
 
     def _add(self, body: Body, earlier: _Use, later: _Use, carried: str | None) -> bool:
-        """Record what two accesses need; whether gaps of this body alone serve all of it."""
+        """Record the dependence of two accesses.
+
+        Returns whether gaps of this body alone cut it, for threads at any distance.
+        """
         need = Dependence(
             self._gaps_between(body, earlier, later, carried),
             Reach.NOWHERE,
@@ -246,12 +251,15 @@ class Dependences:
         return False
 
     def _is_served(self, gaps: int, reach: Reach = Reach.BLOCK) -> bool:
-        """Whether something else needs a barrier in one of ``gaps`` anyway."""
+        """Whether a recorded dependence already forces a barrier into one of ``gaps``."""
         reach = min(reach, self._farthest)
         return any(mine & ~gaps == 0 and its >= reach for mine, its in self._tightest[::-1])
 
     def _record(self, own: list[Dependence], need: Dependence) -> None:
-        """Note a dependence; of those that are cut wherever others are, the others tell."""
+        """Record a dependence, and update the smallest sets of gaps that need a barrier each.
+
+        A set of gaps that contains another one needs no barrier of its own.
+        """
         own.append(need)
         if not self._is_served(need.gaps, need.reach):
             kept = [(g, r) for g, r in self._tightest if need.gaps & ~g or need.reach < r]
@@ -265,7 +273,7 @@ class Dependences:
 
     @staticmethod
     def _gaps_between(body: Body, earlier: _Use, later: _Use, carried: str | None) -> int:
-        """The gaps of this body that surely lie between."""
+        """The gaps of this body that control surely passes between the two accesses."""
         if carried is None:
             return body.gaps(earlier.node + 1, later.node)
         return body.gaps(earlier.node + 1, len(body.nodes)) | body.gaps(0, later.node)

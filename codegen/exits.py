@@ -1,8 +1,8 @@
-"""Which loops of a nest are left where data end them, so that their flags need not be there.
+"""Loops that are left early: ``break`` in place of a flag.
 
-A flag (:mod:`loopkit._guarded`) is a condition of all that its loop holds. Where that is one loop
-of the nest, in the body in which the flag is set, clearing it is the same as leaving the loop:
-nothing else would be done.
+A flag (:mod:`loopkit._guarded`) is a predicate of all statements in its loop. Where these
+statements are exactly one loop of the nest, in the body that sets the flag, clearing the flag has
+the same effect as leaving the loop, so no flag is generated.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from loopkit.codegen.barriers import GuardedLoop, Placed, leaves
 
 @dataclass(frozen=True)
 class Exits:
-    """The flags that no code needs, and the loops that are left in their place.
+    """The flags that need no code, and the loops that are left instead.
 
-    ``loops`` has the flags of a loop by its identity.
+    ``loops`` maps the id of a loop node to its flags.
     """
 
     flags: frozenset[str] = frozenset()
@@ -33,12 +33,15 @@ class Exits:
 
     @cached_property
     def conditions(self) -> frozenset[prim.Variable]:
-        """What holds wherever a loop has not been left."""
+        """The conditions that hold in every iteration, since the loop has not been left."""
         return frozenset(map(prim.Variable, self.flags))
 
 
 def exits_of(kernel: Kernel, placed: Placed, is_everywhere: Callable[[Statement], bool]) -> Exits:
-    """The loops of a nest that are left; ``is_everywhere`` says whether all threads run it."""
+    """The loops of a nest that are left early.
+
+    ``is_everywhere`` says whether all threads execute a statement.
+    """
     found: dict[int, tuple[str, ...]] = {}
     taken: list[Flag] = []
     flags = {flag.start.id: flag for flag in flags_of(kernel).values()}

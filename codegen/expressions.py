@@ -1,6 +1,6 @@
-"""Expressions in CUDA C with NumPy's meaning.
+"""Lowering of expressions to CUDA C with NumPy's semantics.
 
-One pass over an expression makes a tree of C, finds types and folds constants at once.
+One pass over an expression builds the C tree, determines types and folds constants.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from loopkit.codegen.operations import BITWISE, OperationLowering, typed_as_comp
 
 
 class ExpressionLowering(OperationLowering):
-    """Lowers expressions over names that a subclass knows."""
+    """Lowers expressions; subclasses define the names in them."""
 
     def __call__(self, expr: Expression, dtype: dt.DType | None = None) -> CExpression:
         """``expr`` as the right side of an assignment to a variable of type ``dtype``.
@@ -45,9 +45,9 @@ class ExpressionLowering(OperationLowering):
     def update(
         self, target: CExpression, dtype: dt.DType, operation: str, expr: Expression
     ) -> tuple[str, CExpression]:
-        """What combines ``target`` with ``expr`` by a reduction's operation.
+        """The assignment operator and right-hand side that combine ``expr`` into ``target``.
 
-        An assignment's operator, and its right side.
+        The operation is that of a reduction.
         """
         value = self.rec(expr)
         connectives = _OF_TRUTH if dtype == dt.BOOL else _CONNECTIVES
@@ -70,7 +70,7 @@ class ExpressionLowering(OperationLowering):
         raise TypeInferenceError(f"there is no update for the reduction '{operation}'")
 
     def record(self, expr: Record, dtype: dt.DType) -> CExpression:
-        """A record of a type; braces convert nothing that is not converted in them."""
+        """A record of a type; components are converted explicitly, since braces must not narrow."""
         kinds = dt.components_of(dtype).values()
         parts = (op.of_type(self.rec(p), kind) for p, kind in zip(expr.parts, kinds, strict=True))
         return Braces(C_TYPES[dtype], tuple(parts))
@@ -206,7 +206,7 @@ _OF_INTEGERS = frozenset(("pow", "abs", "sign", "fmin", "fmax"))
 
 
 def concrete_type(value: Operand) -> dt.DType:
-    """The type of a constant that meets nothing: NumPy's default, but ``int32`` where it fits."""
+    """The type of a constant without other operands: ``int32`` if it fits, else NumPy's default."""
     if isinstance(value, Value):
         return value.dtype
     if isinstance(value, dt.Choice):

@@ -1,4 +1,4 @@
-"""From the loops, guards and statements of a nest to the C that runs them."""
+"""From the loops, guards and statements of a nest to the body of the C function."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from loopkit.codegen.widths import INT64, Ranges
 
 
 class BodyLowering:
-    """Lowers what a kernel's nest holds to the body of a function."""
+    """Lowers the nest of a kernel to the body of a function."""
 
     def __init__(self, kernel: Kernel, nest: Nest, storage: Storage, ranges: Ranges) -> None:
         self.kernel = kernel
@@ -59,7 +59,7 @@ class BodyLowering:
                 self.labels.update(dict.fromkeys(node.flags, label))
 
     def body(self) -> tuple[c.Node, ...]:
-        """Declarations, coordinates, and all that runs."""
+        """Declarations, hardware coordinates, and the code of the nest."""
         body = (*self.declarations(), *self.coordinates(), *self.code(self.nest.code))
         if self.tiles is None:
             return body
@@ -67,7 +67,7 @@ class BodyLowering:
         return (*taken, *renamed(body, {self.tiles.word: self.tiles.tile}))
 
     def access(self, name: str, indices: tuple[Expression, ...]) -> c.Name | c.Element:
-        """One element."""
+        """An element of an array."""
         declared = self.storage.declared.get(name)
         if declared is not None:
             if not indices:
@@ -88,7 +88,7 @@ class BodyLowering:
         indices: tuple[Expression, ...],
         offset: Expression = 0,
     ) -> c.CExpression:
-        """How far an element is from the first one."""
+        """The distance of an element from the first one."""
         return self.index.linear(strides_of(array), self.index.places(array, indices), offset)
 
     def declarations(self) -> Iterator[c.Declaration]:
@@ -172,7 +172,7 @@ class BodyLowering:
 
 
 def _label_in(body: tuple[c.Node, ...], labels: frozenset[str | None]) -> str | None:
-    """That of some labels to which a body jumps, if it does."""
+    """The label, of those given, to which code in a body jumps, if any."""
     jumps = (node.label for node in c.statements(body) if isinstance(node, c.Break))
     return next((label for label in jumps if label in labels), None)
 
@@ -214,10 +214,10 @@ def tables_of(kernel: Kernel) -> tuple[c.Table, ...]:
 
 
 def exchanged_arrays(kernel: Kernel, nest: Nest) -> frozenset[str]:
-    """Arrays through which threads may pass values to each other.
+    """Arrays through which threads may communicate; their pointers get no ``__restrict__``.
 
-    ``__restrict__`` would let the compiler keep what a thread has read across a barrier:
-    other threads write through pointers of their own.
+    With ``__restrict__`` the compiler could keep an element in a register across a barrier,
+    although other threads write it through their own pointers.
     """
     if not nest.has_barrier:
         return frozenset()

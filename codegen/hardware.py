@@ -1,4 +1,4 @@
-"""Blocks and threads: which inames are hardware coordinates, and how far they reach."""
+"""Blocks and threads: the inames that are hardware coordinates, and the extents of the axes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from loopkit.codegen.bounds import loose_end, plus
 class Coordinate:
     """One parallel iname: ``iname = hardware index + lower``.
 
-    ``extent`` is that of its axis: the most values that an iname on it has.  ``is_exact`` is
-    False where it is not known to be so many: more blocks may run.
+    ``extent`` is the length of its axis, at least the number of values of the iname. ``is_exact``
+    is False if the number of values is not known exactly: more blocks may execute.
     """
 
     iname: str
@@ -45,13 +45,13 @@ class Coordinate:
 
     @property
     def word(self) -> str:
-        """CUDA's word for the hardware index."""
+        """CUDA's name of the hardware index."""
         return CUDA.index(self.kind, self.axis)
 
 
 @dataclass(frozen=True, eq=False)
 class Hardware(Exact):
-    """The launch that a kernel's tags ask for."""
+    """The launch configuration that a kernel's tags describe."""
 
     coordinates: tuple[Coordinate, ...]
     grid: tuple[Expression, Expression, Expression]
@@ -73,15 +73,15 @@ class Hardware(Exact):
         return frozenset(c.iname for c in self.coordinates if c.kind == "g")
 
     def extents(self, kind: str) -> tuple[Expression, Expression, Expression]:
-        """How many blocks, or threads, there are along each axis."""
+        """The number of blocks, or threads, along each axis."""
         return self.grid if kind == "g" else self.block
 
     def used_axes(self, kind: str) -> tuple[int, ...]:
-        """Axes of that kind along which more than one instance runs."""
+        """The axes of that kind with more than one index."""
         return tuple(axis for axis, extent in enumerate(self.extents(kind)) if extent != 1)
 
     def alone(self, kernel: Kernel, statement: Statement) -> tuple[tuple[str, int], ...]:
-        """The axes on which a statement has no coordinate, and runs on index 0 alone."""
+        """The axes without a coordinate of the statement, on which it executes at index 0 only."""
         mine = {(c.kind, c.axis) for c in self.coordinates if c.iname in statement.inames}
         once = runs_once_along(kernel, statement) - mine
         used = ((kind, axis) for kind in "gl" for axis in self.used_axes(kind))
@@ -167,7 +167,7 @@ def find_hardware(kernel: Kernel) -> Hardware:
 
 
 def _longest(extents: Sequence[Expression], context: isl.Set) -> Expression:
-    """The largest of several extents, without those that never exceed another one."""
+    """The maximum of several extents, without those that never exceed another one."""
     kept: list[Expression] = []
     for extent in extents:
         if not any(_never_exceeds(extent, other, context) for other in kept):
@@ -189,7 +189,7 @@ def _on_axis(coordinate: Coordinate, extent: Expression) -> Coordinate:
 
 
 def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Set) -> bool:
-    """Whether an axis can have no block although some statement needs one."""
+    """Whether an axis may have no blocks although some statement has instances."""
     if isinstance(extent, int) and extent >= 1:
         return False
     inames = frozenset(i for i, tag in kernel.tags if tag == GroupAxis(axis))
@@ -221,10 +221,10 @@ def _coordinate(
 
 
 def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
-    """What an iname stays below; None where it has no end.
+    """The exclusive upper bound of an iname; None if it has none.
 
-    It is one more than the largest value.  Where that takes isl too long, it is what the
-    conditions say without their quotients: more blocks than needed, which guards stop.
+    It is the largest value plus one. If isl exceeds its budget for that, it is a bound from the
+    conditions without their quotients, which may launch more blocks than needed; guards stop them.
     """
 
     try:
@@ -237,9 +237,9 @@ def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
 
 @remembered(1 << 10)
 def _exact_end(reach: isl.Set, iname: str, context: isl.Set) -> Expression:
-    """One more than the largest value; remembered, as launches of one kernel mostly ask the same.
+    """The largest value plus one (memoised across launches).
 
-    Raises :class:`SpentError` where that takes isl too long.
+    Raises :class:`SpentError` if isl exceeds its budget.
     """
 
     def find() -> Expression:

@@ -1,4 +1,4 @@
-"""Integer expressions, conditions and addresses in C, in types that hold how large they get."""
+"""Integer expressions, conditions and addresses in C, in types wide enough for their values."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _CONDITIONS = (np.bool_, prim.Comparison, prim.LogicalAnd, prim.LogicalOr, prim.
 
 @dataclass(frozen=True, eq=False)
 class Sized:
-    """An integer in C, with its smallest and largest value.
+    """An integer expression in C with its smallest and largest value.
 
-    It ``is_long`` where its type has 64 bits, because an operand has one of these or because
-    ``int`` could overflow.  Numbers know their ``value``, sums and products of what they are.
+    ``is_long`` says that its type has 64 bits, because an operand has or because ``int`` could
+    overflow. Numbers know their ``value``, sums and products their operands.
     """
 
     node: CExpression
@@ -75,9 +75,9 @@ class IndexLowering:
     def places(
         self, array: ArrayArg | TemporaryVariable, indices: Sequence[Expression]
     ) -> list[Sized]:
-        """The place of an element along each axis.
+        """The index of an element along each axis.
 
-        No index leaves its axis: an access is in bounds, or not executed.
+        It is within the extent of the axis: accesses that execute are in bounds.
         """
         shape = array.shape or ()
         inside = [
@@ -146,7 +146,7 @@ class IndexLowering:
         return compares and self.values.is_data(condition)
 
     def _needs_no_sign(self, condition: Whole) -> bool:
-        """Whether data of 64 bits without a sign are compared as they are, however large."""
+        """Whether unsigned 64-bit data are compared as they are, without a conversion."""
         sides = (condition.left, condition.right)
         unsigned = any(map(self._has_no_sign, sides))
         alone = (isinstance(s, prim.Variable) or not self.values.is_data(s) for s in sides)
@@ -161,14 +161,17 @@ class IndexLowering:
         return name in self.ranges.kernel.integers or "." in name
 
     def _compared(self, side: Expression) -> CExpression:
-        """A side of a comparison; C would compare what has a sign as if it had none, too."""
+        """An operand of a comparison; unsigned 64-bit data are cast to signed.
+
+        Otherwise C would convert the other, signed operand to an unsigned number.
+        """
         found = self._sized(side)
         if self._has_no_sign(side):
             return Cast("long long", found.node)
         return found.node if self.ranges.is_narrow(found.range) else _widened(found)
 
     def _conjuncts(self, conditions: Sequence[Expression]) -> list[CExpression]:
-        """Conditions each of which is only looked at where those before it hold."""
+        """Conditions joined by ``&&``: each is evaluated only if those before it hold."""
         found = []
         outside = self.ranges.context
         for position, condition in enumerate(conditions):
@@ -182,9 +185,9 @@ class IndexLowering:
     def _sized(
         self, expr: Expression, within: Interval = EVERYTHING, *, is_offset: bool = False
     ) -> Sized:
-        """``expr``, whose value is known to lie ``within`` a range.
+        """``expr``, whose value is known to be ``within`` a range.
 
-        What is, or is added to, an offset in memory fits in 64 bits as memory does.
+        A memory offset, and each summand of one, fits in 64 bits because memory does.
         """
         if isinstance(expr, (int, np.integer)):
             return self._number(int(expr))
@@ -232,10 +235,10 @@ class IndexLowering:
                 raise too_large(part)
 
     def _sum(self, parts: Sequence[Sized], within: Interval = EVERYTHING) -> Sized:
-        """The sum of terms, added from the left as C does it, without parentheses.
+        """The sum of terms, evaluated from left to right as C does, without parentheses.
 
-        The first is widened where what has been added so far need not fit, also if the
-        terms do, and the whole does.
+        The first term is widened if a partial sum may overflow 32 bits, even if all terms and the
+        whole sum fit.
         """
         terms: list[Sized] = []
         total, is_long, is_widened = (0, 0), False, False
@@ -274,7 +277,7 @@ class IndexLowering:
         return Sized(node, total, is_long or is_widened, factors=tuple(factors))
 
     def _negated(self, term: Sized) -> Sized | None:
-        """A term without the minus in front of it."""
+        """A term without its leading minus sign."""
         first, *others = term.factors or (term,)
         if first.value is None or first.value >= 0:
             return None
@@ -296,12 +299,12 @@ class IndexLowering:
         return Sized(node, intersection(values, within), is_long)
 
     def _is_long(self, parts: Sequence[Sized], values: Interval) -> bool:
-        """Whether 64 bits are needed for ``values``, which C computes from parts of one type."""
+        """Whether computing these values needs 64 bits."""
         ranges = (values, *(p.range for p in parts))
         return any(p.is_long for p in parts) or not all(map(self.ranges.is_narrow, ranges))
 
     def _data(self, expr: Expression, within: Interval) -> Sized:
-        """An element of an array, or what else is computed from data."""
+        """An array element, or another expression that depends on data."""
         values = self.ranges.of(expr)
         if isinstance(expr, _CONDITIONS):
             return Sized(self(expr), intersection(values, within), False)
@@ -319,7 +322,7 @@ class IndexLowering:
 
 
 def _widened(part: Sized) -> CExpression:
-    """What is no longer than ``int`` in 64 bits, from its first operation on if it is a product."""
+    """A 32-bit expression converted to 64 bits; a product from its first factor on."""
     if part.is_long:
         return part.node
     if part.value is not None:
@@ -339,5 +342,5 @@ def _multiplied(factors: Sequence[Sized], *, is_widened: bool) -> CExpression:
 
 
 def _alike(parts: Sequence[Sized], is_long: bool) -> list[CExpression]:
-    """Parts in one type."""
+    """Expressions converted to one common type."""
     return [_widened(part) if is_long else part.node for part in parts]

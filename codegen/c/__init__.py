@@ -1,1 +1,4 @@
-"""The typed tree of C that lowering makes and the proof reads: nodes, printer, reader."""
+"""The typed syntax tree of C: its nodes, the printer, and the reader that parses printed text.
+
+Lowering builds this tree, and the proof analyses it.
+"""

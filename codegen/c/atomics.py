@@ -1,8 +1,7 @@
-"""Atomic updates: for each operation and type of a cell the function that makes them.
+"""Atomic updates: the device function for each reduction operation and cell type.
 
-Those without ``lk_`` are the hardware's (CUDA C++ Programming Guide, "Atomic Functions"); the
-others stand in the preamble, and swap what they computed for what they read until nobody else has
-written in between.
+Functions without the prefix ``lk_`` are CUDA's own (CUDA C++ Programming Guide, "Atomic
+Functions"). The others are defined in the preamble as compare-and-swap loops.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ from loopkit.codegen.c.types import WHOLE
 
 @dataclass(frozen=True)
 class Atomic:
-    """A function ``f(&cell, value)``: the operator that it makes atomic, and the cells it takes."""
+    """An atomic function ``f(&cell, value)``: the operator it applies, and the cell types it
+    accepts.
+    """
 
     operator: str
     dtypes: frozenset[DType]
@@ -88,7 +89,7 @@ _OF_TRUTH = {"sum": "|=", "product": "&=", "max": "|=", "min": "&="}
 
 
 def operator_of(operation: str, dtype: DType) -> str:
-    """C's operator of an update by a reduction's operation; truth values are bits."""
+    """The C operator of a reduction's operation; on truth values it is the bitwise one."""
     of_truth = _OF_TRUTH.get(operation) if dtype == dt.BOOL else None
     return of_truth or OPERATORS[operation]
 

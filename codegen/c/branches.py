@@ -1,7 +1,8 @@
-"""``if`` and ``else``: two guards in a row that are printed, and read, as the branches of one.
+"""``if`` and ``else``: two consecutive guards that are printed, and read, as two branches.
 
-The tree has a guard for each branch. As one statement C asks the condition once, so it must not
-change in between: nothing that the first branch writes, and no other thread, may stand in it.
+The tree has one guard per branch, each with its own condition. C evaluates the condition of an
+``if``/``else`` only once, so two guards may be printed this way only if the first branch cannot
+change the condition: it reads nothing that this branch, or another thread, writes.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from loopkit.codegen.c import tree as c
 
 
 def negation(condition: c.CExpression) -> c.CExpression:
-    """What holds in the other branch."""
+    """The negated condition, as the second of two branches has it."""
     if isinstance(condition, c.Unary) and condition.operator == "!":
         return condition.operand
     return c.Unary("!", condition)
 
 
 def may_have_else(first: c.If) -> bool:
-    """Whether the condition of a guard is after its body what it was before."""
+    """Whether the body of a guard leaves the value of its condition unchanged."""
     named = (part for part in c.walk(first.condition) if isinstance(part, (c.Name, c.Element)))
     asked = {part.name if isinstance(part, c.Name) else part.array for part in named}
     for node in c.statements(first.body):
@@ -31,7 +32,7 @@ def may_have_else(first: c.If) -> bool:
 
 
 def is_else(first: c.Node | None, second: c.Node) -> bool:
-    """Whether ``second`` is the other branch of the guard ``first``, which stands before it."""
+    """Whether ``second`` is the ``else`` branch of ``first``, the guard directly before it."""
     return (
         isinstance(first, c.If)
         and isinstance(second, c.If)

@@ -1,4 +1,4 @@
-"""Functions that the text may call: the types that each takes and gives, and what it needs."""
+"""Functions that generated text may call: argument and result types, and required definitions."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _of_complex(name: str, args: list[dt.DType]) -> Result | None:
 
 
 def _divided(name: str, args: list[dt.DType]) -> Result | None:
-    """Division of floating-point numbers; that of integers is a plain function."""
+    """The division of floating-point numbers by a helper; integer division is a plain function."""
     kind = _one(args) if name in ("lk_floordiv", "lk_mod") and len(args) == 2 else None
     if kind is None or kind not in _FLOATING:
         return None

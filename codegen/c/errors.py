@@ -1,4 +1,4 @@
-"""What is wrong with C that is read, or looked at."""
+"""Errors raised for C code that is malformed or not understood."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ class UnreadableError(Exception):
 
 
 class DeepError(ReadError):
-    """The code is nested deeper than the proof looks: nothing is known of it."""
+    """The code is nested deeper than the proof's limit; nothing is proven about it."""

@@ -1,9 +1,8 @@
-"""From source text to tokens, comments kept apart.
+"""The lexer: from source text to tokens, with comments kept separately.
 
-Whatever C++ could read in another way than it is read here is refused: only the
-tokens that the printer writes are known, in its own spelling.  C reads ``010`` as eight,
-``0x10`` as sixteen, ``1'000`` as a thousand, and gives ``3000000000`` a type that differs
-between systems: none of that is ever printed.
+Only tokens in the printer's own spelling are accepted, so that no C++ compiler can read a token
+differently. For example ``010`` (octal), ``0x10``, ``1'000`` and ``3000000000`` (whose type
+depends on the platform) are refused; the printer never writes them.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ class Token(NamedTuple):
 
 
 def check_characters(lines: Iterable[str]) -> None:
-    """Refuse characters that compilers may take for something else, and lines that go on.
+    """Refuse characters that compilers may interpret differently, and continued lines.
 
-    A backslash at a line's end joins the next line to it, comments included.
+    A backslash at the end of a line joins it with the next one, also within a comment.
     """
     for number, line in enumerate(lines, 1):
         if not (line.isascii() and (line.isprintable() or not line)):
@@ -87,7 +86,7 @@ def tokens(lines: list[str], first: int) -> tuple[list[Token], dict[int, str]]:
 
 
 def literal(text: str) -> Number | None:
-    """What a literal stands for; None where it is not as the printer writes it."""
+    """The value of a literal, or None if it is not spelled as the printer spells it."""
     whole = _INTEGER.fullmatch(text)
     if whole is not None:
         ctype, bits = _SUFFIXES[whole[2]]
@@ -108,5 +107,5 @@ def literal(text: str) -> Number | None:
 
 
 def _spelled(shortest: str, digits: str) -> bool:
-    """Whether digits are the shortest that give back the number which they are read as."""
+    """Whether these are the shortest digits that read back as the same number."""
     return digits == (shortest if "." in shortest or "e" in shortest else shortest + ".0")

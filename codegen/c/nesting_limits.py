@@ -1,4 +1,4 @@
-"""How deep code may nest for the proof to look at it."""
+"""The limits on the nesting depth of code that the proof analyses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 120
 
 
 def check_depth(function: c.Function) -> None:
-    """Raise :class:`DeepError` for what is nested so that :mod:`.reader` would not read it."""
+    """Raise :class:`DeepError` for a tree nested more deeply than :mod:`.reader` accepts."""
     for node, level in c.nested(function.body):
         for expr in c.expressions(node):
             levels, conditions, signs = depths(expr)

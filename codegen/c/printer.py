@@ -1,7 +1,8 @@
-"""The tree as CUDA C text: one case a node, parentheses from one table.
+"""The printer: from the tree to CUDA C text, with parentheses decided by one precedence table.
 
-Parentheses stand where C needs them, and where a reader would have to think: around ``&&``
-inside of ``||``, around operands of bits and shifts and comparisons, around ``-x`` behind ``*``.
+Parentheses are written where C requires them, and where a person would otherwise have to think:
+around ``&&`` inside ``||``, around operands of bitwise operators, shifts and comparisons, and
+around ``-x`` after ``*``.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _LEVELS: dict[type, int] = {c.Choice: _CHOICE, c.Unary: _UNARY, c.Cast: _UNARY}
 
 
 def is_enclosed(whole: c.CExpression, position: int) -> bool:
-    """Whether parentheses stand around an operand, one of the :func:`.tree.children`."""
+    """Whether an operand, one of :func:`.tree.children`, is printed in parentheses."""
     part = c.children(whole)[position]
     if isinstance(part, (c.Name, c.Number, c.Element)):
         return False
@@ -102,7 +103,7 @@ def _number(expr: c.Number) -> str:
 
 @lru_cache(maxsize=4096)
 def _fraction(value: float, is_single: bool) -> str:
-    """The shortest text that gives back a number."""
+    """The shortest text that reads back as the same floating-point number."""
     text = str(np.float32(value)) if is_single else repr(value)
     return (text if "." in text or "e" in text else text + ".0") + "f" * is_single
 
@@ -140,7 +141,7 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
 
 
 def printed(function: c.Function) -> tuple[c.Function, str]:
-    """A function that knows its lines, and its text, with what stands above it."""
+    """The function with the line number of each statement, and its text."""
     head = _head(function)
     lines = [*function.above]
     joins = []
@@ -179,7 +180,7 @@ def _join(join: c.Join) -> list[str]:
 
 
 def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c.Node, ...]:
-    """Statements, which know their lines, behind those above."""
+    """Statements with their line numbers, given the lines that precede them."""
     found: list[c.Node] = []
     indent = _INDENT * level
     has_else = False
@@ -223,7 +224,7 @@ def _guards(
     has_braces: bool,
     lead: str = "",
 ) -> tuple[c.If, ...]:
-    """A guard and, where there are two, what stands behind its ``else``."""
+    """A guard, with its ``else`` branch if it has one."""
     first, *others = guards
     found = [_branch(first, lead + statement_text(first), level, lines, has_braces)]
     for other in others:
@@ -251,7 +252,7 @@ def _branch(node: c.If, head: str, level: int, lines: list[str], has_braces: boo
 
 
 def _else_if(node: c.If) -> tuple[c.If, ...]:
-    """The guard, with its own ``else``, that is all of what stands behind an ``else``."""
+    """The only node of an ``else`` branch if that is a guard, with its own ``else``."""
     match node.body:
         case (c.If() as only,):
             return (only,)

@@ -1,4 +1,4 @@
-"""Statements of C in which names, or other expressions, are others."""
+"""Substitution of names and expressions in statements of C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ Change = Callable[[c.CExpression], c.CExpression]
 
 
 def renamed(nodes: tuple[c.Node, ...], names: Mapping[str, str]) -> tuple[c.Node, ...]:
-    """Statements that use other variables than some; what they declare stays as it is."""
+    """Statements with variables replaced where they are used; their own declarations are
+    unchanged.
+    """
 
     def change(expr: c.CExpression) -> c.CExpression:
         if isinstance(expr, c.Name) and expr.name in names:
@@ -24,7 +26,7 @@ def renamed(nodes: tuple[c.Node, ...], names: Mapping[str, str]) -> tuple[c.Node
 
 
 def changed(nodes: tuple[c.Node, ...], change: Change) -> tuple[c.Node, ...]:
-    """Statements in which each expression is what ``change`` makes of it, parts before wholes."""
+    """Statements with ``change`` applied to each expression, operands before operations."""
     return tuple(_node(node, change) for node in nodes)
 
 
@@ -38,7 +40,7 @@ def _node(node: c.Node, change: Change) -> c.Node:
 
 
 def _expression(root: c.CExpression, change: Change) -> c.CExpression:
-    """An expression from the inside: long sums lean to the left."""
+    """An expression with ``change`` applied bottom-up, without recursion: long sums nest deeply."""
     made: list[c.CExpression] = []
     for expr in c.postorder(root):
         old = c.children(expr)

@@ -1,7 +1,7 @@
-"""What a tree must be to be C: every name is declared once, every operation has a type.
+"""Validation of a tree: each name is declared once, and each operation has a type.
 
-Lowering checks it on what it makes, and the proof before it proves anything.  What must be
-defined above the function is found on the way.
+Lowering validates what it generates, and the proof validates its input first. The walk also
+collects the helpers that must be defined above the function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loopkit.codegen.c.types import LITERALS, PIECES, TYPES, WHOLE, common, conv
 
 
 def needs_of(function: c.Function) -> Mapping[str, int]:
-    """What must be defined above a function, with the first line that needs it.
+    """The helpers that must be defined above a function, each with the first line that needs it.
 
     Raises :class:`ReadError` for what C++ rejects.
     """
@@ -36,9 +36,9 @@ def needs_of(function: c.Function) -> Mapping[str, int]:
 
 
 def check(function: c.Function) -> Mapping[str, int]:
-    """What lowering makes: C++ takes it, and barriers stand where all threads come by.
+    """Check a generated function: it is valid C++, and no barrier is in visibly divergent code.
 
-    Raises :class:`ReadError` where the tree itself shows that it is not so; else :func:`needs_of`.
+    Returns what :func:`needs_of` does. Raises :class:`ReadError` if the tree itself shows a fault.
     """
     needs = needs_of(function)
     if any(isinstance(node, (c.Wait, c.Combine)) for node in c.statements(function.body)):
@@ -49,7 +49,9 @@ def check(function: c.Function) -> Mapping[str, int]:
 def _check_barriers(
     nodes: tuple[c.Node, ...], varying: frozenset[str], *, is_varying: bool
 ) -> None:
-    """No loop or guard around a block's barrier is another one for another thread."""
+    """Refuse a combination, or a barrier for the block, in a loop or guard that depends on the
+    thread.
+    """
     for node in nodes:
         if is_varying and (
             isinstance(node, c.Combine) or (isinstance(node, c.Wait) and node.scope == "block")
@@ -99,19 +101,19 @@ class Checker:
         self.line = 0
 
     def declare(self, name: str, ctype: str, rank: int = 0, *, is_place: bool = False) -> None:
-        """A name from here to the end of its scope; none hides another."""
+        """Add a name to the current scope; it must not shadow another one."""
         self.free(name)
         if name in self.called or any(name in scope for scope in self.scopes):
             raise ReadError(self.line, f"'{name}' is declared twice")
         self.scopes[-1][name] = Variable(self.named(ctype), rank, is_place)
 
     def free(self, name: str) -> None:
-        """A name that means nothing else to C++ and CUDA."""
+        """Check that a name has no other meaning in C++ or CUDA."""
         if taken := meaning(name):
             raise ReadError(self.line, f"'{name}' is {taken}")
 
     def variable(self, name: str) -> Variable:
-        """What a name stands for."""
+        """The variable that a name refers to."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -129,12 +131,12 @@ class Checker:
         return dtype
 
     def need(self, piece: str) -> None:
-        """Note what must stand above."""
+        """Record a helper that must be defined above the function."""
         self.needs.setdefault(piece, self.line)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Names that end with a block."""
+        """A scope whose names end with the block."""
         self.scopes.append({})
         yield
         self.scopes.pop()
@@ -161,7 +163,7 @@ class Checker:
         self.body(function.body, at_top=True)
 
     def join(self, join: c.Join) -> None:
-        """A function above, of two records of its type."""
+        """Check a function above the kernel that joins two records of one type."""
         self.line = join.line
         dtype = self.named(join.ctype)
         if not dt.components_of(dtype):
@@ -176,7 +178,7 @@ class Checker:
         self.joins.add((join.name, dtype))
 
     def body(self, nodes: tuple[c.Node, ...], *, at_top: bool = False) -> None:
-        """Statements one after another."""
+        """Check a sequence of statements."""
         for node in nodes:
             self.line = node.line
             if isinstance(node, c.Declaration):
@@ -208,7 +210,7 @@ class Checker:
                 self.exit(node)
 
     def enter(self, loop: c.For) -> None:
-        """A loop around what follows."""
+        """Enter a loop."""
         if loop.label in self.labels:
             raise ReadError(loop.line, f"the label '{loop.label}' stands twice")
         if loop.label is not None:
@@ -217,7 +219,7 @@ class Checker:
         self.loops.append(loop)
 
     def exit(self, node: c.Break) -> None:
-        """What is left is a loop around."""
+        """Check that a ``break`` or ``goto`` leaves an enclosing loop."""
         if c.left_by(node, self.loops) is None:
             raise ReadError(
                 node.line,
@@ -227,7 +229,7 @@ class Checker:
             )
 
     def assignment(self, node: c.Assign) -> None:
-        """What is assigned is a place in memory, of a type that takes the value."""
+        """Check that the target is an lvalue whose type accepts the value."""
         target = node.target
         name = target.name if isinstance(target, c.Name) else target.array
         dtype = self.of(target)
@@ -241,7 +243,9 @@ class Checker:
         self.convert(value, dtype)
 
     def atomic(self, node: c.Assign, dtype: DType) -> None:
-        """A function that does what the node says, for cells of a type in memory that is shared."""
+        """Check that the function performs the node's operation, on a cell of shared or global
+        memory.
+        """
         found = ATOMICS.get(node.atomic)
         if found is None or found.operator != node.operator or dtype not in found.dtypes:
             raise ReadError(self.line, f"no atomic update of {dtype_name(dtype)}")
@@ -249,7 +253,7 @@ class Checker:
             self.needs.setdefault(piece, self.line)
 
     def integer(self, expr: c.CExpression) -> DType:
-        """The type of an expression of whole numbers alone, apart from what it casts."""
+        """The type of an expression, which must be an integer type."""
         dtype = self.of(expr)
         if dtype not in WHOLE:
             raise ReadError(self.line, "a whole number is expected")
@@ -266,7 +270,7 @@ class Checker:
         return found[0]
 
     def whole(self, expr: c.CExpression, parts: list[DType]) -> DType:
-        """The same, given the types of its operands."""
+        """The type of an expression, given the types of its operands."""
         if not _ADDRESSES.isdisjoint(parts) and not isinstance(expr, c.Call):
             raise UnreadableError("an address is no value")
         return _TYPES[type(expr)](self, expr, parts)
@@ -322,13 +326,13 @@ class Checker:
         return kind
 
     def truth(self, dtype: DType) -> DType:
-        """A condition."""
+        """Check a condition."""
         if dtype in dt.COMPLEXES or dtype in dt.SMALL_FLOATS or dt.components_of(dtype):
             raise UnreadableError(f"{dtype_name(dtype)} is no condition")
         return dt.BOOL
 
     def convert(self, source: DType, target: DType) -> DType:
-        """A value where one of another type is expected."""
+        """Check that a value converts implicitly to the expected type."""
         if not converts(source, target):
             raise UnreadableError(f"{dtype_name(source)} is no value of {dtype_name(target)}")
         return target

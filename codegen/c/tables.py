@@ -1,7 +1,8 @@
-"""The elements of a constant table as C text, and back.
+"""The elements of a constant table as C text, and the way back.
 
-Each has one spelling: whole numbers as literals of their type, fractions by the shortest digits
-that give them back, and what has no digits (infinities, NaN) by its bits.
+Each element has exactly one spelling: integers are literals of their type, floating-point numbers
+have the shortest digits that read back as the same value, and infinities and NaN are given by
+their bit patterns.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ def table_lines(head: str, dtype: dt.DType, data: bytes) -> Iterator[str]:
 
 
 def read_elements(dtype: dt.DType, tokens: list[str], line: int) -> bytes:
-    """The bytes of the elements that some tokens spell.
+    """The bytes of the elements that a sequence of tokens spells.
 
-    Raises :class:`ReadError` where they are spelled in another way than :func:`element_texts` does.
+    Raises :class:`ReadError` for any spelling that :func:`element_texts` would not produce.
     """
     texts, depth = [""], 0
     for token in tokens:
@@ -95,7 +96,7 @@ def _value(dtype: dt.DType, text: str) -> Any:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """Both parts of a complex number; commas stand in what has no digits, too."""
+    """The texts of the real and the imaginary part, split at the right comma."""
     inner, depth = text[1:-1], 0
     for place, sign in enumerate(inner):
         depth += (sign == "(") - (sign == ")")

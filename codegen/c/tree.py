@@ -1,7 +1,7 @@
-"""C as a tree: expressions, statements, one function.
+"""The syntax tree of C: expressions, statements, and one function.
 
-Lowering makes these nodes, :mod:`.printer` writes them, :mod:`.reader` reads them back, and the
-proof reasons about them.  They are data alone; what an expression's type is, says :mod:`.spec`.
+Lowering builds these nodes, :mod:`.printer` prints them, :mod:`.reader` parses printed text back
+into them, and the proof reasons about them. Nodes are plain data; :mod:`.spec` determines types.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _PARTS: dict[type, str | tuple[str, ...]] = {
 
 
 def _getter(fields: str | tuple[str, ...]) -> Callable[[Any], tuple[CExpression, ...]]:
-    """What takes the expressions in some fields out of a node."""
+    """A function that returns the expressions in some fields of a node."""
     if isinstance(fields, str):
         return attrgetter(fields)
     if len(fields) > 1:
@@ -134,14 +134,14 @@ def children(expr: CExpression) -> tuple[CExpression, ...]:
 
 
 def with_children(expr: CExpression, parts: tuple[CExpression, ...]) -> CExpression:
-    """The same operation of other operands."""
+    """The same operation applied to other operands."""
     fields = _PARTS[type(expr)]
     made = {fields: parts} if isinstance(fields, str) else dict(zip(fields, parts, strict=True))
     return replace(expr, **made)
 
 
 def walk(expr: CExpression) -> Iterator[CExpression]:
-    """An expression and all that it is made of, from the outside and from the left."""
+    """An expression and all its subexpressions in pre-order, left to right."""
     pending = [expr]
     while pending:
         part = pending.pop()
@@ -152,7 +152,7 @@ def walk(expr: CExpression) -> Iterator[CExpression]:
 def postorder(
     expr: CExpression, parts: Callable[[CExpression], tuple[CExpression, ...]] = children
 ) -> Iterator[CExpression]:
-    """The same from the inside: operands, from the left, before what they are operands of."""
+    """An expression and all its subexpressions in post-order, operands from left to right."""
     found, pending = [], [expr]
     while pending:
         part = pending.pop()
@@ -197,9 +197,10 @@ class Let:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class For:
-    """``for (ctype name = lower; name < upper; name += step)``; ``is_unrolled`` by a pragma.
+    """``for (ctype name = lower; name < upper; name += step)``; with ``is_unrolled``, after a
+    pragma.
 
-    ``label`` stands behind a loop that is left from loops inside of it.
+    ``label`` is placed after the loop, for a ``goto`` out of a nested loop.
     """
 
     ctype: str
@@ -233,9 +234,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Assign:
-    """``target operator value;``, or ``atomic(&target, value);``: what threads do at any time.
+    """``target operator value;``, or an atomic update ``atomic(&target, value);``.
 
-    ``atomic`` is the function that does so, "" for a plain assignment (:mod:`.atomics`).
+    ``atomic`` is the name of the atomic function, "" for a plain assignment (:mod:`.atomics`).
     ``statement`` is the id of the kernel's statement that this executes.
     """
 
@@ -250,7 +251,7 @@ class Assign:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Wait:
-    """A barrier for a ``block`` or a ``warp``."""
+    """A barrier for the threads of a ``block`` or of a ``warp``."""
 
     scope: str
     comment: str = ""
@@ -259,9 +260,10 @@ class Wait:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Combine:
-    """What threads do to combine their partial results in ``target``: braces around ``body``.
+    """The code with which threads combine their partial results in ``target``: ``body``, in
+    braces.
 
-    Its declarations are its own.  ``statement`` is the id of the combination.
+    Names declared in ``body`` are local to it. ``statement`` is the id of the combination.
     """
 
     target: Name | Element
@@ -273,9 +275,9 @@ class Combine:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Break:
-    """``break;``, or ``goto label;`` to behind the loop around that has the label.
+    """``break;``, or ``goto label;`` to the end of the enclosing loop that has the label.
 
-    ``statement`` is the id of the statement of the kernel that ends the loop.
+    ``statement`` is the id of the kernel's statement that ends the loop.
     """
 
     label: str | None
@@ -288,14 +290,16 @@ Node = Declaration | Let | For | If | Block | Assign | Wait | Combine | Break
 
 
 def left_by(node: Break, loops: Sequence[For]) -> For | None:
-    """The loop that is left, of those around, outermost first; None where there is none."""
+    """The enclosing loop that a break leaves, from ``loops``, outermost first; None if there is
+    none.
+    """
     if node.label is None:
         return loops[-1] if loops else None
     return next((loop for loop in loops if loop.label == node.label), None)
 
 
 def nested(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
-    """All statements of a body in the order of the text, and how many others each is in."""
+    """All statements of a body in the order of the text, each with its nesting depth."""
     pending = [(node, 0) for node in reversed(nodes)]
     while pending:
         node, level = pending.pop()
@@ -349,7 +353,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """A function of the user's, which the lines above define: what C needs to know of its calls."""
+    """A user's device function, defined in the lines above: what is needed to type its calls."""
 
     name: str
     ctype: str
@@ -371,7 +375,7 @@ JOIN_LINES = 6
 
 
 def join_name(operation: str) -> str:
-    """What the function that joins records by an operation is called."""
+    """The name of the device function that joins two records by an operation."""
     return f"lk_{operation}_of_two"
 
 
@@ -379,9 +383,9 @@ def join_name(operation: str) -> str:
 class Function:
     """The kernel function, and the lines of text ``above`` it: comments, headers, helpers.
 
-    ``threads`` is what its launch bounds promise, ``alignment`` that of dynamic shared memory,
-    where there is any.  ``own`` are the functions of the user's that it may call, ``tables`` stand
-    at the top of it.
+    ``threads`` is the number of threads in its launch bounds, ``alignment`` the alignment of
+    dynamic shared memory, if there is any. ``own`` are the users' device functions that it may
+    call, and ``tables`` the constant tables at its top.
     """
 
     name: str
@@ -396,5 +400,5 @@ class Function:
 
     @property
     def line(self) -> int:
-        """The line on which it begins."""
+        """The line number at which the function begins."""
         return len(self.above) + JOIN_LINES * len(self.joins) + 1

@@ -1,4 +1,4 @@
-"""C's types, as the printer spells them, and its conversions: what becomes what unasked."""
+"""C's types as the printer spells them, and C's implicit conversions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loopkit.codegen.c.errors import UnreadableError
 
 
 class _Types(dict[str, dt.DType]):
-    """Types by their names; that of a record is spelled of its components."""
+    """Types by name; the name of a record encodes the types of its components."""
 
     def __missing__(self, name: str) -> dt.DType:
         found = record_called(name)
@@ -19,7 +19,7 @@ class _Types(dict[str, dt.DType]):
 
 
 class _Names(dict[dt.DType, str]):
-    """The names of types; that of a record, ``lk_value_f32_index_i64``, tells its components."""
+    """The names of types; that of a record encodes its components: ``lk_value_f32_index_i64``."""
 
     def __missing__(self, dtype: dt.DType) -> str:
         parts = [f"{name}_{_SHORT[kind]}" for name, kind in dt.components_of(dtype).items()]
@@ -37,7 +37,7 @@ _LONG = {short: dtype for dtype, short in _SHORT.items()}
 
 
 def record_called(name: str) -> dt.DType | None:
-    """The record whose components a name spells; None where it is no such name."""
+    """The record type whose components a name encodes, or None if it encodes none."""
     first, *words = name.split("_")
     names, kinds = words[::2], words[1::2]
     if first != "lk" or len(kinds) < 2 or not _LONG.keys() >= {*kinds} or "" in names:
@@ -105,20 +105,20 @@ LITERALS: dict[str, dt.DType] = {
 
 
 def in_registers(dtype: dt.DType) -> dt.DType:
-    """The type in which C computes with a value: ``int`` for what is narrower."""
+    """The type in which C computes with a value: types narrower than ``int`` are promoted to it."""
     narrow = dtype == dt.BOOL or (dtype in dt.INTEGERS and dtype.itemsize < 4)
     return dt.INT32 if narrow else dtype
 
 
 def converts(source: dt.DType, target: dt.DType) -> bool:
-    """Whether C turns one type into another without a function."""
+    """Whether C converts one type to another implicitly."""
     own = dt.SMALL_FLOATS | dt.COMPLEXES
     return source == target or not any(t in own or dt.components_of(t) for t in (source, target))
 
 
 @lru_cache(maxsize=1024)
 def common(a: dt.DType, b: dt.DType) -> dt.DType:
-    """The type in which C computes with two operands."""
+    """The type in which C computes an operation on two operand types."""
     if dt.components_of(a) or dt.components_of(b):
         raise UnreadableError(f"nothing is computed of {dt.dtype_name(a)} and {dt.dtype_name(b)}")
     own = {a, b} & (dt.SMALL_FLOATS | dt.COMPLEXES)

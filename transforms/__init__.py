@@ -1,14 +1,15 @@
 """Transforms: pure functions from kernel to kernel, one small file per family.
 
-Importing this package makes them known by name (:mod:`loopkit._registry`); the file of a family is
+Importing this package registers them by name (:mod:`loopkit._registry`); the file of a family is
 imported when the first of its transforms is used.
 
-What a docstring calls *before* and *after* are loop nests; ``S(i)`` is a statement inside ``i``.
-Beside what its docstring says, every transform raises :class:`~loopkit.UnknownNameError` for
-what does not exist, :class:`~loopkit.InvalidArgumentError` for what an argument does not take
-or what is taken, :class:`~loopkit.IllegalTransformError` with a witness where the kernel would
-compute something else, and :class:`~loopkit.UndecidedError` where that is open; with
-``unchecked=True`` neither of the last two.
+In the docstrings, *before* and *after* show loop nests; ``S(i)`` is a statement inside ``i``.
+Beside the errors that its docstring lists, every transform raises
+:class:`~loopkit.UnknownNameError` for names that do not exist,
+:class:`~loopkit.InvalidArgumentError` for invalid arguments and for new names that are in use,
+:class:`~loopkit.IllegalTransformError` with a witness where the kernel would compute something
+else, and :class:`~loopkit.UndecidedError` where legality could not be decided.  With
+``unchecked=True`` legality is not checked.
 """
 
 from loopkit._registry import homes, homes_of, later

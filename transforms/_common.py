@@ -1,4 +1,4 @@
-"""What the loop transforms share: names, statements, and instance maps."""
+"""Helpers that the loop transforms share: names, statements, and instance maps."""
 
 from __future__ import annotations
 
@@ -58,10 +58,11 @@ def inames_in(
 
 
 def swept_in(kernel: Kernel, given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The inames that an argument names, where one that has been split stands for its parts.
+    """The inames that an argument names; one that has been split means all of its parts.
 
-    That of the text is known by the text, and any by the names that parts are given, such as
-    ``u_dim_0`` of a copy, of whose axis threads have made ``u_dim_0_outer`` and ``u_dim_0_inner``.
+    An iname of the original text is identified through the text.  Any other is identified by the
+    names of its parts: ``u_dim_0`` of a copy, whose axis was split for threads, by
+    ``u_dim_0_outer`` and ``u_dim_0_inner``.
     """
     found: dict[str, None] = {}
     for name in names_in(given):

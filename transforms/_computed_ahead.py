@@ -1,4 +1,4 @@
-"""Copies of cells of an array, and of values of a substitution rule that are computed ahead."""
+"""Temporaries that hold precomputed values of a substitution rule, or copies of array cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops in another order, and the axes that accumulators get for it."""
+"""Reordering of loops, and the axes that accumulators need afterwards (scalar expansion)."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class _Use:
 
 
 def settled(old: Kernel, change: Change) -> Change:
-    """A change of the loops of ``old``, once accumulators are what the new loops need.
+    """A change of the loops of ``old``, with accumulators expanded where the new loops need it.
 
-    Loops must stand inside those that their bounds depend on.  Two statements that touch
-    an accumulator inside one loop pass it on within an iteration.  If the change leaves
-    them in different loops (or iterations), it must hold one value per iteration, and
-    gets an axis for that.  What becomes of other temporaries the checker says.
+    Two statements that access an accumulator inside a common loop pass its value on within an
+    iteration.  If the change leaves them in different loops or iterations, the accumulator must
+    hold one value per iteration, and gets an axis for it.  Loops must be nested inside those that
+    their bounds depend on, which is checked here.  Other temporaries are left to the checker.
     """
     new = change.kernel
     check_nesting(new)
@@ -260,12 +260,12 @@ def moved_out(
     outer: str | Iterable[str] | None,
     needed: Collection[str],
 ) -> Change:
-    """The kernel where a copy for ``users`` has a place in front of the loops that it serves.
+    """The kernel, its loops reordered so that a copy for ``users`` can be filled in front of them.
 
-    Of the loops that all users share, those over ``outer`` come to stand outside of all others.
-    Where nobody says which these are, those over ``needed`` inames move out of ``swept`` ones and
-    of what is in these, except of loops whose length is no number: what a reduction holds inside
-    of such a loop would have no size outside of it.
+    Of the loops that all users share, those over ``outer`` become the outermost.  If ``outer`` is
+    not given, loops over the ``needed`` inames move out of those over ``swept`` inames and of the
+    loops inside these.  Loops of symbolic length do not: a private array for a reduction inside
+    such a loop would have no constant size outside of it.
     """
     shared = path_inames(common_prefix([kernel.paths[user.id] for user in users]))
     if outer is not None:

@@ -1,4 +1,4 @@
-"""Where a statement that fills a copy stands in the loop tree, and which cells it fills."""
+"""Where the statement that fills a copy is inserted in the loop tree, and which cells it fills."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def cells_in_use(
     exact: bool = False,
     whole_box: bool = False,
 ) -> isl.Set:
-    """The positions to move: a convex set around those that are used, or these exactly."""
+    """The positions to copy: a convex set around those that are used, or exactly these."""
     kept = [(n, a.extent) for n, a in zip(positions, box, strict=True) if n is not None]
     full = _footprint.box_set([n for n, _ in kept], [e for _, e in kept])
     if whole_box:
@@ -301,9 +301,9 @@ def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]
 def limits_left(
     kernel: Kernel, value: Expression, where: isl.Set, positions: Iterable[str]
 ) -> Guards | None:
-    """Conditions beyond ``where`` under which what an expression of ``positions`` reads is there.
+    """Guards beyond ``where`` that keep all reads of an expression of ``positions`` in bounds.
 
-    Of affine subscripts sets know all (:func:`where_in_bounds`).  None where data decide.
+    Affine subscripts need none (:func:`where_in_bounds`).  None where the guards depend on data.
     """
     data = replace(data_of(kernel), integers=kernel.integers.union(positions))
     known = where, kernel.assertions
@@ -326,7 +326,7 @@ def limits_left(
 
 
 def are_beyond_sets(kernel: Kernel, uses: Iterable[Use]) -> bool:
-    """Whether statements run under conditions of inames and sizes that no set holds."""
+    """Whether statements have guards over inames and sizes that are not affine."""
     guards = [p for use in uses for p in use.statement.predicates]
     return any(variable_names(p) <= kernel.integers and not _sets.is_condition(p) for p in guards)
 
@@ -341,10 +341,11 @@ def cells_to_fill(
     *,
     whole_box: bool,
 ) -> tuple[isl.Set, Guards]:
-    """The positions to move in a box, called ``names``, and conditions that no set holds.
+    """The positions to fill in a box, over ``names``, and the guards that no affine set expresses.
 
-    Without ``value`` exactly those that ``uses`` touch.  With it, what is to be in each cell, those
-    around them where all that it accesses is in bounds.
+    Without ``value`` these are exactly the cells that ``uses`` access.  With it, the box around
+    them is used, without the cells at which evaluating ``value`` would access an array out of
+    bounds.
     """
     positions = [names.get(axis) for axis in range(len(box))]
     used = partial(cells_in_use, kernel, uses, box, positions, place)

@@ -1,4 +1,4 @@
-"""Exchanging some inames for others, one to one: by affine maps, and by other numbers."""
+"""One-to-one replacement of inames: by affine maps, or by renumbering the iterations."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from loopkit.transforms._loop_nests import (
 
 @dataclass(frozen=True)
 class Reindexing:
-    """New inames for old ones.
+    """A replacement of the inames ``old`` by the inames ``new``.
 
-    ``graph`` relates the names in ``old`` to the names in ``marks``, one of
-    which stands for each of ``new``: a new iname may have an old one's name.
+    ``graph`` relates the names in ``old`` to the names in ``marks``, placeholders for the names in
+    ``new``, one each: a new iname may have the name of an old one.
     """
 
     old: tuple[str, ...]
@@ -163,7 +163,10 @@ def _domain(kernel: Kernel, r: Reindexing) -> isl.Set:
 
 
 def _unsolvable(kernel: Kernel, r: Reindexing, name: str, verb: str) -> IllegalTransformError:
-    """Why ``name`` is no expression of new inames: two of its values have one image, if so."""
+    """The error where ``name`` is no expression of the new inames.
+
+    It shows two instances that have the same image, if there are any.
+    """
     statement, twins, point = _apart(kernel, r, r.old)
     what = f"cannot {verb} {', '.join(r.old)}"
     if point is None:
@@ -186,7 +189,11 @@ def _unsolvable(kernel: Kernel, r: Reindexing, name: str, verb: str) -> IllegalT
 def _apart(
     kernel: Kernel, r: Reindexing, names: Sequence[str]
 ) -> tuple[Statement, Mapping[str, str], Mapping[str, int] | None]:
-    """Two points of the graph, for one statement, which differ in ``names`` alone, if there are."""
+    """Two instances of a statement that have one image and differ in ``names``.
+
+    Returns the statement, the ``names`` of the second instance, and one point that holds both; None
+    for the point if there are none.
+    """
     statement = max(kernel.statements, key=lambda s: len(s.inames & set(r.old)))
     twins = instances(names, OTHER)
     mapped = kernel.statement_domain(statement) & _domain(kernel, r) & r.graph
@@ -261,7 +268,7 @@ def joined(
 
 
 def apart(kernel: Kernel, inames: Collection[str]) -> Change:
-    """Loops whose values hang on those of ``inames`` run as far as they ever do.
+    """Make the bounds of loops independent of ``inames``: guards inside replace exact bounds.
 
     Before: for i_outer: for i_inner in [0, min(16, n - 16*i_outer)): S
     After: for i_outer: for i_inner in [0, 16): S if 16*i_outer + i_inner < n

@@ -1,4 +1,4 @@
-"""Arguments of rules that count through rows, as row and column: ``f(i*m + j)``."""
+"""Rule arguments that are flattened row indices, split into row and column: ``f(i*m + j)``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Index = Expression | slice
 
 
 class Rows:
-    """An argument of a rule as several: what stands before each product of sizes, ``lengths``.
+    """A split of a rule's argument into the coefficients of products of sizes, its ``lengths``.
 
-    Of ``(i*m + j)*n + k`` these are ``i`` before ``m*n``, ``j`` before ``n``, and ``k``.
-    ``values`` are those that the argument has; without lengths it stays what it is.
+    For ``(i*m + j)*n + k`` these are ``i`` for ``m*n``, ``j`` for ``n``, and ``k``.
+    ``values`` are the values of the argument in all uses.  Without lengths it is not split.
     """
 
     def __init__(self, kernel: Kernel, values: Sequence[Index]) -> None:
@@ -54,12 +54,12 @@ class Rows:
         return isinstance(factor, prim.Variable) and factor.name in self._sizes
 
     def names(self, argument: str, fresh: Callable[[str], str]) -> list[str]:
-        """What the parts of an argument are called."""
+        """The names of the parts of an argument."""
         lengths = self.lengths[:-1]
         return [*(fresh("_".join([argument, *(f.name for f in n)])) for n in lengths), argument]
 
     def apart(self, value: Index) -> tuple[Index, ...] | None:
-        """A value in parts, one for each length; None where it has other lengths."""
+        """The parts of a value, one for each length; None if it has terms with other lengths."""
         if not self.lengths:
             return (value,)
         if isinstance(value, slice):
@@ -81,7 +81,7 @@ class Rows:
         return tuple(_expression(terms.get(length, {})) for length in self.lengths)
 
     def together(self, parts: Sequence[Expression]) -> Expression:
-        """The value of which these are the parts."""
+        """The value that has the given parts."""
         value, last = parts[0], self.lengths[0] if self.lengths else ()
         for part, length in zip(parts[1:], self.lengths[1:], strict=True):
             between = Counter(last)
@@ -113,7 +113,7 @@ def ends_of(value: Index) -> tuple[Expression, ...]:
 
 
 def _moving(terms: Mapping[Monomial, Mapping[Monomial, int]]) -> list[Monomial]:
-    """The lengths by which something moves."""
+    """The products of sizes whose coefficients are not constant."""
     return [length for length, rest in terms.items() if rest.keys() - {()}]
 
 

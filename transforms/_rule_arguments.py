@@ -1,4 +1,4 @@
-"""Rules as functions of all that their values depend on: of free inames, not of data."""
+"""Changes of the arguments of substitution rules, so that a rule's value depends on these alone."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ def told_apart(
     swept: Collection[str],
     spanning: Given | None = None,
 ) -> Bound:
-    """The kernel where a rule has arguments that are affine, as far as uses let it.
+    """The kernel with a rule whose arguments are affine in all uses, as far as possible.
 
-    ``uses`` finds those of a rule; ``spanning`` are invocations of it.
+    ``uses`` finds the uses of a rule; ``spanning`` are invocations of it that the caller gave.
     """
     rows = in_rows(kernel, rule, uses(kernel, rule), spanning)
     kernel, rule = rows.kernel, rows.rule

@@ -1,4 +1,4 @@
-"""What rules say of an array, or of another rule, exchanged for what a copy holds of it."""
+"""Replacement of an array or a rule by a copy, inside the substitution rules that use it."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def replaced_within_rules(
 
 
 class _OpenError(Exception):
-    """Nothing was given for what stands somewhere."""
+    """An access or use in an expression has no replacement."""
 
 
 def _exchanged(

@@ -1,7 +1,7 @@
-"""Rules that hold reductions: their uses without the accumulators that hold their results.
+"""Substitution rules with reductions: their uses without the accumulators of the results.
 
-A use ``f(i, acc)`` is ``f(i)`` while a transform looks at what the rule is of; what computes the
-rule anew gets loops and accumulators of its own.
+Transforms work on a use ``f(i, acc)`` as ``f(i)``.  A statement that computes the rule again, such
+as a precomputation, gets loops and accumulators of its own.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Indices = tuple[Expression, ...]
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """A kernel where the uses of a rule in some statements do not say what holds its results.
+    """A kernel in which the uses of a rule in some statements do not list their accumulators.
 
-    ``text`` is that kernel before.  The results were ``given`` to each use, by its statement and
-    arguments, and are ``results`` of all; all other uses are of a rule ``other``, which says the
-    same.
+    ``text`` is the kernel before.  ``given`` holds the accumulators of each use, by statement and
+    arguments, and ``results`` those of all uses; all other uses are of a rule ``other`` with the
+    same expression.
     """
 
     text: Kernel
@@ -58,15 +58,15 @@ class Apart:
     results: tuple[Expression, ...]
 
     def accumulators(self) -> tuple[str, ...]:
-        """The temporaries that held the results."""
+        """The temporaries that held the results of the reductions."""
         return tuple(dict.fromkeys(accesses(value)[0][0] for value in self.results))
 
     def value(self, expr: Expression) -> Expression:
-        """What the rule stands for, with the results of its reductions as one use has them."""
+        """The expression of the rule, in which accumulators of one use replace its reductions."""
         return with_results(expr, next(iter(self.given.values())))
 
     def together(self, kernel: Kernel) -> Kernel:
-        """A kernel in which uses that are left say what holds their results again."""
+        """The kernel in which the remaining uses list their accumulators again."""
         name, count = self.rule.name, len(self.rule.arguments)
 
         def one(statement: Statement) -> Statement:
@@ -87,7 +87,7 @@ class Apart:
 
 
 def taken_apart(kernel: Kernel, rule: SubstitutionRule, selected: Collection[str]) -> Apart:
-    """A kernel where uses of a rule in the selected statements are without their results."""
+    """The kernel in which uses of a rule in the selected statements list no accumulators."""
     name, count, text = rule.name, len(rule.arguments), kernel
     kernel = expand_rules_that_use(kernel, name, selected)
     for iname in sorted(reduced_inames(rule.expression) - kernel.home_domain.keys()):
@@ -153,14 +153,14 @@ def without_unread(kernel: Kernel, accumulators: Iterable[str]) -> Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The type that a reduction accumulates in, and those of the reductions within it."""
+    """The type of a reduction's accumulator, and those of the reductions nested in it."""
 
     dtype: DType | None
     within: tuple[Held, ...]
 
 
 def held_by(kernel: Kernel, reduction: Reduction, name: str | None) -> Held:
-    """What a reduction accumulates in, if ``name`` is the temporary that it does so in."""
+    """The accumulator types of a reduction, given the name of its accumulator."""
     inner = results_of(reduction.operand)
     accumulator = kernel.temporary_by_name.get(name or "")
     updates = [s for s in kernel.writers.get(name or "", ()) if s.kind == "update"]
@@ -179,9 +179,9 @@ def held_by(kernel: Kernel, reduction: Reduction, name: str | None) -> Held:
 
 
 def made_anew(apart: Apart, change: Change) -> Change:
-    """A change that stages a rule in one statement, with loops for what that reduces.
+    """A change that stages a rule in one statement, with new loops for the reductions of the rule.
 
-    What computed the results of uses that are gone goes with them.
+    The statements that computed the results of the replaced uses are removed.
     """
     given = (accesses(value)[0][0] for value in next(iter(apart.given.values())))
     found = zip(results_of(apart.rule.expression), given, strict=True)

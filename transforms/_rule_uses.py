@@ -1,4 +1,4 @@
-"""Substitution rules, as far as they stand between a statement and what it uses."""
+"""Accesses and rule uses that statements make directly, or through substitution rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Running reductions: what grows along a loop is kept in one accumulator that lasts through it.
+"""Running reductions: an accumulator that is kept across the iterations of a loop.
 
-What a reduction runs over in one iteration of a loop may hold all that it ran over in those before.
-Then one accumulator does: it starts in front of the loop, and each iteration adds what is new.
+The range of a reduction in one iteration of a loop may contain its ranges in all earlier
+iterations, as in prefix sums.  Then a single accumulator suffices: it is initialized before the
+loop, and each iteration adds only the new terms.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from loopkit.transforms._loop_nests import (
 def with_running(
     kernel: Kernel, accumulators: Iterable[str], outer: str | None, *, if_any: bool
 ) -> Change:
-    """The kernel in which these accumulators last through a loop.
+    """The kernel in which the given accumulators are kept across the iterations of a loop.
 
-    :arg outer: its iname; None for the loop around each that bounds what it runs over.
-    :arg if_any: those that no loop bounds stay as they are, if others run.
-    :raises IllegalTransformError: where there is no such loop, or they cannot last through it.
+    :arg outer: the iname of that loop; None for the innermost loop that bounds each reduction.
+    :arg if_any: leave accumulators that no loop bounds as they are, if there are others.
+    :raises IllegalTransformError: where there is no such loop, or the value cannot be kept.
     """
     found = [name for name in accumulators if _Scan(kernel, name).growing] if if_any else []
     change = Change(kernel)
@@ -58,7 +59,7 @@ def with_running(
 
 
 class _Scan:
-    """One accumulator that is to last through a loop."""
+    """One accumulator that is to be kept across the iterations of a loop."""
 
     def __init__(self, kernel: Kernel, accumulator: str) -> None:
         self.kernel = kernel
@@ -83,31 +84,31 @@ class _Scan:
 
     @cached_property
     def bounding(self) -> frozenset[str]:
-        """The inames along which it may run; where it grows along none, those of one value."""
+        """The candidates for the loop's iname: :attr:`growing`, else those with a single value."""
         ranges = {i: self.kernel.range_around(i) for i in self.start.inames}
         single = (i for i, (low, high) in ranges.items() if low is not None and low == high)
         return self.growing or frozenset(single)
 
     @cached_property
     def growing(self) -> frozenset[str]:
-        """The inames around it on which hangs what it runs over."""
+        """The inames around the reduction on which its range depends."""
         own = self.kernel.domain_around(self.start.inames)
         names = _sets.involved_names(self.domain.gist(own))
         return (names | ancestors_of(self.kernel, self.reduced)) & self.start.inames
 
     @cached_property
     def threads(self) -> tuple[str, ...]:
-        """Those of them that are threads of a block."""
+        """Those of the candidate inames that are thread axes, highest axis first."""
         tags = self.kernel.iname_tags
         axes = {i: t.axis for i in self.bounding if isinstance(t := tags.get(i), LocalAxis)}
         return tuple(sorted(axes, key=lambda i: -axes[i]))
 
     def loops(self, outer: str | None) -> tuple[str, ...]:
-        """The inames of the loops that the accumulator is to last through, from ``outer`` inwards.
+        """The inames of the loops across which the accumulator is kept, ``outer`` first.
 
-        Without ``outer``, those of the innermost loops around it along which what it runs over
-        grows.  Threads of a block are the innermost ones, the highest axis first.  Raises
-        :class:`IllegalTransformError` where there are none.
+        Without ``outer``, the innermost loops around it along which the range of the reduction
+        grows. Thread axes come last, the highest axis first.  Raises :class:`IllegalTransformError`
+        where there are none.
         """
         kernel = self.kernel
         around = (*path_inames(self.path), *self.threads)
@@ -152,7 +153,7 @@ class _Scan:
         return loops
 
     def grows(self, loops: tuple[str, ...]) -> bool:
-        """Whether what it runs over in an iteration of some loops is part of that in all later."""
+        """Whether the range of the reduction in an iteration is part of that in all later ones."""
         return bool((_earlier(self.domain, loops) & self.steps).is_subset(self.domain))
 
     @cached_property
@@ -173,7 +174,7 @@ class _Scan:
         return domain
 
     def along(self, outer: str | None) -> Change:
-        """The kernel in which it lasts, and which instances its statements stand for now."""
+        """The change that keeps the accumulator across the loop, with its instance maps."""
         loops = self.loops(outer)
         outside = tuple(key for key in self.path if key[0] not in loops)
         parts = self.parts(loops)
@@ -227,7 +228,7 @@ class _Scan:
     def without(
         self, loops: tuple[str, ...], predicates: tuple[Expression, ...]
     ) -> tuple[Expression, ...]:
-        """Those of some predicates that do not hang on some inames; data may not with these."""
+        """The predicates that do not depend on some inames; refuses those on data that do."""
         kept: list[Expression] = []
         for predicate in predicates:
             inner = [i for i in loops if i in variable_names(predicate)]
@@ -257,7 +258,7 @@ class _Scan:
     # {{{ which terms are added where
 
     def parts(self, loops: tuple[str, ...]) -> list[_Part]:
-        """What is added in front of the loops, if anything, and what each iteration adds.
+        """The terms added in front of the loops, if any, and the terms that each iteration adds.
 
         An iteration adds those terms that no earlier one has added.
         """
@@ -306,7 +307,7 @@ class _Scan:
 
     @cached_property
     def by_data(self) -> tuple[Expression, ...]:
-        """The conditions of the update that data decide."""
+        """The predicates of the update that depend on data."""
         integers = self.kernel.integers
         return tuple(p for p in self.update.predicates if decided(p, integers) is None)
 
@@ -315,11 +316,11 @@ class _Scan:
 
 @dataclass(frozen=True)
 class _Part:
-    """Terms that one statement adds, called ``id``, in front of the loop or inside.
+    """Terms that the statement ``id`` adds, in front of the loop or inside it.
 
-    ``where`` are its instances by the inames of the update, ``names`` those of its own loops.
-    ``values`` replace inames of the update in its text, and ``of_text`` says which of its
-    instances it stands for.
+    ``where`` is its iteration domain over the inames of the update, ``names`` are the names of its
+    own loops.  ``values`` replace inames of the update in its text, and ``of_text`` maps its
+    instances to those of the original update.
     """
 
     id: str
@@ -332,7 +333,7 @@ class _Part:
 
 
 def _earlier(where: isl.Set, loops: tuple[str, ...]) -> isl.Set:
-    """What was in ``where`` in some earlier iteration of some loops, as it is in each later one."""
+    """The points of ``where`` in any earlier iteration of given loops, at each later iteration."""
     before = _sets.rename(where, instances(loops, EARLIER))
     order: list[Expression] = []
     for at, iname in enumerate(loops):

@@ -1,4 +1,4 @@
-"""What spans a footprint where a caller says so: subscripts, with ranges and names of the text."""
+"""Footprints that a caller describes: subscripts with ranges, over inames of the original text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_outer(
 def also_swept(
     kernel: Kernel, uses: Sequence[Use], swept: tuple[str, ...], outer: str | Iterable[str] | None
 ) -> tuple[str, ...]:
-    """What is swept where the caller says which loops are outside: all others that uses move in."""
+    """The swept inames; with ``outer`` also the other sequential inames in the subscripts."""
     if outer is None:
         return swept
     moving = {n for use in uses for index in use.indices for n in variable_names(index)}
@@ -66,11 +66,11 @@ def within_reach(
     spanned: Callable[[Kernel], Spanned],
     free: Collection[str] = (),
 ) -> tuple[Change, Spanned]:
-    """The loops in an order in which a copy has a place, and what is spanned then.
+    """The kernel with its loops reordered so that a copy can be filled, and its footprint.
 
-    What the copy depends on, in its cells or in the ``free`` names of its values, stands still
-    while ``swept`` inames run: those loops are outside of these, or, where a caller names
-    ``outer`` ones, just those are outside of all others.
+    The names in the cells of the copy and the ``free`` names of its values must be constant while
+    the ``swept`` inames run: their loops move outside of those.  If the caller gives ``outer``,
+    exactly these loops are outside of all others.
     """
     found = spanned(kernel)
     order = moved_out(kernel, users, swept, outer, outer_names(found.box).union(free))

@@ -1,6 +1,6 @@
-"""A copy of a box of cells: what is asked of it, where it is filled, and reads that become its own.
+"""Copies of a box of cells: the request, the statement that fills it, and the redirected reads.
 
-What :func:`add_prefetch`, :func:`precompute` and :func:`buffer_array` share.
+:func:`add_prefetch`, :func:`precompute` and :func:`buffer_array` share this module.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def choose_space(
 
 
 def _have_threads(kernel: Kernel, uses: Iterable[Use], apart: Collection[str]) -> bool:
-    """Whether threads share what ``uses`` touch: they run apart, and move none of them."""
+    """Whether several threads use the same cells: no index depends on the users' thread inames."""
     users, moving = set[str](), set[str]()
     for use in uses:
         users |= use.statement.inames
@@ -271,10 +271,9 @@ class Staging:
 
 
 def inames_of_sources(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
-    """The inames by which temporaries differ although no index says so.
+    """The inames on which the contents of temporaries depend although no subscript shows it.
 
-    A private temporary differs from thread to thread, and a shared one from
-    block to block.
+    A private temporary has one copy per thread, and a shared one has one per block.
     """
     found: set[str] = set()
     for temporary in (kernel.temporary_by_name[n] for n in names if n in kernel.temporary_by_name):
@@ -285,16 +284,17 @@ def inames_of_sources(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
 
 
 def _loading(kernel: Kernel, inames: frozenset[str]) -> list[Expression]:
-    """The conditions under which the bounds of loops are loaded: nothing is there without them."""
+    """The guards under which the loaded bounds of loops are defined."""
     loads = [w for name in kernel.loaded_bounds(inames) for w in kernel.writers.get(name, ())]
     return [p for w in loads[:1] for p in w.predicates if all(p in o.predicates for o in loads)]
 
 
 def _still_going(kernel: Kernel, users: Iterable[Statement], place: Place) -> Guards:
-    """The flags of loops that data end, in which a copy stands with all its users.
+    """The flags of loops with ``break`` that contain a copy together with all its users.
 
-    So it does nothing more where they do nothing more, and the loop can be left.  A copy that
-    threads may share some day is not asked: at its barrier nobody waits for those that have left.
+    They become guards of the copy, so that the loop can be left once they are cleared.  They are
+    not used for a copy that threads may share later: it needs a barrier, which all threads must
+    reach.
     """
     found: list[Expression] = []
     for flag in flags_of(kernel).values():

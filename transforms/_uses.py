@@ -1,9 +1,9 @@
-"""The uses of an array or a rule that a copy serves: which ones are meant, and what they touch.
+"""The uses of an array or a rule that a copy replaces: their selection, and the cells they read.
 
-Uses with a tag, ``x$near[i]``, are of a name of their own while a transform copies them.  Where
-data choose an index, ``x[place[j]]``, it runs as far as is known: by what assertions say of the
-arrays that are read, and because the cell is one of its array.  What else is not affine
-(``x[i*j]``) may be any cell of it, too.
+Selected uses with a tag, ``x$near[i]``, get a separate name while a transform works on them.  A
+data-dependent index, ``x[place[j]]``, ranges over all values that assertions about the index array
+allow, within the bounds of the array.  Any other index that is not affine (``x[i*j]``) ranges over
+the whole axis.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def find_box(
     what: str,
     more: Mapping[str, Range] = MappingProxyType({}),
 ) -> tuple[Axis, ...]:
-    """The box that ``uses`` touch; errors say what to do about them.
+    """The bounding box of the cells that ``uses`` access; its errors propose what to do.
 
-    ``more`` are names beside inames that run, and how far.
+    ``more`` holds further names that are not inames, and their ranges.
     """
     try:
         check_ranges(kernel, uses)
@@ -115,9 +115,9 @@ def find_box(
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """Uses of the array or rule ``of`` that ``given`` means: in ``kernel`` they are of ``name``.
+    """The selected uses of the array or rule ``of``: in ``kernel`` they are uses of ``name``.
 
-    Without a tag these are all, and ``name`` is the array's or rule's own.
+    Without a tag all uses are selected, and ``name`` is the original name.
     """
 
     kernel: Kernel
@@ -127,13 +127,13 @@ class Selected:
     tag: str | None = None
 
     def users(self, kernel: Kernel) -> list[str]:
-        """The statements that have such uses, in a kernel before they had a name of their own."""
+        """The statements with selected uses, in a kernel where these have the original name."""
         if self.tag is None:
             return [s.id for s in kernel.readers.get(self.of, ())]
         return [s.id for s in kernel.statements if (self.of, self.tag) in s.tagged]
 
     def restored(self, new: Kernel) -> Kernel:
-        """A kernel in which uses that are left have their tag again, and new statements none."""
+        """The kernel in which remaining uses have their name and, in old statements, their tag."""
         if self.tag is None:
             return new
         mine, left = (k.rule_by_name.get(self.name) for k in (self.kernel, new))
@@ -248,7 +248,7 @@ def with_ranges(kernel: Kernel, use: Use, shape: Sequence[Expression] | None) ->
 
 
 def check_ranges(kernel: Kernel, uses: Sequence[Use]) -> None:
-    """Raise :class:`FootprintError` where data choose an index, and it may be anything."""
+    """Raise :class:`FootprintError` where a data-dependent index has no known range."""
     for use in uses:
         for axis, index in enumerate(use.indices):
             if axis in use.chosen or not _reads_data(kernel, index):
@@ -273,7 +273,7 @@ def _reads_data(kernel: Kernel, index: Expression) -> bool:
 
 
 def _is_chosen(kernel: Kernel, index: Expression) -> bool:
-    """Whether sets do not know an index."""
+    """Whether an index is not affine, so that sets do not describe it."""
     return _reads_data(kernel, index) or not _sets.is_pw_affine(index)
 
 

@@ -1,4 +1,4 @@
-"""Other coordinates for loops: skewing, reversing, diamonds, and one for several."""
+"""Affine changes of loop coordinates: skewing, reversal, diamonds, and joining of loops."""
 
 from __future__ import annotations
 

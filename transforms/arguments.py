@@ -1,4 +1,4 @@
-"""Names of arguments, and other names for all that a kernel has to itself."""
+"""Renaming, reordering and removal of arguments, and renaming of a kernel's own names."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Renaming:
 def free_names(
     kernels: Sequence[Kernel], suffixes: Sequence[str], texts: Sequence[Kernel] = ()
 ) -> list[Renaming]:
-    """New names for what each kernel has to itself, where another one has something so called.
+    """New names for the private names of each kernel that another kernel uses as well.
 
-    Inames of the ``texts`` are what all kernels call so; steps have made the others.
+    Inames of the original ``texts`` are shared between the kernels; all other inames are private.
     """
     arguments = {n for k in kernels for n in (*k.arg_by_name, *k.sizes)}
     taken, ids = set(arguments), set[str]()
@@ -86,7 +86,7 @@ def free_names(
 def tables_apart(
     texts: Sequence[Kernel], scheduled: Sequence[Kernel], suffixes: Sequence[str]
 ) -> list[dict[str, str]]:
-    """New names for tables of constants, where another kernel has something else so called."""
+    """New names for tables of constants whose names other kernels use for something else."""
     taken = {n for k in (*texts, *scheduled) for n in (*k.all_names, *k.arg_by_name)}
     meant: dict[str, Argument] = {}
     for kernel in texts:
@@ -106,7 +106,7 @@ def tables_apart(
 def _made_apart(
     kernels: Sequence[Kernel], texts: Sequence[Kernel], taken: Iterable[str]
 ) -> list[dict[str, str]]:
-    """New names for inames that steps have made, where another kernel's has other values."""
+    """New names for inames made by steps that another kernel uses with different values."""
     of_texts = {i for k in texts for i in k.all_inames}
     used = set(taken)
     seen: list[Domain] = []
@@ -132,7 +132,7 @@ def _alike(one: Domain, other: Domain) -> bool:
 
 
 def _apart(own: Iterable[str], others: Collection[str], taken: Iterable[str]) -> dict[str, str]:
-    """New names for those of ``own`` that ``others`` have, too."""
+    """New names for those of ``own`` that are also in ``others``."""
     return {name: fresh(name, taken) for name in own if name in others}
 
 

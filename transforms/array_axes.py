@@ -1,4 +1,4 @@
-"""Axes of arrays: their names, one split in two, and arrays one behind the other along one."""
+"""Axes of arrays: their names, splitting of an axis, and concatenation of arrays along an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One kernel for many problems of one kind."""
+"""Batching: one kernel that solves many problems of the same kind."""
 
 from __future__ import annotations
 

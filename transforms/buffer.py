@@ -1,4 +1,4 @@
-"""buffer_array: reads and writes go to a copy, loaded before and stored after."""
+"""buffer_array: accesses use a copy, which is loaded before the loops and stored after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops of their own: for some statements, for reductions, and for each iteration, written out."""
+"""Separate loops for some statements or reductions, and loops written out as statements."""
 
 from __future__ import annotations
 

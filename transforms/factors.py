@@ -1,4 +1,4 @@
-"""Factors that all terms of a sum have in common."""
+"""Factors that all terms of a sum have in common, moved out of the sum."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _common(
 
 
 def _is_kept(factor: Expression, kernel: Kernel, inames: frozenset[str], axes: set[str]) -> bool:
-    """Whether a factor is the same number where a value is added, and where it is read."""
+    """Whether a factor has the same value where a term is added and where the sum is read."""
     if is_constant(factor):
         return True
     fixed = {a.name for a in kernel.args} - kernel.writers.keys()

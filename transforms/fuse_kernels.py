@@ -1,4 +1,4 @@
-"""Several kernels as one, which runs them one after the other."""
+"""Fusion of several kernels into one, which runs them in sequence."""
 
 from __future__ import annotations
 

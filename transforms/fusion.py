@@ -1,4 +1,4 @@
-"""The loops that statements are in: made one, cut in two, more of them and fewer."""
+"""Loop fusion and fission, and the addition and removal of loops around statements."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def _loops(kernel: Kernel, inames: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _parted(tree: Tree, inames: Collection[str], ids: Collection[str]) -> Tree:
-    """The tree, with loops over ``inames``, and those inside, cut wherever ``ids`` meet others.
+    """The tree with the loops over ``inames``, and all inside, cut between ``ids`` and the rest.
 
-    A barrier for all blocks comes to stand between two parts, or stays inside of one.
+    A grid-wide barrier ends up between two parts, or inside of one.
     """
     entries: list[Entry] = []
     barriers: list[Entry] = []

@@ -1,1 +1,1 @@
-"""What a schedule costs, counted from its sets."""
+"""The costs of a schedule, counted from its iteration domains."""

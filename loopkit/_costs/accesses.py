@@ -1,4 +1,4 @@
-"""The accesses of a schedule to memory: which threads touch which addresses, and when."""
+"""The memory accesses of a schedule: which threads access which addresses, and when."""
 
 from __future__ import annotations
 

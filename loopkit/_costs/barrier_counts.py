@@ -1,4 +1,4 @@
-"""Barriers and combinations: where they stand, who waits or combines at each, and how often."""
+"""Barriers and combinations across threads: positions, participating threads, execution counts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Counts where data decide, with the data at hand: the executions of an access, a row each.
+"""Counts of data-dependent accesses for given data, by enumeration of their executions.
 
-Sets know a loaded bound as a name, and nothing of a loaded subscript.  Where the arrays are given
-that they are loaded from, points are enumerated as far as no data are asked, the values that come
-next are read, and the enumeration goes on from there.
+In sets, a loaded loop bound is a symbolic name, and a loaded subscript is unknown.  Where the
+arrays are given, points are enumerated up to the first loaded value; then that value is read, and
+the enumeration continues from there.
 """
 
 from __future__ import annotations

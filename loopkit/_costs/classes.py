@@ -1,12 +1,12 @@
-"""Requests that cost the same: the values of loops and blocks, put into few classes.
+"""Equivalence classes of requests with equal cost, so that each class is counted once.
 
-An access runs where constraints link the *request names* (loops and blocks) with names of
-threads.  Such a constraint sees the request only by the value of a linear form, and only as far
-as that decides something between the bounds of the other names: inside of a grid all values say
-the same.  What a request costs further depends on its address modulo a period.  So classes are
-what these forms, cut off at what they decide, and the remainder of the address are; names that
-no constraint links make classes of their own, which combine.  Where a name runs through a
-stretch in which nothing is decided, the remainders that occur are counted without enumerating.
+The domain of an access links the *request names* (loops and blocks) with the names of threads by
+constraints.  A constraint depends on the request only through the value of a linear form, and only
+within the range in which this value decides something: for blocks in the interior of a grid all
+values are equivalent.  The cost also depends on the address modulo a period.  So a class is
+determined by these forms, clamped to their decisive range, and the remainder of the address.
+Names that no constraint links form separate classes, which are multiplied.  Where a name runs
+through a range in which nothing is decided, its remainders are counted without enumeration.
 """
 
 from __future__ import annotations

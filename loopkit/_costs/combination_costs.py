@@ -1,7 +1,7 @@
-"""What threads do to combine their partial results: operations, shuffles, shared memory, barriers.
+"""The cost of combining partial results across threads: operations, shuffles, barriers, memory.
 
-How many threads a block has is a constant: one combination is executed for all of them, and what
-they do is counted on the way.
+The number of threads of a block is a constant, so one combination is simulated for all threads, and
+its operations are counted on the way.
 """
 
 from __future__ import annotations

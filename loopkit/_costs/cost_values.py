@@ -1,4 +1,4 @@
-"""What costs say of accesses: plain data, frozen and picklable."""
+"""The results of counting accesses: plain data, frozen and picklable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``knl.costs(n=4096)``: what a call does, counted exactly from the kernel's sets."""
+"""``knl.costs(n=4096)``: the costs of a call, counted exactly from the iteration domains."""
 
 from __future__ import annotations
 

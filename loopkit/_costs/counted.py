@@ -1,4 +1,4 @@
-"""Costs made of counts: at sizes, or as polynomials of sizes that are left open."""
+"""Costs from counts, at given sizes or as quasi-polynomials of symbolic sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts of a kernel's accesses at given sizes: what accesses have in common, counted once."""
+"""Counts of a kernel's accesses at given sizes, with shared results for similar accesses."""
 
 from __future__ import annotations
 

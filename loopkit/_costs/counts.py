@@ -1,4 +1,4 @@
-"""What the launches of a call do at sizes: each number is counted when it is first asked for."""
+"""Counts of the launches of a call at given sizes, each computed on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What data say: values of subscripts and conditions, for many points at once."""
+"""Values of data-dependent subscripts and conditions, for many points at once."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Counts as polynomials of sizes, found from exact counts and verified at others.
+"""Counts as quasi-polynomials of sizes, interpolated from exact counts and verified at others.
 
-Counts of integer points are quasi-polynomials (Ehrhart 1962; Clauss 1996): for sizes of one
-residue modulo a period, and beyond the smallest, they are polynomials.  So all numbers of a launch
-are counted at sizes of one residue, a period apart; the differences tell the degree in each size
-(Newton), the coefficients are those of a product of polynomials of one size each where that has
-all counts, and else told by a grid of samples.  Each polynomial is then compared with counts at
-further sizes; and with sizes of other residues, so that it is told for all that it holds for.
+Numbers of integer points are quasi-polynomials (Ehrhart 1962; Clauss 1996): for sizes of one
+residue modulo a period, and above some minimum, they are polynomials.  So all numbers of a launch
+are counted at sizes of one residue, one period apart.  Newton's differences give the degree in each
+size.  The coefficients are those of a product of polynomials in one size each, where that fits all
+counts, or else come from a grid of samples.  Each polynomial is then compared with counts at
+further sizes, and with counts at other residues, to find all residues for which it is valid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often a launch is called, and the launches of a kernel as they are counted and drawn."""
+"""The launches of a kernel as counted and drawn, and how often each one is called."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Layouts that remove bank conflicts: paddings and swizzles, each counted anew.
+"""Array layouts that remove bank conflicts: paddings and swizzles, with exact new counts.
 
-An access whose addresses lie a multiple of all banks apart meets in one bank.  Elements that no
-one uses, at the end of each row, move rows against each other; a swizzle permutes each row in its
-own way, and takes no memory.  All requests to the array are found once, with the cells that they
-touch; what a layout makes of those is then arithmetic.  What is told was counted once more, of the
-kernel that the transform makes.
+Addresses that differ by multiples of the row of banks are all in one bank.  Padding at the end of
+each row shifts rows against each other; a swizzle permutes each row in its own way, and needs no
+memory.  The requests to the array are found once, with the cells that they access; the conflicts
+of a layout are then computed from these.  The numbers that are reported come from a second count,
+of the kernel that the transform makes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many blocks a multiprocessor holds at once, what limits that, and what the last wave loses.
+"""Occupancy: resident blocks of a multiprocessor, what limits them, and the last wave's idle share.
 
 The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h`): registers are allocated
 for warps, in units, within each of four parts of a multiprocessor; shared memory for blocks, in

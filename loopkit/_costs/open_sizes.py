@@ -1,4 +1,4 @@
-"""Numbers of which sizes are left open, as polynomials of these."""
+"""Costs with symbolic sizes, as quasi-polynomials of these."""
 
 from __future__ import annotations
 

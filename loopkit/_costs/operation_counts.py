@@ -1,4 +1,4 @@
-"""The operations of a statement: how many of which kind, in which type."""
+"""The operations of a statement, counted by kind and type."""
 
 from __future__ import annotations
 

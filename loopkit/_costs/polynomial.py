@@ -1,4 +1,4 @@
-"""Numbers that depend on sizes: polynomials, each for sizes of one residue."""
+"""Quasi-polynomials of sizes: a polynomial for each residue class of the sizes."""
 
 from __future__ import annotations
 

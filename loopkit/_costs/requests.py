@@ -1,4 +1,4 @@
-"""One request: what threads of a block touch together, each of them by itself."""
+"""A single memory request: the addresses that the threads of a warp or a block access together."""
 
 from __future__ import annotations
 

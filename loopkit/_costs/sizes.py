@@ -1,4 +1,4 @@
-"""What ``costs`` is given: sizes by name or together, and arguments whose data decide."""
+"""The arguments of ``costs``: sizes, by name or in a mapping, and arrays whose data matter."""
 
 from __future__ import annotations
 

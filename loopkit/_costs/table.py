@@ -1,4 +1,4 @@
-"""What stands in the tables of costs: of a call of several launches all together, then each."""
+"""The tables of costs: first the whole call if it has several launches, then each launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that are touched again, and what memory must deliver and take at least for them."""
+"""Reuse of cells, and the minimum of bytes that memory must deliver and store."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What the accesses of warps cost: sectors of global memory, wavefronts of shared memory.
+"""The cost of the accesses of warps: sectors of global memory, wavefronts of shared memory.
 
-Exact counts. Threads of consecutive index make a warp; a *request* is one execution of an access
-by one warp, with those of its threads that run it. What a request costs depends on which of its
-threads run and on where their addresses lie within a period, so that the requests of each class
-(:mod:`loopkit._costs.classes`) are looked at once.
+All counts are exact.  A *request* is one execution of an access by one warp, with the threads that
+are active in it.  Its cost depends on the active threads and on their addresses modulo a period, so
+that all requests of a class (:mod:`loopkit._costs.classes`) are counted at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Making kernels: from domains and text to a kernel with its loop tree."""
+"""Construction of kernels: from domains and instruction text to a kernel with its loop tree."""
 
 from loopkit._arrays import AUTO
 from loopkit._make import called_kernels as functions

@@ -1,7 +1,7 @@
-"""Assignments with the option ``atomic``: an operation on a cell, and the value to combine.
+"""Assignments with the option ``atomic``, split into an operation and its operand.
 
-Updates of one cell by one operation may be made in any order, and at any time: like those of a
-reduction they are one unordered set.
+Atomic updates of one cell by one operation may run in any order: like the updates of a reduction,
+they are unordered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels that other kernels call, and texts that call functions which nobody has given yet."""
+"""Kernels that other kernels call, and kernels with calls whose functions are still missing."""
 
 from __future__ import annotations
 

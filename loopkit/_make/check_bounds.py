@@ -1,8 +1,7 @@
-"""Whether the accesses of a kernel's text lie in the arrays that were declared for them.
+"""Check that the accesses of a kernel's text are inside the declared arrays.
 
-Conditions of reductions in a branch of a choice are kept where they keep an access in its array.
-What a branch computes that is not taken, nobody reads.  So its terms may be computed all the same,
-unless they touch what is not there, or might.
+A value computed in a branch that is not taken is never used.  So conditions of reductions in such a
+branch may be dropped, except those that keep an access in bounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether every cell of a temporary, or of what no call passes, is written before it is read."""
+"""Check that every cell of a temporary, or of an unpassed array, is written before it is read."""
 
 from __future__ import annotations
 

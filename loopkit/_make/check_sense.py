@@ -1,4 +1,4 @@
-"""What a text may say and no kernel can mean: found when a kernel is made, not later."""
+"""Checks of the text for meaningless parts, made when a kernel is created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the types of a finished kernel forbid, and what they make of it that surprises."""
+"""Type errors in a finished kernel, and warnings about surprising types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From text to a kernel."""
+"""Creation of a kernel from its text."""
 
 from __future__ import annotations
 

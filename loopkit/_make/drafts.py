@@ -1,6 +1,7 @@
-"""From the items of a text to drafts with ids and conditions.
+"""Drafts of statements, with ids and conditions, from the items of a text.
 
-A ``break`` becomes a flag: set in front of a loop, cleared by each ``break``, asked by all.
+A ``break`` becomes a flag, which is set in front of a loop, cleared by each ``break``, and part of
+the condition of every statement in the loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which loops a statement is inside of, in which order they nest, and statements with them."""
+"""The loops around each statement, their nesting order, and the order of the statements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How far a name reaches in a set: upper bounds as lists, never as functions by cases.
+"""Upper bounds of names in sets, as lists of expressions instead of piecewise functions.
 
-The largest value of a name that twelve conditions bound is the least of twelve
-expressions; as a function by cases it has a case for each order of them.
+The largest value of a name with twelve upper bounds is the minimum of twelve expressions.  As a
+piecewise function it would have a piece for each of their orders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names in expressions under construction, seen through substitution rules."""
+"""Names in expressions under construction, looked up through substitution rules."""
 
 from __future__ import annotations
 

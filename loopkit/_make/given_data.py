@@ -1,4 +1,4 @@
-"""What a user says about data: argument constructors, and the normal form of what they hold."""
+"""Arguments and temporaries as the user declares them, and their normal form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of a kernel: those that were declared, and those that its text implies; types."""
+"""The arguments of a kernel, declared or implied by its text, and their types."""
 
 from __future__ import annotations
 

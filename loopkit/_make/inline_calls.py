@@ -1,4 +1,4 @@
-"""Calls of kernels in a text: each is replaced by what the function says, in the caller's names."""
+"""Inlining of called kernels: a call is replaced by the function's statements with new names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that texts of others call, and their texts in the names of who calls."""
+"""Kernels that can be called from other kernels, and the renaming of their text for a caller."""
 
 from __future__ import annotations
 

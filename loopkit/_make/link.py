@@ -1,4 +1,4 @@
-"""The text of a kernel with the functions that it calls."""
+"""The text of a kernel, with its calls of other kernels inlined."""
 
 from __future__ import annotations
 

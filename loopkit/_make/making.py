@@ -1,4 +1,4 @@
-"""A kernel while it is made: what was given, and what the passes have found of it."""
+"""The state of a kernel under construction: the user's arguments, and the results of the passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations of reductions say of themselves, and those that work on records."""
+"""The interface of reduction operations, and operations on records such as ``argmin``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reduction operations: what they start from and how they combine."""
+"""Reduction operations on scalars: their neutral elements, and how they combine two values."""
 
 from __future__ import annotations
 

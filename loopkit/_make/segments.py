@@ -1,7 +1,8 @@
-"""Segmented reductions whose parts threads make: an operation on values that may start anew.
+"""Segmented reductions across threads, as an associative operation on pairs.
 
-A part of a segmented reduction is a value, and whether anything in it started anew.  Two parts in a
-row join to one (Schwartz, Ultracomputers, 1980): then no more is asked of their order.
+A pair holds a value, and whether a segment starts anywhere in the part of the sequence that it
+covers.  Adjacent pairs combine associatively (Schwartz, Ultracomputers, 1980), so that threads can
+scan them like any other operation.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Shapes of arrays that nobody declared: as far as the accesses reach.
+"""Inference of the shapes of undeclared arrays from their accesses.
 
-An axis is as long as the largest index needs, for all sizes that the assumptions
-allow and at which there is an access at all; where there is none, the same
-expression holds.  So ``x[0]`` beside ``x[i]`` for ``0 <= i < n`` makes no
-``max(1, n)``: where ``n`` is 0, nothing is accessed.
+An axis is as long as the largest index requires, for all sizes that satisfy the assumptions and
+for which there is an access at all; for other sizes the same expression is used.  So ``x[0]``
+beside ``x[i]`` for ``0 <= i < n`` does not give ``max(1, n)``: where ``n`` is 0, nothing is
+accessed.
 
-Rows are full: where an index stays below a number, and below less only in the last
-rows (``256*b + t < n``, ``t < 256``), the number is the extent also if the sizes
-have no full row.
+Rows are full: where an index is below a constant, and below a smaller bound only in the last rows
+(``256*b + t < n``, ``t < 256``), the extent is the constant, even for sizes without a full row.
 """
 
 from __future__ import annotations

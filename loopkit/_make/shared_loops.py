@@ -1,8 +1,8 @@
-"""Reductions over loops that stand in the text already, with what they sum in their bodies.
+"""Reductions over loops that are in the text already and that compute the reduced values.
 
-``sum(j, p)``, where ``p`` is a temporary that has its value inside of the loop over ``j``, has
-the terms that the iterations of that very loop give to ``p``.  So the accumulator starts in front
-of the loop, and is updated where its body ends.
+In ``sum(j, p)``, ``p`` may be a temporary that is assigned inside of the loop over ``j``.  Then the
+terms are the values of ``p`` in the iterations of that loop: the accumulator starts in front of the
+loop, and is updated at the end of its body.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reductions become statements: one starts an accumulator, one adds the terms, one uses it."""
+"""Splitting of reductions into statements: initialization, update, and use of an accumulator."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What names in a text mean: arguments by name, functions in C, NumPy's names, numbers, tags.
+"""Resolution of names in a text: keyword arguments, C functions, NumPy's names, constants, tags.
 
-They are read, and gone when a kernel is made: ``clip(x, 0, 1)`` is ``min(max(x, 0), 1)``, and
-``curve(x[i], gain=2)`` has its arguments in order.  A rule, a reduction or a function of the user's
-own that has a name of NumPy's is what the name means.
+The result has no trace of them: ``clip(x, 0, 1)`` becomes ``min(max(x, 0), 1)``, and
+``curve(x[i], gain=2)`` gets its arguments in order.  A rule, a reduction or a user-defined function
+takes precedence over a name of NumPy's.
 """
 
 from __future__ import annotations

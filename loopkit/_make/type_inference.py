@@ -1,4 +1,4 @@
-"""Types of what has none: from the expressions that are assigned."""
+"""Inference of missing types from the expressions that are assigned."""
 
 from __future__ import annotations
 

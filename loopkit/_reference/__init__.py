@@ -1,7 +1,7 @@
-"""The oracle: a kernel's meaning, executed instance by instance in NumPy.
+"""The reference executor: a kernel's meaning, executed instance by instance in NumPy.
 
-Nothing in here is shared with code generation: expressions are evaluated, loops
-enumerated and types applied by this package's own means.
+It shares nothing with code generation: evaluation of expressions, enumeration of loops and
+application of types are implemented here independently.
 """
 
 from loopkit._reference.run import run_reference

@@ -1,4 +1,4 @@
-"""Statements, and what users' functions mean, as functions of Python."""
+"""Compilation of statements, and of the meanings of user-defined functions, to Python functions."""
 
 from __future__ import annotations
 

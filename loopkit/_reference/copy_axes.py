@@ -1,9 +1,8 @@
-"""How often temporaries exist, and in which order instances run where tags say it.
+"""Copies of temporaries per thread or block, and the order of instances that tags require.
 
-Inames tagged ``ilp`` have no loops here: a statement is executed for all their values before the
-next one.  The threads of a scan have: one thread after another goes on from the one before, in
-loops around the statements that add and those that read what they have added, and the accumulator
-is one for all of them.
+Inames tagged ``ilp`` have no loops here: a statement is executed for all of their values before the
+next statement.  The threads of a scan run one after the other, as a loop around the statements that
+add to the accumulator and those that read it; all threads share the accumulator.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Loops that data end, in pieces: nobody enumerates iterations that never run.
+"""Loops with data-dependent exits, enumerated in pieces, without the iterations after the exit.
 
-A loop may have far more iterations than are executed (:mod:`loopkit._guarded`). Its statements'
-instances are found for some of its values at a time, for as long as the loop goes on.
+A loop may have far more iterations in its domain than are executed (:mod:`loopkit._guarded`).  The
+instances of its statements are enumerated for some of its values at a time, until the loop exits.
 """
 
 from __future__ import annotations

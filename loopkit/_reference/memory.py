@@ -1,4 +1,4 @@
-"""Arrays and temporaries while a kernel is interpreted: bounds and first writes are watched."""
+"""Arrays and temporaries of an interpreted kernel; reports bad indices and uninitialized reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walking the loop tree, top to bottom, one instance at a time."""
+"""Execution of the loop tree, one statement instance at a time."""
 
 from __future__ import annotations
 

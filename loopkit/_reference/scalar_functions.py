@@ -1,4 +1,4 @@
-"""Functions and conversions on NumPy scalars, with the language's meaning."""
+"""Functions and conversions on NumPy scalars, with the semantics of the language."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Two kernels run side by side on small examples, with a memory of how each value came about.
+"""Execution of two kernels on small examples, with the provenance of each value.
 
-``interpreter`` is the reference interpreter on wide numbers, in several orders of blocks and
-threads; ``examples`` says at which sizes, and on what data.  ``compare`` runs both kernels and
-tells where they differ.
+``interpreter`` is the reference interpreter with wide number types, for several orders of blocks
+and threads.  ``examples`` chooses sizes and data.  ``compare`` runs both kernels and reports where
+their results differ.
 """

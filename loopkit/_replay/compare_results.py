@@ -1,4 +1,4 @@
-"""Two kernels at some sizes, run on the same data: where their results differ."""
+"""Comparison of the results of two kernels on the same data, at given sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels are run on in search of a difference: sizes, and what arguments hold."""
+"""Sizes and argument data for the search for a difference between two kernels."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Running a kernel at small sizes, with a memory of how each value came about.
+"""Interpretation of a kernel at small sizes, with the provenance of each value.
 
-The reference interpreter's statements are run on wide numbers: floats are doubles, so that
-two orders of one sum are one value but for the last digits.  Besides the order of the tree,
-kernels with blocks and threads are run in other orders that nothing forbids: a schedule with
-a race shows it in one of them.
+Statements run as in the reference interpreter, with wide number types: floats are doubles, so that
+two orders of one sum differ in the last digits only.  Kernels with blocks and threads are run in
+several orders that the schedule allows, so that a data race shows in one of them.
 """
 
 from __future__ import annotations

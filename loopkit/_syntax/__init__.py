@@ -1,1 +1,1 @@
-"""The language: from text to raw syntax trees.  Nothing here knows a kernel."""
+"""The language: from text to raw syntax trees, without any knowledge of kernels."""

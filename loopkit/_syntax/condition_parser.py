@@ -1,8 +1,8 @@
-"""Conditions of domains and assumptions: read with Python's precedence, said to isl in full.
+"""Conditions of domains and assumptions: parsed with Python's precedence, written for isl.
 
-isl has a precedence of its own: to it ``3*i mod 5`` is ``3*(i mod 5)``.  So a condition is
-parsed here, refused where the two readings differ, and handed on with every grouping in
-parentheses.  Integer division and modulo are Python's, also of and by negative numbers.
+isl has a different precedence: it reads ``3*i mod 5`` as ``3*(i mod 5)``.  So a condition is parsed
+here, refused where the two readings differ, and passed to isl with parentheses around every
+operation.  Integer division and modulo are Python's, also for negative numbers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Expressions: from text to pymbolic trees.
 
-Precedence climbing: each infix operator has a power, and an operand is read as
-far as operators reach that bind at least as strongly as asked.  Precedence and
-associativity are Python's.
+A precedence climbing parser: each infix operator has a binding power, and an operand extends over
+all operators that bind at least as strongly as required.  Precedence and associativity are
+Python's.
 """
 
 from __future__ import annotations

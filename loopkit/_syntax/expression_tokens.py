@@ -1,4 +1,4 @@
-"""Words of expressions: numbers, what is no word of them, and what to say of it."""
+"""Tokens of expressions: numbers, malformed tokens, and the errors for them."""
 
 from __future__ import annotations
 

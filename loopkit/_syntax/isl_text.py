@@ -1,6 +1,6 @@
-"""Values and conditions of domains as isl is to read them: every grouping in parentheses.
+"""Values and conditions of domains as text for isl, with parentheses around every operation.
 
-Whole numbers have as many bits as one likes, so ``x >> 3`` is ``floor(x / 8)`` and ``x & 24`` is
+Integers have unlimited width, so ``x >> 3`` is ``floor(x / 8)`` and ``x & 24`` is
 ``8*(floor(x / 8) mod 4)`` for every ``x`` (:mod:`loopkit._linear`).
 """
 

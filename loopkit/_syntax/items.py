@@ -1,4 +1,4 @@
-"""What instruction text becomes: one frozen value per instruction or rule."""
+"""The parsed form of instruction text: one frozen value per instruction or rule."""
 
 from __future__ import annotations
 

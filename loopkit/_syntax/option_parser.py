@@ -1,4 +1,4 @@
-"""The block of options behind an instruction: ``{id=w, dep=a:b*, tags=x}``."""
+"""The options after an instruction: ``{id=w, dep=a:b*, tags=x}``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Words of the language, and the way back from a word to its place in the text.
+"""Tokens of the language, and their positions in the text.
 
-One compiled pattern splits a text.  Only strings are kept: where a word stands
-is found by splitting again, which happens when an error is reported and never
-otherwise.
+One compiled pattern splits a text.  Only the strings are stored; a position is found by splitting
+again, which is needed only for error messages.
 """
 
 from __future__ import annotations

@@ -41,7 +41,6 @@ from seams import (
     evaluate,
     expand_rules,
     find_axes,
-    flags_of,
     infer_types,
     own_lineage,
     points_of,
@@ -193,9 +192,9 @@ class Schedule:
         self.ends_with_launch = tuple(ends)
 
     def _copies_of(self, temporary: Any) -> tuple[Any, ...]:
-        """The axes along which a temporary exists several times; each block has its flags."""
+        """The axes along which a temporary exists several times: each block has its own."""
         kernel, found = self.kernel, copies_of(self.kernel, temporary, self.axes)
-        if temporary.name not in flags_of(kernel):
+        if space_of(kernel, temporary) is _GLOBAL or temporary.is_running or temporary.accumulates:
             return found
         return tuple(a for a in self.axes.values() if a in found or a.key[0] == "g")
 

@@ -527,6 +527,7 @@ def try_to_break(
     if any(t.is_running for t in kernel.temporaries) and combined_axes(kernel):
         raise UnsupportedError("a scan that threads make: what each of them sees is told by none")
     parallel = any(tag.is_parallel for _, tag in kernel.tags)
+    tags = {str(tag) for _, tag in kernel.tags}
     if not parallel:
         ways = ways[:1]
     was_skipped = False
@@ -543,6 +544,9 @@ def try_to_break(
                     left -= len(some) * count
                     broken = _broken(schedule, case, seed, some, root, lineage) if some else None
             except lk.LoopkitError as error:
+                if isinstance(error, lk.OutOfBoundsError) and "l.auto" in tags:
+                    # A scalar of threads that were not found is read beside their loop.
+                    raise UnsupportedError("threads that are still to be found") from None
                 runs = not isinstance(error, lk.IllegalTransformError)
                 return Broken(case.sizes, ways[0], f"{type(error).__name__}: {error.why}", runs)
             if broken is not None:

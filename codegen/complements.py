@@ -1,4 +1,4 @@
-"""Guards of branches: what both ask is asked around them, and what tells them apart inside."""
+"""Complementary guards: common conjuncts become an outer guard, the other ones inner guards."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class ExpressionLowering(OperationLowering):
         return self._called(expr.function.name, list(map(self.rec, expr.parameters)), expr)
 
     def own_call(self, expr: Any) -> Value:
-        """A user's function, of values of just its types: C chooses the overload by them."""
+        """A call of a user's function, its arguments cast to exactly the overload's types."""
         operands = [op.whole(self.rec(p)) for p in expr.parameters]
         own = expr.function.overload([op.typed(o) for o in operands], asked_of(expr))
         return Value(Call(own.c_name, tuple(map(op.of_type, operands, own.types))), own.result)

@@ -1,17 +1,17 @@
-"""Scans across blocks in one launch: each block looks back at those before it.
+"""Scans across the blocks of one launch, by decoupled look-back.
 
-A block takes a ticket, which is the number of its tile: so all tiles before it are of blocks that
-run, or have run, and waiting for them ends.  It makes the scan of its tile, and publishes what
-that adds up to.  Then the lanes of its last warp look at the tiles before, as many at a time: each
-waits until a tile has published anything, its own sum or the whole up to it.  From the last tile
-on of which the whole is known, they add up; and the block publishes the whole up to itself
-(Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, 2016).
+Each block takes a ticket from an atomic counter; the ticket is the number of its tile. All tiles
+with lower numbers therefore belong to blocks that have already started, so waiting for them cannot
+deadlock. The block scans its tile and publishes the tile's total. Then the lanes of its last warp
+inspect the preceding tiles, one tile per lane: each waits until its tile has published either its
+own total or its inclusive prefix. The lanes add up from the last tile with a known prefix on, and
+the block publishes its own inclusive prefix (Merrill and Garland, Single-pass parallel prefix scan
+with decoupled look-back, 2016).
 
-A value of at most 32 bits is published together with its flag, in one word: who sees the flag has
-the value, and nobody waits for one store or load before the next.  Others are stored first, and
-then their flag is raised.
+A value of at most 32 bits is stored together with its flag in one word, so that one load returns
+both. Larger values are stored first, and their flag is set afterwards.
 
-Along other axes of blocks each row is scanned for itself: it has tiles and tickets of its own.
+Along other block axes each row of blocks is scanned separately, with tiles and tickets of its own.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ AGGREGATE, PREFIX = 1, 2
 
 @dataclass(frozen=True)
 class TileState:
-    """The arrays in global memory of one scan: for each tile a flag, its own, and all up to it.
+    """The global arrays of one scan: for each tile a flag, its own total and its inclusive prefix.
 
-    They are one array where flags and values are words.
+    They are a single array of words if a value and its flag fit into one word.
     """
 
     flags: str
@@ -58,11 +58,11 @@ class TileState:
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of a launch: a block takes one from the counter ``tickets`` of its row.
+    """The tiles of a launch: each block takes one from the counter ``tickets`` of its row.
 
-    ``drawn`` is where a thread leaves it for the others of its block, ``tile`` its name.  There
-    are ``grid[axis]`` of them along block axis ``axis``, in each row along ``across``; ``row``
-    names the place of its first one.  ``states`` are those of accumulators.
+    ``drawn`` is the shared variable for the ticket, ``tile`` the name of its value. There are
+    ``grid[axis]`` tiles along block axis ``axis``, in each row along ``across``; ``row`` names the
+    position of the row's first tile. ``states`` maps accumulators to their arrays.
     """
 
     axis: int
@@ -76,12 +76,12 @@ class Tiles:
 
     @property
     def word(self) -> str:
-        """CUDA's word for what the ticket takes the place of."""
+        """CUDA's name of the block index that the ticket replaces."""
         return CUDA.index("g", self.axis)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names that are made up."""
+        """All names that were generated."""
         arrays = (n for s in self.states.values() for n in (s.flags, s.aggregates, s.prefixes))
         return (self.tickets, self.drawn, self.tile, self.row, *dict.fromkeys(arrays))
 
@@ -108,7 +108,7 @@ class Tiles:
         return tuple(found)
 
     def taking(self, block: tuple[int, int, int]) -> tuple[c.Node, ...]:
-        """One thread takes a ticket for its block, and leaves it for the others."""
+        """Code: one thread takes a ticket for its block and shares it with the other threads."""
         row = self.row_number()
         drawn = f"{self.drawn} = atomicAdd(&{self.tickets}[{row}], 1u);"
         text = f"""__shared__ unsigned int {self.drawn};
@@ -129,17 +129,17 @@ class Tiles:
         return found
 
     def first_of(self, row: str) -> str:
-        """The place of the first tile of a row, where there are several."""
+        """The position of the first tile of a row, if there are several rows."""
         return f"long long const {self.row} = {_along(self.axis)} * ({row});" * bool(self.across)
 
     def cell(self, array: str, tile: str) -> str:
-        """What a tile of this row has in an array."""
+        """The element of an array that belongs to a tile of this row."""
         return f"{array}[{self.row} + {tile}]" if self.across else f"{array}[{tile}]"
 
     def looked_back(
         self, combining: Combining, accumulator: str, number: c.CExpression
     ) -> tuple[c.Node, ...]:
-        """Behind the scan of a tile: each thread takes in what all tiles before have."""
+        """Code after the scan of a tile: each thread combines the prefix of all preceding tiles."""
         state, ctype = self.states[accumulator], combining.ctype
         threads = prod(combining.block)
         last, warp = threads - 1, (threads - 1) % CUDA.warp + 1
@@ -160,14 +160,14 @@ class Tiles:
         return combining.nodes(text, {"NUMBER": number}, keeps_short=True)
 
     def _published(self, value: str, state: TileState, array: str, flag: int) -> str:
-        """A thread leaves what it has for other blocks, and says what it is."""
+        """Code: a thread publishes a value for other blocks, with a flag that says which one."""
         place, raised = self.cell(array, self.tile), self.cell(state.flags, self.tile)
         if state.is_of_words:
             return f"{PUBLISH_WORD}(&{place}, lk_flagged({flag}u, {value}));"
         return f"{place} = {value}; {PUBLISH}(&{raised}, {flag}u);"
 
     def _windows(self, ctype: str, state: TileState, threads: int, warp: int) -> str:
-        """The lanes of a warp look at tiles before, until the whole up to one of them is known."""
+        """Code: lanes of a warp inspect windows of preceding tiles until a prefix is known."""
         lanes = lanes_of(warp)
         own = f"NUMBER % {CUDA.warp}" if threads > CUDA.warp else "NUMBER"
         awaited, read = self._awaited(ctype, state)
@@ -183,7 +183,7 @@ class Tiles:
             }}"""
 
     def _awaited(self, ctype: str, state: TileState) -> tuple[str, str]:
-        """A lane waits for a tile, where there is one: its flag; and what it has published."""
+        """Code: a lane waits for the flag of its tile, if there is one, and reads its value."""
         flag, prefix, aggregate = (
             self.cell(array, "at") for array in (state.flags, state.prefixes, state.aggregates)
         )
@@ -196,17 +196,17 @@ class Tiles:
 
 
 def only(threads: int, which: int, body: str) -> str:
-    """What one thread does, of those with a ``NUMBER``; all of it where there is but one thread."""
+    """Code for one of the threads that have a ``NUMBER``; without a guard for a single thread."""
     return body if threads == 1 else f"if (NUMBER == {which}) {{ {body} }}"
 
 
 def _along(axis: int) -> str:
-    """How many blocks there are along an axis."""
+    """The number of blocks along an axis, as C text."""
     return f"(long long){CUDA.grid_size[axis]}"
 
 
 def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:
-    """The tiles of a launch; None where no blocks look back."""
+    """The tiles of a launch; None if no scan crosses blocks."""
     scanned = [t.name for t in kernel.temporaries if scanned_blocks(kernel, t.name)]
     if not scanned:
         return None
@@ -219,7 +219,7 @@ def tiles_of(kernel: Kernel, hardware: Hardware) -> Tiles | None:
 
 
 def _state_of(kernel: Kernel, accumulator: str, fresh: Callable[[str], str]) -> TileState:
-    """The arrays of a scan: one of words where a value leaves room for its flag."""
+    """The arrays of a scan: one array of words if a value leaves room for its flag."""
     dtype = kernel.temporary_by_name[accumulator].dtype
     if dtype is not None and has_room_for_flag(dtype):
         return TileState(*[fresh(f"{accumulator}_tiles")] * 3)

@@ -1,4 +1,4 @@
-"""The bodies of a loop tree, the gaps between their nodes, and how often bodies run."""
+"""The bodies of a loop tree, the gaps between their nodes, and their iterations."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ class Bodies:
 
     @memoised
     def iterations(self, body: Body) -> isl.Set:
-        """The iterations that run, over the loops around, the block's indices and sizes.
+        """The iterations that execute, over the enclosing loops, block indices and sizes.
 
-        All threads of a block run all of these where the body holds a barrier:
-        they are those in which some thread has something to do.
+        If the body contains a barrier, all threads of a block execute all of these: the iterations
+        in which some thread of the block has an instance.
         """
         hardware, instances = self.conflicts.hardware, self.conflicts.instances
         if body.parent is None:
@@ -128,7 +128,7 @@ class Bodies:
         return (reduce(isl.Set.union, found) & self._launched()).coalesce()
 
     def _launched(self) -> isl.Set:
-        """The blocks of a launch."""
+        """The set of blocks of a launch."""
         found = self.conflicts.kernel.assumptions.set
         hardware = self.conflicts.hardware
         for axis in hardware.used_axes("g"):
@@ -138,7 +138,7 @@ class Bodies:
 
     @memoised
     def always_runs(self, body: Body) -> bool:
-        """Whether each iteration of the body around has at least one of this one."""
+        """Whether the body executes at least once in each iteration of the enclosing body."""
         if body.parent is None:
             return True
         if self.data_names(body):
@@ -147,7 +147,7 @@ class Bodies:
         return bool(self.iterations(body.parent).is_subset(inner))
 
     def data_names(self, body: Body) -> tuple[str, ...]:
-        """The values that were computed or loaded and that decide how often the body runs."""
+        """The computed or loaded values on which the number of iterations depends."""
         return self.conflicts.kernel.loaded_bounds(body.loops)
 
     def divergent_names(self, body: Body) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class Bodies:
 
     @memoised
     def exits(self, body: Body) -> tuple[str, ...]:
-        """The statements that end the loop of a body, or one around it, when data say so."""
+        """The statements that, depending on data, end the loop of a body or an enclosing one."""
         found: dict[str, None] = {}
         for flag in flags_of(self.conflicts.kernel).values():
             for outer in body.chain:

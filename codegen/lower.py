@@ -79,11 +79,10 @@ def _program_of(kernel: Kernel, strided: frozenset[str], *notes: str) -> Program
 def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     """CUDA C for a kernel, and its signature.
 
-    ``strided`` names array arguments whose strides become parameters, for
-    arrays that do not lie contiguously.  Raises what the passes raise: types
-    that are missing, schedules that no block can run, sizes that are no
-    constants where they must be; :class:`~loopkit.UndecidedError` where isl does
-    not work out bounds, guards and barriers within its budget.
+    ``strided`` names array arguments whose strides become parameters, for arrays that are not
+    contiguous. Raises the errors of the passes: missing types, schedules that no block can
+    execute, sizes that are not constant where they must be; :class:`~loopkit.UndecidedError` if
+    isl exceeds its budget for bounds, guards and barriers.
     """
     notes = unproven(kernel)
     check_settled(kernel)
@@ -192,9 +191,9 @@ def _launches(parts: Parts, strided: frozenset[str]) -> Launches:
 
 
 def _tile_states(launches: Launches, taken: Set[str]) -> Mapping[str, ArrayParam]:
-    """What launches keep of their tiles, by name: as much as the one that keeps most.
+    """The global arrays of the launches' tiles, by name, each with its largest size over launches.
 
-    Each finds it cleared, or reads nothing that it has not written; ``taken`` are other names.
+    Each launch finds them cleared, or reads only what it has written; ``taken`` are names in use.
     """
     found: dict[str, ArrayParam] = {}
     programs = (one for one in nodes_in(launches, Program) if isinstance(one, Program))
@@ -214,10 +213,10 @@ def _tile_states(launches: Launches, taken: Set[str]) -> Mapping[str, ArrayParam
 def _completed(
     function: Function, notes: Iterable[str], own: Iterable[str]
 ) -> tuple[Function, str]:
-    """The function and its text under what it needs, if it is C; ``notes`` on top.
+    """The validated function and its text below the definitions that it needs; ``notes`` on top.
 
-    ``own`` are definitions of the user's, which take from loopkit's the types of complex
-    numbers alone.
+    ``own`` are the user's definitions; of loopkit's they may use only the types of complex
+    numbers.
     """
     try:
         needs = check(function)
@@ -240,13 +239,13 @@ def _origins(kernel: Kernel, function: Function, count: int) -> tuple[SourceLine
 
 
 def unproven(kernel: Kernel) -> list[str]:
-    """Comments that name the steps which nobody proved."""
+    """Comments that name the steps whose legality was not proven."""
     steps = [s.call()[1:] for s in kernel.history if s.verdict == "unchecked"]
     return [f"// not proven to keep the kernel's meaning: {step}" for step in steps]
 
 
 def _with_strides(kernel: Kernel, strided: frozenset[str]) -> tuple[Kernel, list[ValueParam]]:
-    """The kernel with stride parameters for some arrays, and for those that ask for them."""
+    """The kernel with stride parameters for the arrays given, and for those declared with them."""
     parameters_: list[ValueParam] = []
     args = []
     for argument in kernel.args:
@@ -289,7 +288,7 @@ def size_checks(kernel: Kernel) -> tuple[Check, ...]:
 
 
 def computed_checks(kernel: Kernel) -> Iterator[Check]:
-    """Sizes that are computed are what they are, also where a call says them."""
+    """Checks that sizes which are computed from others have these values if a call passes them."""
     for name, value in kernel.computed_sizes.items():
         yield Check(prim.Comparison(prim.Variable(name), "==", value), f"{name} = {to_text(value)}")
 

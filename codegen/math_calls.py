@@ -130,6 +130,6 @@ def _constant_power(base: Value, exponent: int, result: dt.DType) -> Operand:
 
 
 def _is_short(expr: CExpression) -> bool:
-    """Whether people repeat an expression: a name or an element, without parentheses."""
+    """Whether an expression is short enough to be repeated: a name or an element."""
     is_plain = isinstance(expr, (Name, Number, Element, Member, Unary))
     return is_plain and "(" not in expression_text(expr)

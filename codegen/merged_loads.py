@@ -1,9 +1,9 @@
-"""Read-only arrays that a compiler may mistake for what a kernel writes.
+"""Arrays that must not be ``__restrict__``, because of how compilers merge loads.
 
-``a ? x[i] : y[j]`` may become one load from the one address or the other.  NVRTC (13.5, for 8.0 and
-9.0) takes that load for one of read-only memory if ``y`` is ``const *__restrict__``, though
-``x`` is written by the kernel, and moves it in front of the stores and barriers that it must stay
-behind.  Without ``__restrict__`` it is a plain load, and stays where it is.
+``a ? x[i] : y[j]`` may be compiled to one load from either address. NVRTC (13.5, for 8.0 and 9.0)
+treats this load as one of read-only memory if ``y`` is ``const *__restrict__``, even if the kernel
+writes ``x``, and moves it ahead of stores and barriers that must precede it. Without
+``__restrict__`` it remains an ordinary load in its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from loopkit.codegen.c.branches import is_else
 def mistaken_arrays(
     body: tuple[c.Node, ...], params: Iterable[ValueParam | ArrayParam]
 ) -> frozenset[str]:
-    """Arrays that are only read, and may be read by one load with what is written."""
+    """Read-only arrays whose loads may be merged with loads of an array that the kernel writes."""
     arrays = [p for p in params if isinstance(p, ArrayParam)]
     sizes = {p.name: np.dtype(p.dtype).itemsize for p in arrays}
     written = {p.name for p in arrays if p.is_written}
@@ -36,7 +36,7 @@ def mistaken_arrays(
 
 
 def _alternatives(body: tuple[c.Node, ...]) -> Iterator[tuple[c.CExpression, c.CExpression]]:
-    """Values of which one is taken: of a choice, of two branches, of one variable."""
+    """Pairs of alternative values: of a choice, of two branches, or of one variable."""
     values: dict[str, dict[object, c.CExpression]] = {}
     bodies = [body]
     for node in c.statements(body):
@@ -61,7 +61,7 @@ def _assigned(nodes: tuple[c.Node, ...]) -> list[c.CExpression]:
 
 
 def _loads(one: c.CExpression, two: c.CExpression) -> Iterator[tuple[str, str]]:
-    """The arrays of loads that stand in one place of two values of one form."""
+    """The arrays of two loads that are at the same position in two values of one form."""
     while isinstance(one, c.Cast):
         one = one.operand
     while isinstance(two, c.Cast):
@@ -83,7 +83,7 @@ def _word(expr: c.CExpression) -> object:
 
 
 def _form(expr: c.CExpression) -> object:
-    """What tells values apart as far as it matters here: many copies of a line have one."""
+    """A key that is equal for values that differ only in subscripts, such as unrolled copies."""
     return tuple((type(part), getattr(part, "array", "")) for part in c.walk(expr))
 
 

@@ -1,4 +1,4 @@
-"""From the loop tree to code: bounds, guards and barriers, without types or names of C."""
+"""From the loop tree to nested loops, guards and barriers, still without C types and names."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Nest:
-    """A kernel's code, and the launch it is for; whether its threads wait for each other.
+    """A kernel's code, its launch configuration, and whether its threads use barriers.
 
-    ``gone`` are flags that the code does without: it leaves the loops that they end.
+    ``gone`` are flags that need no code, because the loops that they end are left early.
     """
 
     code: tuple[Code, ...]
@@ -74,16 +74,16 @@ class Nest:
 @in_turn
 @memoised
 def nest_of(kernel: Kernel) -> Nest:
-    """The nest of a kernel that is prepared (memoised), for whoever shows, lowers or counts it.
+    """The nest of a prepared kernel (memoised), for printing, lowering and counting.
 
-    Raises :class:`~loopkit.UndecidedError` where isl does not work out bounds, guards and
-    barriers within its budget.
+    Raises :class:`~loopkit.UndecidedError` if isl exceeds its budget for bounds, guards and
+    barriers.
     """
     return in_time(kernel, partial(make_nest, kernel))
 
 
 def in_time(kernel: Kernel, work: Callable[[], R]) -> R:
-    """What a part of lowering gives, within the budget of all such parts."""
+    """The result of a part of lowering, computed within the budget that all such parts share."""
     allowed = _budget.LOWERING * len(kernel.statements)
     try:
         return within(allowed, work)
@@ -154,15 +154,17 @@ class _Walker:
         self.held: list[Expression] = []
 
     def untold(self) -> isl.Set:
-        """What holds of sizes; in the order in which names stand here they stand in conditions."""
+        """The assumptions on sizes, with names in the order in which conditions list them."""
         inames = frozenset(self.hardware.by_iname)
         sizes = self.kernel.assumptions.set
         return sizes.align_params((sizes & self._launch(inames)).get_space())
 
     def context(self, told: isl.Set, statements: Collection[str]) -> isl.Set:
-        """What holds for the threads that run some statements, where ``told`` does.
+        """What holds for hardware indices and sizes where some statements execute, within
+        ``told``.
 
-        Axes of others are left out: no statement here is told by them, and isl takes its time.
+        Hardware axes that these statements do not use are left out, to make the question easier
+        for isl.
         """
         inames = frozenset().union(*(self.kernel.statement_by_id[s].inames for s in statements))
         inames |= _sets.involved_names(told)
@@ -185,7 +187,7 @@ class _Walker:
         return context
 
     def reach(self, statements: tuple[str, ...], known: frozenset[str]) -> isl.Set:
-        """Where at least one of the statements runs, over the inames in ``known``."""
+        """The points, over the names ``known``, at which some of the statements execute."""
         numbers = dict.fromkeys(self.instances.keys[s] for s in statements)
         return reduce(isl.Set.union, [self._projected(n, known) for n in numbers]).coalesce()
 
@@ -199,7 +201,7 @@ class _Walker:
     def sequence(
         self, nodes: tuple[PlacedNode, ...], told: isl.Set, known: frozenset[str]
     ) -> tuple[Code, ...]:
-        """The code of nodes, where ``told`` holds of sizes and of the loops around."""
+        """The code of consecutive nodes; ``told`` is what enclosing loops and guards enforce."""
         made: list[tuple[Expression, tuple[Code, ...], PlacedNode]] = []
         for node in nodes:
             if isinstance(node, Barrier):
@@ -235,7 +237,11 @@ class _Walker:
         return tuple(guarded_all(with_branches(groups, guarded), guarded))
 
     def room_in(self, node: PlacedNode, condition: Expression) -> isl.Set | None:
-        """What a guard says, where what runs for more threads than it must may stand behind it."""
+        """The set where a guard holds, if code in it may execute for more threads than it must.
+
+        None for collective code, barriers, and conditions that are not affine or not implied by
+        domains.
+        """
         if condition is True or has_barrier(node):
             return None
         statements = [self.kernel.statement_by_id[s] for s in statements_of(node)]
@@ -249,21 +255,21 @@ class _Walker:
         return holds if all(d.is_subset(holds) for d in domains) else None
 
     def changed(self, condition: Expression, code: list[Code]) -> bool:
-        """Whether code writes what a condition reads: it is looked at again then."""
+        """Whether code writes a variable that a condition reads: then it is evaluated again."""
         read = frozenset(filter(self.kernel.is_array, variable_names(condition)))
         inside = walk(tuple(code)) if read else ()
         return any(isinstance(n, Do) and n.statement.written in read for n in inside)
 
     def data_last(self, condition: Expression) -> Expression:
-        """A condition in an order in which no data is read where it may not have been written."""
+        """A conjunction ordered so that conditions precede the data reads that they make valid."""
         if not isinstance(condition, prim.LogicalAnd):
             return condition
         return prim.LogicalAnd(tuple(sorted(condition.children, key=self.data_read)))
 
     def data_read(self, expr: Expression) -> int:
-        """0 where a condition reads no data, 2 where it is about loaded bounds, 1 for others.
+        """0 if a condition reads no data, 2 if it is about loaded loop bounds, 1 for all others.
 
-        The others may say where bounds have been loaded.
+        The others may guard the loads of the bounds.
         """
         inames = variable_names(expr) & self.kernel.home_domain.keys()
         by_bounds = self.kernel.bounding & variable_names(expr) or self.kernel.loaded_bounds(inames)
@@ -275,7 +281,7 @@ class _Walker:
     def node(
         self, node: PlacedNode, told: isl.Set, known: frozenset[str]
     ) -> tuple[Expression, tuple[Code, ...]]:
-        """The condition under which the node has anything to do, and its code."""
+        """The guard of a node, and its code."""
         assert not isinstance(node, Barrier)
         statements = statements_of(node)
         context = self.context(told, statements)
@@ -343,10 +349,10 @@ class _Walker:
     def shared_conditions(
         self, statements: Sequence[str], known: frozenset[str], uniform: bool
     ) -> tuple[Expression, ...]:
-        """The conditions under which all of some statements run, and that none of them changes.
+        """Conditions under which all of some statements execute, and which none of them changes.
 
-        They say which thread comes to a loop, and where the data have been loaded that bound it.
-        With ``uniform``, those alone that hold for all threads of a block or for none.
+        They select the threads that enter a loop, and guard the loads of its bounds. With
+        ``uniform``, only conditions that have one value for all threads of a block.
         """
         inside = [self.kernel.statement_by_id[s] for s in statements]
         chosen = [() if uniform else self.chosen_thread(s) for s in inside]
@@ -365,7 +371,7 @@ class _Walker:
         )
 
     def left_by(self, statement: Statement) -> str:
-        """The loop that a statement ends, if it is not the innermost one around it; else ""."""
+        """The loop that a statement ends, if it is not the innermost enclosing one; else ""."""
         *outer, inner = self.loops
         flags = self.exits.loops
         if statement.written in flags.get(id(inner), ()):
@@ -373,7 +379,7 @@ class _Walker:
         return next(o.iname for o in outer if statement.written in flags.get(id(o), ()))
 
     def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
-        """The one value of an iname that is tied to others, whatever else its domain asks."""
+        """The single value of an iname that an equality with other names determines."""
         if self.is_unrolled(node.iname):
             return None
         domain = self.kernel.domains[self.kernel.home_domain[node.iname]]
@@ -391,10 +397,10 @@ class _Walker:
         known: isl.Set,
         alone: Bounds,
     ) -> tuple[Expression, isl.Set, Bounds]:
-        """The guard of a loop, what it enforces, and the loop's bounds behind it.
+        """The guard of a loop, the set that it enforces, and the loop's bounds under it.
 
-        What is ``known`` needs no guard: it fails only where the loop is empty.  ``alone`` are
-        the bounds without one.
+        What is ``known`` needs no guard: where it fails, the loop has no iterations. ``alone`` are
+        the bounds if there were no guard.
         """
         condition, enforced = guard(where, known)
         if condition is True:
@@ -426,7 +432,7 @@ class _Walker:
         return loop_bounds(reach, node.iname, context)
 
     def chosen_thread(self, statement: Statement) -> list[Expression]:
-        """Conditions that leave one thread along axes that the statement has no iname for."""
+        """Conditions that select one thread along axes for which the statement has no iname."""
         return [
             prim.Comparison(prim.Variable(CUDA.index(*axis)), "==", 0)
             for axis in self.hardware.alone(self.kernel, statement)

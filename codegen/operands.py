@@ -1,6 +1,6 @@
-"""Operands: expressions of C that know their type as lowering goes, and constants.
+"""Operands of C expressions during lowering: typed expressions, and constants without a type.
 
-They are converted by explicit casts, and by the fewest that arithmetic needs.
+Conversions are explicit casts, and only those that the arithmetic needs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ _CONVERTED = {types: name for name, types in CONVERSIONS.items()}
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """An expression of C, and what is known of its value.
+    """An expression of C with its type, and what is known of its value.
 
-    One of an integer type is ``wide`` when its value in C still has to be reduced to that
-    type: an ``int`` for a narrow type, or an unsigned integer where it is ``unsigned``.
-    ``most`` is the largest magnitude of its value, where that is known.  What is made of
-    inames and sizes alone is ``weak``: it is computed in ``dtype``, but has no type where it
-    meets one.  Where that is a number that may need more than 64 bits, the expression has the
-    last ones of it, and ``beyond`` is what it stands for.
+    An integer is ``wide`` if its value in C must still be reduced to its type: an ``int`` for a
+    narrow type, or an unsigned integer if it is ``unsigned``. ``most`` is its largest magnitude,
+    if known. An expression of inames and sizes alone is ``weak``: it is computed in ``dtype``, but
+    adopts the type of the operand that it is combined with. If a weak value may need more than 64
+    bits, the expression holds its lowest 64 bits, and ``beyond`` is the exact expression.
     """
 
     node: c.CExpression
@@ -112,9 +111,9 @@ _LITERAL_TYPES = {dt.INT64: "long", dt.UINT32: "uint", dt.UINT64: "ulong"}
 
 
 def operand_literal(value: dt.Constant, dtype: dt.DType) -> Value:
-    """A constant that meets an operand of type ``dtype``: an integer needs no suffix there.
+    """A constant as an operand beside one of type ``dtype``: integers need no suffix.
 
-    The value's type is then ``int``, which C converts to that of the operand.
+    The literal has type ``int``, which C converts to the type of the other operand.
     """
     number = wrapped(value, dtype) if isinstance(value, int) else value
     if dtype in dt.INTEGERS and isinstance(number, int) and -(2**31) < number < 2**31:
@@ -161,12 +160,12 @@ def typed(operand: Operand) -> dt.Typed:
 
 
 def is_late(operand: Operand) -> bool:
-    """Whether an operand has no type of its own."""
+    """Whether an operand is weak: it adopts the type of the other operand."""
     return not isinstance(operand, Value) or operand.weak is not None
 
 
 def whole(operand: Operand) -> Operand:
-    """An operand whose value must be known, not only the last 64 bits of it."""
+    """An operand whose exact value is needed, not only its lowest 64 bits."""
     if isinstance(operand, Value) and operand.beyond is not None:
         raise too_large(operand.beyond)
     return operand
@@ -247,13 +246,13 @@ def argument(operand: Operand, dtype: dt.DType) -> Value:
 
 
 def function_of(name: str, operands: Iterable[Operand], dtype: dt.DType) -> Value:
-    """A function of C's that takes and gives what is of one type."""
+    """A call of a C function whose arguments and result have one type."""
     arguments = [argument(o, dtype) for o in operands]
     return exact(called(name, arguments, computed_in(dtype)), dtype)
 
 
 def unify(a: Operand, b: Operand, common: dt.DType) -> tuple[Value, Value]:
-    """Both operands such that C's arithmetic on them happens in the type ``common``."""
+    """Both operands, converted where needed so that C computes on them in the type ``common``."""
     a, b = (_strong(x, common) for x in (a, b))
     left, right = beside(a, common), beside(b, common)
     if common in dt.SMALL_FLOATS:
@@ -278,7 +277,7 @@ def unify(a: Operand, b: Operand, common: dt.DType) -> tuple[Value, Value]:
 
 
 def _strong(operand: Operand, common: dt.DType) -> Operand:
-    """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
+    """A weak operand, converted to the other operand's type unless C does that implicitly."""
     if not isinstance(operand, Value) or operand.weak is None or common in dt.COMPLEXES:
         return operand
     if common not in dt.INTEGERS:
@@ -289,9 +288,9 @@ def _strong(operand: Operand, common: dt.DType) -> Operand:
 
 
 def narrowed(operand: Operand, common: dt.DType) -> Operand:
-    """An operand of what is not computed modulo a power of two.
+    """An operand of an operation that is not modular, reduced to its type.
 
-    There the bits of an iname that a narrow type has no room for would tell.
+    Otherwise the high bits of an iname, which a narrow type drops, would change the result.
     """
     if not isinstance(operand, Value) or operand.weak is None or common not in NARROW:
         return operand
@@ -353,7 +352,7 @@ def _stored_literal(value: dt.Constant, dtype: dt.DType) -> Value:
 
 
 def truth_of(operand: Operand) -> Value:
-    """An operand as a condition: what is not zero is true."""
+    """An operand as a condition: true if it is not zero."""
     if not isinstance(operand, Value):
         return of_constant(_truth(operand), dt.BOOL)
     whole(operand)

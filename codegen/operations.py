@@ -29,7 +29,7 @@ from loopkit.codegen.operands import Operand, Value
 
 
 class OperationLowering(ABC):
-    """Lowers operations on numbers, over names that a subclass knows."""
+    """Lowers operations on numbers; a subclass defines the names in them."""
 
     @abstractmethod
     def dtype_of(self, name: str) -> dt.DType:
@@ -44,15 +44,15 @@ class OperationLowering(ABC):
         return False
 
     def is_nonnegative(self, expr: Expression) -> bool:
-        """Whether integers are proven never to be negative: then C's own ``/`` and ``%`` serve."""
+        """Whether integers are proven nonnegative: then C's ``/`` and ``%`` round as NumPy's do."""
         return False
 
     def largest(self, expr: Expression) -> int | None:
-        """The largest magnitude that an integer is proven to have: it may need no care."""
+        """The proven largest magnitude of an integer; if it is small, nothing can overflow."""
         return None
 
     def holds(self, expr: Expression) -> bool:
-        """Whether 64 bits hold a number that is made of inames and sizes."""
+        """Whether an integer made of inames and sizes fits into 64 bits."""
         return True
 
     @abstractmethod
@@ -73,7 +73,7 @@ class OperationLowering(ABC):
         return self.late_value(_OPERATIONS[node](self, node, a, b, common, of), weak, of)
 
     def late(self, kind: dt.Typed, operands: Sequence[Operand], of: Expression) -> dt.DType:
-        """The type in which C computes a number of Python's at run time."""
+        """The type in which C computes a Python number at run time."""
         if kind != dt.INTEGER:
             return dt.natural(kind)  # type: ignore[arg-type]
         long = any(
@@ -272,7 +272,7 @@ class OperationLowering(ABC):
 
 
 def typed_as_computed(operand: Value, *, is_wide: bool) -> Value:
-    """A number without a type in that which C computes it in, or in the widest of its kind."""
+    """A weak value in the type in which C computes it; with ``is_wide`` the widest of its kind."""
     assert operand.weak is not None
     value = op.exact(operand, dt.natural(operand.weak)) if is_wide else operand
     unsigned, most = value.unsigned, operand.most

@@ -1,4 +1,4 @@
-"""The functions of users' that a program calls, and the definitions above it."""
+"""The users' device functions that a program calls, and their definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def called_in(kernel: Kernel) -> list[DeviceFunction]:
 
 
 def declared_in(kernel: Kernel) -> tuple[Own, ...]:
-    """What C needs to know of them."""
+    """The declarations with which the C tree types calls of users' functions."""
     return tuple(
         Own(one.c_name, C_TYPES[one.result], tuple(C_TYPES[t] for t in one.types))
         for one in called_in(kernel)

@@ -1,6 +1,6 @@
-"""The text of the device functions that generated code calls, in the order of their file.
+"""The device functions that generated code may call, and the text of those that it needs.
 
-A name that a printer needs brings what it needs itself; only what is needed is emitted.
+A function brings those that it calls itself; definitions keep the order of their file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _pieces(section: str) -> Iterator[tuple[str, Piece]]:
 
 
 def preamble(needed: Iterable[str]) -> str:
-    """The text that must stand before code which uses ``needed``; empty if that is nothing."""
+    """The definitions that must precede code which uses ``needed``; empty if nothing is needed."""
     pieces, needed = device_functions(), [*needed]
     records = [name for name in needed if name not in pieces]
     wanted = reachable({*needed}.difference(records), lambda name: pieces[name][0])

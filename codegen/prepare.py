@@ -1,4 +1,4 @@
-"""What happens to a kernel before it becomes code: rules, types, places, copies."""
+"""Preparation of a kernel for lowering: rules are expanded, types and address spaces inferred."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from loopkit._tags import InstructionParallel
 
 @memoised
 def prepare(kernel: Kernel) -> Kernel:
-    """The kernel with all that lowering needs decided: types, address spaces, copies (memoised).
+    """The kernel with all that lowering needs: types, address spaces, ``ilp`` copies (memoised).
 
-    Its history is that of whoever asked first.
+    The history in the result is that of the first kernel asked about, since equal kernels share
+    it.
     """
     # Subscripts as they were written say where temporaries live, here as for the checks.
     placed = decide_address_spaces(deal_out(expand_rules(kernel)))
@@ -57,8 +58,8 @@ def _simplified(kernel: Kernel, source: Kernel) -> Kernel:
 def realize_instruction_parallel(kernel: Kernel) -> Kernel:
     """Make each ``ilp`` iname the innermost, unrolled loop of every statement in it.
 
-    Private temporaries that are written there get an axis for the iname.  Of what threads share
-    there is one, which the schedule has been proven with.
+    Private temporaries written there get an axis for the iname. Shared and global temporaries are
+    not copied: the schedule was proven with a single one.
     """
     for iname, tag in kernel.tags:
         if isinstance(tag, InstructionParallel):

@@ -1,8 +1,8 @@
 """Proof that a generated program does what its kernel says.
 
-The tree of C, or the CUDA C that is read back into one, is compared with the kernel's
-domains, loop tree and accesses: :func:`prove` says what was proven, what is wrong, with
-concrete instances, and what stayed open.  Nothing in here uses what generated the tree.
+The tree of C, or CUDA C text that is read back into one, is compared with the kernel's domains,
+loop tree and accesses: :func:`prove` returns what was proven, findings with concrete instances,
+and questions left open. The proof shares no code with lowering beyond the tree of C and tools.
 """
 
 from loopkit.codegen.proof.prove import prove, prove_program, prove_source

@@ -1,4 +1,4 @@
-"""Every access lies in its array."""
+"""Proof that every access is within the bounds of its array."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from loopkit.codegen.proof.text_tree import Touch
 
 
 class BoundsCheck(Check):
-    """Compares the cells of accesses, which are named by then, with the arrays' extents."""
+    """Compares the cells of accesses, once matched with the kernel's, with the arrays' extents."""
 
     def __init__(
         self, subject: Subject, recorder: Recorder, data: DataFacts, instances: InstanceCheck
@@ -60,7 +60,7 @@ class BoundsCheck(Check):
         self.subscripts(touch)
 
     def subscripts(self, touch: Touch) -> None:
-        """Where they are not the cell: whether the text's own ones lie in the text's array."""
+        """Whether the text's own subscripts are in bounds, if they are not the cell's indices."""
         for axis, (index, extent) in enumerate(zip(touch.indices, touch.dimensions, strict=False)):
             if extent is None or not is_affine(index):
                 continue  # where data decide, the cell is looked at, and where all cells lie
@@ -73,14 +73,14 @@ class BoundsCheck(Check):
 
     @memoised
     def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
-        """Where an index leaves its range; None if nowhere (memoised)."""
+        """The set where an index is out of range; None if it is empty (memoised)."""
         if _is_within(scope, index, extent):
             return None
         found = scope.set & scope.space.where(negated(in_range(index, extent)))
         return None if found.is_empty() else found
 
     def by_assertions(self, touch: Touch, axis: int) -> None:
-        """An index that only data decides, and what is asserted of the data."""
+        """Check an index that depends on data, with the assertions about that data."""
         assert touch.cell is not None
         if not self.data.is_inside(touch, axis):
             if self.is_kernels_own(touch):
@@ -92,10 +92,10 @@ class BoundsCheck(Check):
             self.recorder.open("bounds", what, [touch.leaf])
 
     def is_kernels_own(self, touch: Touch) -> bool:
-        """Whether an access is one of its statement's, and happens for its instances alone.
+        """Whether an access is one of its statement's, and executes only for its instances.
 
-        Then it leaves its array exactly where the kernel's text does. So does a guard that asks
-        what a predicate asks.
+        Then it is out of bounds only if the kernel's own access is. The same holds for a guard
+        that evaluates a predicate of the kernel.
         """
         is_argument = touch.array in self.subject.kernel.arg_by_name
         if isinstance(touch.leaf.node, If):
@@ -105,7 +105,7 @@ class BoundsCheck(Check):
         return is_argument and matched and id(touch.leaf) not in self.surplus
 
     def trust(self, touch: Touch, axis: int) -> None:
-        """Note that the kernel's text takes an access to be in bounds."""
+        """Record an access whose bounds are taken from the kernel's text."""
         assert touch.origin is not None
         kernel = self.subject.kernel
         index = self.data.followed(touch.leaf, touch.origin[axis])
@@ -118,7 +118,7 @@ class BoundsCheck(Check):
         self.recorder.trust(what, deciding, touch.leaf)
 
     def report(self, touch: Touch, axis: int, outside: isl.Set) -> None:
-        """An access that leaves its array, if what is known of data does not prevent it."""
+        """Report an access that may be out of bounds, unless assertions about data exclude that."""
         assert touch.cell is not None
         outside = outside & self.data.ranges(touch.leaf)
         if outside.is_empty():
@@ -140,11 +140,11 @@ class BoundsCheck(Check):
 
 
 def is_truth(held: ArrayArg | TemporaryVariable) -> bool:
-    """Whether an array holds truth values, of which nothing can be asserted."""
+    """Whether an array holds truth values, about which there are no assertions."""
     return held.dtype == BOOL
 
 
 def _is_within(scope: Scope, index: Form, extent: Form) -> bool:
-    """Whether ranges alone put an index into its array: one may be a remainder of any data."""
+    """Whether ranges alone show that an index is in bounds, such as a remainder of any data."""
     low, high = scope.range_of(index)
     return low >= 0 and high < scope.range_of(extent)[0]

@@ -1,9 +1,9 @@
-"""Where the kernel's text evaluates what a guard reads.
+"""Whether a guard reads data only where the kernel's own predicates are evaluated.
 
-A guard stands around the lines of some statements, and one of their predicates is what it asks.
-The text evaluates a predicate for each instance of its statement, where those before it hold; of
-``a and b`` the second part where the first holds.  A guard that is evaluated for no other
-instances leaves an array exactly where the text does.
+A guard encloses the lines of some statements and evaluates one of their predicates. The kernel
+evaluates a predicate for each instance of its statement for which the preceding predicates hold;
+in ``a and b``, the second operand where the first holds. A guard that is evaluated for no other
+instances is out of bounds only if the kernel's predicate is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from loopkit.codegen.proof.text_tree import Group, Touch
 
 
 def is_asked_by_text(subject: Subject, touch: Touch) -> bool:
-    """Whether a guard's read happens for instances alone for which a statement below asks it."""
+    """Whether a guard reads an element only where a predicate of an enclosed statement does."""
     return any(
         _covers(subject, touch, statement, before)
         for statement in _below(subject, touch)
@@ -31,7 +31,7 @@ def is_asked_by_text(subject: Subject, touch: Touch) -> bool:
 
 
 def _below(subject: Subject, touch: Touch) -> list[Statement]:
-    """The statements with lines inside a guard."""
+    """The statements whose lines a guard encloses."""
     found: dict[str, Statement] = {}
     for leaf in subject.leaves:
         statement = subject.statement_of(leaf)
@@ -46,7 +46,7 @@ def _below(subject: Subject, touch: Touch) -> list[Statement]:
 
 
 def _asking(statement: Statement, touch: Touch) -> Iterator[list[Expression]]:
-    """What holds, for each place of a statement's predicates that reads an element."""
+    """For each read of the element in a statement's predicates, the conditions that precede it."""
     before: list[Expression] = []
     for predicate in statement.predicates:
         yield from _inside(predicate, touch, before)
@@ -77,7 +77,7 @@ def _holds_choice(expr: Expression) -> bool:
 
 
 def _covers(subject: Subject, touch: Touch, statement: Statement, before: list[Expression]) -> bool:
-    """Whether a guard is evaluated where the text evaluates the predicate, and nowhere else."""
+    """Whether a guard is evaluated only where the kernel evaluates the predicate."""
     known, unknown = split(*map(subject.meaning.condition, before))
     if not frozenset(unknown) <= frozenset(touch.scope.unknown):
         return False

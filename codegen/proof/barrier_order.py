@@ -1,10 +1,9 @@
-"""Which barriers of the text stand between two of its lines, in which order of execution.
+"""The barriers that are executed between two lines of the text, for each order of execution.
 
-Two executions of lines ``a`` and ``b``, the first of them earlier, either lie in
-one iteration of all the loops around both, or first differ in the iteration of
-one of these loops.  Each of these *orders* is cut where a barrier is certain to
-be executed in between.  That is seen from the tree alone: a barrier among the
-nodes behind ``a``, or before ``b``, on the way out to the loop.
+Two executions of lines ``a`` and ``b``, the first of them earlier, are either in one iteration of
+all common loops, or differ first in the iteration of one of these loops. Each of these *orders* is
+*cut* if a barrier is certainly executed in between. The tree alone shows this: there is a barrier
+in a node after ``a``, or before ``b``, on the way out to the common loop.
 """
 
 from __future__ import annotations
@@ -25,13 +24,12 @@ Step = tuple[Group, int]
 
 @dataclass(frozen=True)
 class Order:
-    """One way in which an execution of ``first`` comes before one of ``second``.
+    """One way in which an execution of ``first`` precedes one of ``second``.
 
-    ``same`` are loops in whose iteration both are; ``carried`` the loop whose
-    iteration is later for ``second``.  ``cut`` says which threads a barrier in
-    between orders for certain: ``"block"``, ``"warp"`` or None.  With ``adjacent``,
-    all but neighbouring iterations of the carried loop are cut by the block's
-    barriers.
+    Both are in the same iteration of the loops ``same``, and ``second`` is in a later iteration of
+    the loop ``carried``. ``cut`` is the scope of a barrier that is certainly executed in between:
+    ``"block"``, ``"warp"`` or None. With ``adjacent``, barriers for the block cut all pairs of
+    iterations of the carried loop but neighbouring ones.
     """
 
     first: Leaf
@@ -42,7 +40,7 @@ class Order:
     adjacent: bool = False
 
     def conditions(self, first: int, second: int) -> list[Condition]:
-        """The order as constraints on copies of names, by their numbers."""
+        """The order as constraints on the copies of names of the two instances."""
         found = [
             equal(variable(copy_of(loop.name, first)), variable(copy_of(loop.name, second)))
             for loop in self.same
@@ -58,7 +56,7 @@ class Order:
 
 
 def route(leaf: Leaf) -> list[Step]:
-    """The groups around a leaf, outermost first, each with the position of what leads on."""
+    """The groups around a leaf, outermost first, each with the position of the next child."""
     steps: list[Step] = []
     index, group = leaf.index, leaf.parent
     while True:
@@ -69,7 +67,7 @@ def route(leaf: Leaf) -> list[Step]:
 
 
 def orders(first: Leaf, second: Leaf) -> Iterator[Order]:
-    """All ways in which ``first`` may come before ``second``."""
+    """All orders in which ``first`` may precede ``second``."""
     one, two = route(first), route(second)
     depth = 0
     while depth + 1 < min(len(one), len(two)) and one[depth] == two[depth]:
@@ -92,18 +90,18 @@ def orders(first: Leaf, second: Leaf) -> Iterator[Order]:
 
 
 def _between(group: Group, begin: int, end: int) -> Barriers:
-    """The barriers that whoever passes some of a group's nodes is certain to execute."""
+    """The barriers that are certainly executed when control passes some children of a group."""
     before, after = group.barriers[begin], group.barriers[end]
     return after[0] - before[0], after[1] - before[1]
 
 
 def _behind(steps: list[Step], level: int) -> list[Barriers]:
-    """Those that are passed after a leaf before a group at ``level`` is left."""
+    """The barriers certainly executed after a leaf, before the group at ``level`` is left."""
     return [_between(group, i + 1, len(group.children)) for group, i in steps[level:]]
 
 
 def _ahead(steps: list[Step], level: int) -> list[Barriers]:
-    """Those that are passed before a leaf once a group at ``level`` is entered."""
+    """The barriers certainly executed before a leaf, after the group at ``level`` is entered."""
     return [group.barriers[i] for group, i in steps[level:]]
 
 

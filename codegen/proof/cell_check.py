@@ -1,4 +1,4 @@
-"""Each line touches the cells that its statement says, and computes the same of them."""
+"""Proof that each line accesses the cells of its statement, and updates them in the same way."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _TRIED = 4096
 
 
 class CellCheck(Check):
-    """Finds the kernel's access behind each access of the text."""
+    """Matches each access of the text with an access of the kernel."""
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         super().__init__(subject, recorder)
@@ -90,12 +90,12 @@ class CellCheck(Check):
                         self.name(touch, self.asked(touch, guards))
 
     def asked(self, touch: Touch, guards: Mapping[tuple[str, Form], Access]) -> Access | None:
-        """The access of a predicate behind one of a guard."""
+        """The access of a kernel's predicate that corresponds to an access of a guard."""
         found = guards.get((touch.array, touch.offset))
         return found or next((a for a in guards.values() if self.is_same(touch, a)), None)
 
     def is_same(self, touch: Touch, access: Access) -> bool:
-        """Whether the text and the kernel mean one element wherever the text does."""
+        """Whether two accesses of the text and the kernel are equal wherever the text executes."""
         name, indices = access
         return name == touch.array and self.is_zero(
             touch.scope, minus(touch.offset, self.subject.meaning.offset(name, indices))
@@ -139,7 +139,7 @@ class CellCheck(Check):
                 self.recorder.open("access", what, [leaf])
 
     def operator(self, leaf: Leaf, statement: Statement) -> None:
-        """An update updates, and nothing else does; what is atomic in shared cells stays so."""
+        """Check that updates, and only they, update, and that atomic updates are atomic."""
         assert isinstance(leaf.node, Assign)
         operation = statement.operation or ""
         is_shared = self.subject.place_of(statement.written) != "private"
@@ -156,7 +156,7 @@ class CellCheck(Check):
 
     @memoised
     def is_zero(self, scope: Scope, form: Form) -> bool:
-        """Whether a form vanishes wherever a scope is reached (memoised)."""
+        """Whether a form is zero at all points of a scope (memoised)."""
         if has_digits(form):
             if (values := values_in(scope.set, (form,), _TRIED)) is not None:
                 return not np.any(values)
@@ -176,7 +176,7 @@ class CellCheck(Check):
         statement: Statement,
         wanted: Mapping[tuple[str, Form, bool], Access],
     ) -> bool:
-        """Report a line that touches what its statement does not; False where that is open."""
+        """Report a line that accesses a cell its statement does not; False if that is undecided."""
         subject = self.subject
         verb = "writes" if touch.is_write else "reads"
         candidates = [
@@ -195,7 +195,7 @@ class CellCheck(Check):
         return True
 
     def difference(self, touch: Touch, candidates: list[Form]) -> dict[str, int] | None:
-        """A point where an access is none of the candidates."""
+        """A point at which an access equals none of the candidates."""
         subject, space = self.subject, self.subject.space
         where = touch.scope.set
         differences = [minus(touch.offset, c) for c in candidates]
@@ -220,7 +220,10 @@ class CellCheck(Check):
         return None
 
     def tried(self, where: isl.Set, differences: list[Form]) -> dict[str, int] | None:
-        """A point of a few where no difference vanishes: digits are many names to a set."""
+        """A point, of a few that are tried, at which all differences are nonzero.
+
+        This avoids sets where exclusive ors would need a name per binary digit.
+        """
         subject = self.subject
         names = {name for d in differences for name in names_of(d)}.difference(subject.sizes)
         order = sorted(names)
@@ -235,7 +238,7 @@ class CellCheck(Check):
         return None
 
     def name(self, touch: Touch, access: Access | None) -> None:
-        """Say by which indices two accesses of an array are compared, and how far they reach."""
+        """Record the indices and extents by which accesses of an array are compared."""
         touch.origin = access[1] if access is not None else None
         held, meaning = self.subject.held(touch.array), self.subject.meaning
         flat = (touch.offset,) if is_affine(touch.offset) else None
@@ -265,7 +268,7 @@ class CellCheck(Check):
         return tuple(None if extent is None else number(extent) for extent in known)
 
     def dynamic_extent(self, array: str) -> int | None:
-        """How far an array in dynamic shared memory reaches before the next begins."""
+        """The extent of an array in dynamic shared memory, up to the start of the next one."""
         names, program = self.subject.names, self.subject.program
         own = names.declarations[array]
         held = self.subject.held(array)
@@ -289,7 +292,7 @@ class CellCheck(Check):
 
 
 def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], bool]]:
-    """What a statement's own line touches: its predicates belong to guards."""
+    """The accesses of a statement's own line; those of its predicates belong to guards."""
     found = [(name, indices, False) for name, indices in accesses(statement.rhs)]
     found += [(n, i, False) for index in statement.write[1] for n, i in accesses(index)]
     if statement.operation is not None:
@@ -299,9 +302,10 @@ def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], b
 
 
 def _overlaps(array: ArrayArg) -> bool:
-    """Whether strides that no call sees may give one element two names.
+    """Whether strides that no call checks may give two elements one address.
 
-    Where a stride is a size, or a call's, each call tests that what is written has none.
+    If a stride is a size, or passed by the call, each call checks that written arrays do not
+    overlap themselves.
     """
     strides = [t.stride for t in array.dim_tags or () if isinstance(t, Strided)]
     return bool(strides) and all(isinstance(s, (int, np.integer)) for s in strides)

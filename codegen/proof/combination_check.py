@@ -1,11 +1,12 @@
-"""Threads that combine partial results: each of them gets the whole, once, or its running result.
+"""Proof that threads combine partial results to the right total, or the right running result.
 
-Four things are asked.  Each partial result starts from what changes nothing.  Between the updates
-and each line that reads the accumulator, threads combine.  What was combined starts anew before it
-is updated or combined again.  And the nodes of a combination, executed for all threads of a block,
-leave in each of them the partial results of exactly those threads that differ along the
-reduction's axes, each once.  Those of a scan leave in each thread the partial results of the
-threads up to it; what carries on leaves all of them in the first, and nothing in the others.
+Four things are proven. Each partial result starts from the neutral element. Between the updates
+and each line that reads the accumulator, the threads combine. An accumulator that was combined is
+initialised again before it is updated or combined again. And the nodes of a combination, executed
+symbolically for all threads of a block, leave in each thread the partial results of exactly those
+threads that differ along the reduction's axes, each counted once. A scan leaves in each thread the
+partial results of the threads up to it; a carry leaves all of them in the first thread, and the
+neutral element in the others.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _FIRST, _SECOND = (prim.Variable(hidden("partial", number)) for number in range(
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of one accumulator."""
+    """The lines that write or read one accumulator."""
 
     starts: list[Leaf]
     updates: list[Leaf]
@@ -68,7 +69,7 @@ class CombinationCheck(Check):
         self.is_zero = is_zero
 
     def run(self) -> None:
-        """Check each accumulator of which threads hold partial results."""
+        """Check each accumulator of which threads have partial results."""
         touching = grouped((t.array, t.leaf) for t in self.subject.touches)
         for name, axes in combined_axes(self.subject.kernel).items():
             lines = self.lines(name, tuple(dict.fromkeys(touching.get(name, ()))))
@@ -89,7 +90,7 @@ class CombinationCheck(Check):
         self.recorder.wrong("combination", what, place, leaf.statement)
 
     def lines(self, name: str, leaves: tuple[Leaf, ...]) -> _Lines:
-        """What each line does to an accumulator."""
+        """The lines that initialise, update, combine and read an accumulator."""
         found = _Lines([], [], [], [], [])
         for leaf in leaves:
             statement = self.subject.statement_of(leaf)
@@ -105,7 +106,7 @@ class CombinationCheck(Check):
         return found
 
     def start(self, name: str, leaf: Leaf) -> None:
-        """Each thread starts from what changes nothing: each counts once."""
+        """Check that each thread's partial result starts from the neutral element."""
         statement = self.subject.statement_of(leaf)
         temporary = self.subject.kernel.temporary_by_name[name]
         dtype = self.subject.names.types[name]
@@ -122,9 +123,9 @@ class CombinationCheck(Check):
             self.wrong(f"'{name}' starts from what every thread would add once more", leaf)
 
     def placed(self, name: str, lines: _Lines) -> None:
-        """A combination between updates and what reads them; a start behind each combination.
+        """Check that combinations lie between updates and reads, and initialisations after them.
 
-        What carries on reads what was combined, and starts and adds at once.
+        A carry reads what was combined, and initialises and updates at the same time.
         """
         for update in (*lines.updates, *lines.carries):
             for reader in (*lines.readers, *lines.carries):
@@ -148,11 +149,14 @@ class CombinationCheck(Check):
 
     @cached_property
     def space(self) -> Space:
-        """Names of two lines of one thread."""
+        """A set space for two lines executed by one thread."""
         return self.subject.pair_space(tuple(self.subject.words))
 
     def pairs(self, one: Touch, two: Touch, order: Order) -> isl.Set | None:
-        """Where two lines change one cell of a thread, in that order; None where data decide."""
+        """Executions of two lines that change one cell of a thread, in this order.
+
+        None if data decide.
+        """
         space = self.space
         if not (is_affine(one.offset) and is_affine(two.offset)):
             return None
@@ -163,7 +167,7 @@ class CombinationCheck(Check):
         return first & second & space.all_of([*loose.conditions(0, 1), cell])
 
     def meet(self, name: str, one: Leaf, later: Leaf, order: Order) -> bool:
-        """Whether a line may change a cell that an earlier one changed."""
+        """Whether a line may change a cell that an earlier line changed."""
         met = False
         with self.recorder.question("combination", f"which cells of '{name}' are combined", later):
             found = (
@@ -173,7 +177,7 @@ class CombinationCheck(Check):
         return met
 
     def due(self, leaf: Leaf) -> isl.Set:
-        """Where the kernel has the instances of a line, which may run for more."""
+        """The instances of the kernel that a line executes; the line may execute for more."""
         space, statement = self.subject.space, self.subject.statement_of(leaf)
         assert statement is not None
         domain = self.subject.kernel.statement_domain(statement)
@@ -181,7 +185,7 @@ class CombinationCheck(Check):
         return space.aligned(domain) if known else space.everything
 
     def covered(self, name: str, update: Leaf, combinations: list[Leaf]) -> None:
-        """Each cell that a line updates is combined behind it."""
+        """Check that each cell that a line updates is combined afterwards."""
         space, subject = self.space, self.subject
         copies = [n for n in space.names if n not in subject.space.position]
         what = f"whether threads combine all of '{name}' that the line updates"
@@ -202,7 +206,7 @@ class CombinationCheck(Check):
                     self.wrong(f"threads do not combine all of '{name}' that they update", update)
 
     def combined(self, name: str, leaf: Leaf) -> Statement | None:
-        """The combination that a line is; None where it is none of this accumulator's cells."""
+        """The combination of a line, or None if it does not combine this accumulator."""
         statement = self.subject.statement_of(leaf)
         if statement is None:
             return None
@@ -219,7 +223,7 @@ class CombinationCheck(Check):
         return statement
 
     def combination(self, name: str, axes: tuple[int, ...], leaf: Leaf, carry: Leaf | None) -> None:
-        """Execute the nodes for all threads, and those that carry on what they leave."""
+        """Execute the nodes of a combination, and of its carry, for all threads of a block."""
         node, statement = leaf.node, self.combined(name, leaf)
         if not isinstance(node, c.Combine) or statement is None:
             return
@@ -288,7 +292,7 @@ class CombinationCheck(Check):
             parent = parent.parent
 
     def is_due(self, leaf: Leaf, result: Sums, due: Mask) -> bool:
-        """Whether each thread holds what it is to hold."""
+        """Whether each thread has the partial results that it must have."""
         bad = ~result.known | (result.counts != due).any(axis=1)
         if bad.any():
             thread = int(np.argmax(bad))
@@ -297,7 +301,7 @@ class CombinationCheck(Check):
 
 
 def _due(block: tuple[int, int, int], axes: tuple[int, ...], *, is_scan: bool) -> tuple[Mask, Mask]:
-    """Whose partial results each thread is to hold, and whose after what carries on."""
+    """The threads whose partial results each thread must have, after a combination and a carry."""
     numbers = np.arange(int(np.prod(block)))
     group, rank, stride, count = np.zeros_like(numbers), np.zeros_like(numbers), 1, 1
     for axis, extent in enumerate(block):
@@ -313,7 +317,7 @@ def _due(block: tuple[int, int, int], axes: tuple[int, ...], *, is_scan: bool) -
 
 
 class _Meaning:
-    """What the expressions of one combination mean."""
+    """The meaning of the expressions in one combination."""
 
     def __init__(
         self, check: CombinationCheck, leaf: Leaf, statement: Statement, operation: str
@@ -348,7 +352,7 @@ class _Meaning:
 
     @memoised
     def is_neutral(self, expr: c.CExpression) -> bool:
-        """Whether an expression is the value that changes nothing."""
+        """Whether an expression is the neutral element of the operation."""
         if any(isinstance(p, (c.Element, c.Choice)) for p in c.walk(expr)):
             return False
         names = (p.name for p in c.walk(expr) if isinstance(p, c.Name))
@@ -379,16 +383,16 @@ def _is_update(statement: Statement, name: str) -> bool:
 
 
 def _orders(first: Leaf, second: Leaf) -> list[c.For | None]:
-    """The ways in which one line may run before another: later in a loop around both, or in none.
+    """The orders in which one line may execute before another: later in a common loop, or None.
 
-    None stands for the same iteration of all of these loops.
+    None is the order within one iteration of all common loops.
     """
     loops = [loop for loop in first.scope.loops if loop in second.scope.loops]
     return [*loops, *([None] if first.position < second.position else [])]
 
 
 def _between(first: Leaf, middle: Leaf, last: Leaf, carried: c.For | None) -> bool:
-    """Whether a line runs between two others whenever they do in that way."""
+    """Whether a line certainly executes between two others, in this order of theirs."""
     shared = [loop for loop in first.scope.loops if loop in last.scope.loops]
     if carried is None:
         inside = all(loop in middle.scope.loops for loop in shared)

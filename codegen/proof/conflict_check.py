@@ -1,4 +1,9 @@
-"""No two threads meet in a cell unordered, and no two blocks at all, but to store one value."""
+"""Proof that the text has no data races: conflicting accesses are ordered by barriers.
+
+Accesses of different threads of a block to one cell, at least one of them a write, need a barrier
+between them. Accesses of different blocks must not conflict at all. Stores of equal values are the
+exception in both cases.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +56,9 @@ Way = tuple[Order, Touch, Touch]
 
 
 def _passed(touch: Touch) -> tuple[int, int]:
-    """How many barriers for a block stand above an access, and above the end of its braces.
+    """The numbers of barriers for the block before an access, and before the end of its braces.
 
-    Those of the function's body count, which all threads execute once.
+    Only barriers of the function's own body count, each of which all threads execute once.
     """
     body, index = route(touch.leaf)[0]
     return body.barriers[index][0], body.barriers[index + 1][0]
@@ -64,10 +69,10 @@ def _is_hard(form: Form) -> bool:
 
 
 class ConflictCheck(Check):
-    """Looks at all pairs of accesses of memory that threads share.
+    """Checks all pairs of accesses to shared and global memory.
 
-    One question tells whether any access of a family meets any of another one.  If so, their
-    halves are asked about, down to pairs.
+    One question asks whether any accesses of two families touch a common cell. If so, it is asked
+    for halves of the families, down to pairs.
     """
 
     def __init__(
@@ -86,7 +91,7 @@ class ConflictCheck(Check):
         self._bases: dict[tuple[str, Kind, Kind], list[isl.Set]] = {}
 
     def run(self) -> None:
-        """Check all memory that is written, arrays of one storage together."""
+        """Check all memory that is written; arrays in one storage are checked together."""
         subject, storage = self.subject, shared_storage(self.subject.kernel)
         places = ((storage.get(t.array, (t.array,)), t) for t in subject.touches)
         for (array, *_), touches in grouped(places).items():
@@ -107,7 +112,7 @@ class ConflictCheck(Check):
                                 self.threads(one.array, one, two, ways)
 
     def between_barriers(self, touches: Iterable[Touch]) -> Iterator[list[Touch]]:
-        """Accesses, apart from those that a barrier for all threads stands between."""
+        """Groups of accesses that no barrier in the function's body separates for all threads."""
         some: list[Touch] = []
         last = 0
         for (begin, end), touch in sorted(((_passed(t), t) for t in touches), key=itemgetter(0)):
@@ -119,7 +124,7 @@ class ConflictCheck(Check):
         yield some
 
     def pairs(self, how: str, touches: Iterable[Touch]) -> Iterator[tuple[Touch, Touch]]:
-        """Pairs of accesses of which one writes, except those that are known never to meet."""
+        """Pairs of accesses, one of them a write, that may touch a common cell."""
         families = families_of((self.kind(touch), touch) for touch in touches)
         for one, two in combinations_with_replacement(families, 2):
             (_, first), (_, second) = one.members[0], two.members[0]
@@ -130,7 +135,7 @@ class ConflictCheck(Check):
                         yield (a, b) if a.leaf.position <= b.leaf.position else (b, a)
 
     def close(self, how: str, one: Family, two: Family) -> Iterator[tuple[Touch, Touch]]:
-        """Pairs of accesses of two families, except those that are known never to meet."""
+        """Pairs of accesses of two families that may touch a common cell."""
         count, other = len(one.members), len(two.members)
         if count * other > _MANY and not self.may_meet(how, one, two):
             return
@@ -152,7 +157,7 @@ class ConflictCheck(Check):
             yield from self.close(how, half, its)
 
     def may_meet(self, how: str, one: Family, two: Family) -> bool:
-        """Whether an access of one family may meet one of another one."""
+        """Whether accesses of two families may touch a common cell."""
         first, second, space = one.kinds[0], two.kinds[0], self.spaces[how]
         if len(one.kinds) == len(two.kinds) == 1:
             return bool(self.base(how, first, second))
@@ -169,12 +174,12 @@ class ConflictCheck(Check):
 
     @cached_property
     def spaces(self) -> dict[str, Space]:
-        """Names of two threads of one block, or of two warps of it, and of two blocks."""
+        """The set space for two threads of one block, for two warps of it, or for two blocks."""
         near, far = map(self.subject.pair_space, (self.subject.block_words, ()))
         return {"thread": near, "warp": near, "block": far}
 
     def ways(self, first: Touch, second: Touch) -> list[Way]:
-        """The orders of two accesses that no barrier for all threads cuts."""
+        """The orders of two accesses that no barrier for the block cuts."""
         found: list[Way] = []
         for one, two in ((first, second), (second, first)):
             found += [(o, one, two) for o in orders(one.leaf, two.leaf) if o.cut != "block"]
@@ -183,7 +188,7 @@ class ConflictCheck(Check):
         return found
 
     def threads(self, array: str, first: Touch, second: Touch, ways: list[Way]) -> None:
-        """Whether two threads of a block meet in one of these orders."""
+        """Check that no two threads of a block conflict in one of these orders."""
         for order, one, two in ways:
             how = "thread" if order.cut is None else order.cut
             for meeting in self.base(how, self.kind(one), self.kind(two)):
@@ -198,14 +203,14 @@ class ConflictCheck(Check):
                     return
 
     def unequal(self, how: str, one: Touch, two: Touch, meeting: isl.Set) -> isl.Set:
-        """The pairs in all names, of executions that are not known to store one value."""
+        """The pairs of executions that are not known to store equal values, over all names."""
         space = self.spaces[how]
         for copy, touch in enumerate((one, two)):
             meeting = meeting & self.side(space, touch.scope.set, copy)
         return self.equal_stores.without(space, one, two, meeting)
 
     def base(self, how: str, first: Kind, second: Kind) -> list[isl.Set]:
-        """Pairs of executions, by different threads (or blocks), that touch one cell (memoised)."""
+        """Pairs of executions by different threads (or blocks) that touch one cell (memoised)."""
         return once(self._bases, (how, first, second), self._find_base, how, first, second)
 
     def _find_base(self, how: str, first: Kind, second: Kind) -> list[isl.Set]:
@@ -222,7 +227,7 @@ class ConflictCheck(Check):
 
     @memoised
     def kind(self, touch: Touch) -> Kind:
-        """What decides whether an access meets others (memoised)."""
+        """The key on which an access's conflicts depend (memoised)."""
         cell, place, where = touch.cell, touch.offset, touch.scope.set
         own = touch.leaf.statement  # what data decides may have changed from one to the next
         is_open = self.data.decides(cell)
@@ -239,9 +244,9 @@ class ConflictCheck(Check):
 
     @memoised
     def reached(self, scope: Scope) -> tuple[dict[str, str], isl.Set]:
-        """Constants that are hardware indices, and where a scope is reached (memoised).
+        """The scope of an access, as constants equal to hardware indices, and a set (memoised).
 
-        That is without the constants.
+        The set does not involve these constants.
         """
         text, names = self.subject.text, {}
         for let in scope.lets:
@@ -253,11 +258,11 @@ class ConflictCheck(Check):
 
     @memoised
     def side(self, space: Space, where: isl.Set, copy: int) -> isl.Set:
-        """A set in the names of that copy (memoised)."""
+        """A set renamed to one of the two instances (memoised)."""
         return space.renamed(where, space.renaming(copy))
 
     def one_cell(self, space: Space, first: Kind, second: Kind) -> isl.Set:
-        """Where two accesses touch one cell, or may: what data decides is not excluded."""
+        """The pairs for which two accesses touch one cell (a superset if data decide)."""
         known = space.everything
         if first.touch.array != second.touch.array:
             begin, end = self.bytes_of(first)
@@ -278,7 +283,10 @@ class ConflictCheck(Check):
         )
 
     def bytes_of(self, kind: Kind) -> tuple[Form, Form]:
-        """Where an element of a shared array begins, and where it ends; no number if not known."""
+        """The first byte of an element of a shared array, and the one after its last.
+
+        Both are opaque if the offset is not known as a number.
+        """
         array = kind.touch.array
         declared = self.subject.names.declarations.get(array)
         if declared is None or declared.offset is None:
@@ -288,10 +296,10 @@ class ConflictCheck(Check):
         return begin, plus(begin, number(size))
 
     def told(self, cell: tuple[Form, ...], where: isl.Set) -> tuple[list[str], tuple[Form, ...]]:
-        """Names that indices with digits, or many quotients, tell; and the other indices.
+        """The names that hard indices determine, and the remaining indices of a cell.
 
-        Where no two points have the same values there, to say that the names are equal says the
-        same: sets are slow with digits.
+        Hard indices contain exclusive ors or many quotients, which make sets slow. If no two
+        points have the same values of them, equality of these indices is equality of the names.
         """
         hard = [*filter(_is_hard, cell)]
         names = frozenset[str]().union(*(names_of(form) for form in hard))
@@ -303,7 +311,7 @@ class ConflictCheck(Check):
         return sorted(names), tuple(form for form in cell if form not in mine)
 
     def apart(self, how: str, *, is_mirrored: bool) -> list[Condition]:
-        """The ways in which two threads, warps or blocks differ; one of each two that mirror."""
+        """The ways in which two threads, warps or blocks differ, up to exchanging the two."""
         number = self.subject.thread_number
         if how == "warp":
             number = floor(number, CUDA.warp)
@@ -317,7 +325,7 @@ class ConflictCheck(Check):
         return found
 
     def without_conditional_cuts(self, meeting: isl.Set, order: Order) -> isl.Set:
-        """Take out the pairs between which a barrier under a guard, or in a loop, is executed."""
+        """The pairs without those between which a barrier in a guard or a loop is executed."""
         for barrier in self.barriers:
             if barrier.scope.unknown:
                 continue
@@ -349,7 +357,7 @@ class ConflictCheck(Check):
         )
 
     def blocks(self, array: str, first: Touch, second: Touch) -> None:
-        """Whether two blocks meet."""
+        """Check that no two blocks conflict."""
         for meeting in self.base("block", self.kind(first), self.kind(second)):
             meeting = self.unequal("block", first, second, meeting)
             if meeting.is_empty():
@@ -358,7 +366,7 @@ class ConflictCheck(Check):
             return
 
     def report(self, kind: str, array: str, first: Touch, second: Touch, meeting: isl.Set) -> None:
-        """Two executions that meet in a cell."""
+        """Report two executions that conflict."""
         subject = self.subject
         verbs = ["writes" if touch.is_write else "reads" for touch in (first, second)]
         who = "threads of a block" if kind == "barrier" else "blocks"
@@ -381,7 +389,7 @@ class ConflictCheck(Check):
         self.found(kind, what, first.leaf, point, second=there, array=array, cell=cell)
 
     def doubts(self, first: Touch, second: Touch) -> str:
-        """What only data decides about two accesses; empty where sets are exact."""
+        """What about two accesses depends on data; empty if the sets are exact."""
         found: dict[str, None] = {}
         for touch in (first, second):
             around = self.data.names_around(touch)

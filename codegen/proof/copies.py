@@ -1,7 +1,7 @@
-"""What an iname tagged ``ilp`` means: every value of it has its own private cells.
+"""The meaning of the tag ``ilp``: every value of the iname has private cells of its own.
 
-Statements run for all values side by side: each has a loop of its own over
-the iname, inside of all its other loops.
+Statements execute for all values side by side: each has a loop of its own over the iname, inside
+all its other loops.
 """
 
 from __future__ import annotations

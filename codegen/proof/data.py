@@ -1,4 +1,4 @@
-"""What is asserted of data, for questions that only data decides."""
+"""Facts about data that follow from assertions, for questions that depend on data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from loopkit.codegen.proof.text_tree import Leaf, Touch
 
 
 class DataFacts:
-    """The kernel's assertions, asked about accesses of the text."""
+    """The kernel's assertions, applied to accesses of the text."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -31,7 +31,7 @@ class DataFacts:
         return index if statement is None else asserted(self.kernel, statement, index)
 
     def is_inside(self, touch: Touch, axis: int) -> bool:
-        """Whether assertions, or the order of products, put an index into its range."""
+        """Whether assertions, or bounds of products, show that an index is in range."""
         held = self.subject.held(touch.array)
         shape = held.shape if held is not None else None
         if touch.origin is None or not shape:
@@ -58,7 +58,7 @@ class DataFacts:
         return result
 
     def chosen(self, touch: Touch, axis: int, name: str, space: Space) -> isl.Set:
-        """What assertions say of an index that data choose, as a condition on ``name``."""
+        """The assertions about an index that depends on data, as a condition on ``name``."""
         if touch.origin is None:
             return space.everything
         index = self.followed(touch.leaf, touch.origin[axis])
@@ -89,13 +89,13 @@ class DataFacts:
         return list(found)
 
     def names_around(self, touch: Touch) -> str:
-        """The data that decides whether and where a line runs, for people."""
+        """The data that decide whether and where a line executes, as text for messages."""
         found = dict.fromkeys(shown(u) for u in touch.scope.unknown)
         found.update(dict.fromkeys(sorted(self.names_of(touch.leaf))))
         return ", ".join(found)
 
     def decides(self, cell: tuple[Form, ...] | None) -> bool:
-        """Whether a cell hangs on data: on elements of arrays, or on integers that were loaded."""
+        """Whether a cell depends on elements of arrays, or on integers that were loaded."""
         return is_open(cell) or any(names_of(form) & self.subject.data_names for form in cell or ())
 
     def loaded(self, space: Space, first: Touch, second: Touch) -> isl.Set:
@@ -126,7 +126,7 @@ class DataFacts:
         }
 
     def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
-        """Where two accesses may be one cell; the second has names of its own."""
+        """The pairs for which two accesses may touch one cell; the second has renamed names."""
         one, two = first.origin, second.origin
         if one is None or two is None:
             return space.everything
@@ -138,5 +138,5 @@ class DataFacts:
 
 
 def is_open(cell: tuple[Form, ...] | None) -> bool:
-    """Whether an access's cell is not known from names alone."""
+    """Whether an access's cell depends on data."""
     return cell is None or not all(is_affine(c) for c in cell)

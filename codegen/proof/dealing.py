@@ -1,4 +1,4 @@
-"""Whether fetches that waited for threads are dealt out to them as the schedule was proven."""
+"""Proof that distributing ``l.auto`` copies to threads preserves the proven schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loopkit.codegen.proof.recorder import Recorder
 
 
 def dealt_out(kernel: Kernel, recorder: Recorder) -> Kernel:
-    """A kernel without rules whose fetches are dealt out, which is proven to change nothing."""
+    """The kernel with its ``l.auto`` copies distributed to threads, checked as one more step."""
     if not any(isinstance(tag, LocalAuto) for _, tag in kernel.tags):
         return kernel
     images = lineage_of(kernel).image_of

@@ -1,4 +1,7 @@
-"""What the text declares: data of the kernel's types, in the kernel's places, and wide integers."""
+"""Proof that declarations of the text have the kernel's types and address spaces.
+
+Index arithmetic must be of integer types at least as wide as ``int``.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
 
 
 def check_types(source: Kernel, kernel: Kernel, recorder: Recorder) -> None:
-    """Find types that were given, and are others where those that were not are inferred."""
+    """Report types given by the user that differ from those inferred without them."""
     typed = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries)}
     for one in (*source.args, *source.temporaries):
         if one.dtype is not None and typed.get(one.name, one.dtype) != one.dtype:
@@ -73,7 +76,7 @@ def _type(recorder: Recorder, own: Data, ctype: str, line: int) -> None:
 
 
 def _place(recorder: Recorder, own: Data, place: str, line: int) -> None:
-    """Whether a name lies in the memory in which the kernel has it."""
+    """Whether a name is in the address space in which the kernel has it."""
     if isinstance(own, TemporaryVariable):
         wanted = _PLACES[own.address_space]
     else:

@@ -1,4 +1,4 @@
-"""Barriers are reached by all threads that they are for, or by none."""
+"""Proof that each barrier is reached by all threads of its scope, or by none of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DivergenceCheck(Check):
             self.affine(leaf)
 
     def affine(self, leaf: Leaf) -> None:
-        """Two threads of a block (or warp), of which one reaches the barrier in an iteration."""
+        """Check that no two threads differ in whether they reach the barrier in an iteration."""
         subject = self.subject
         loops = tuple(loop.name for loop in leaf.scope.loops)
         space = subject.pair_space((*subject.block_words, *loops))
@@ -77,7 +77,7 @@ class DivergenceCheck(Check):
         return space.without(domain, (n for n in space.names if label_of(n) and n not in words))
 
     def _varying_data(self, expr: c.CExpression) -> str:
-        """What in an expression is loaded, and not the same for all threads."""
+        """Loaded values in an expression that may differ between threads."""
         places = self.subject.names.places
         for part in c.walk(expr):
             used = self.subject.names.used(part)
@@ -102,12 +102,11 @@ def _depends(names: Names, node: c.For | c.If | c.Let | None, varying: set[str])
 
 
 def varying_names(subject: Subject) -> set[str]:
-    """Names and private arrays whose values threads of a block may see differently.
+    """Names and private arrays whose values may differ between threads of a block.
 
-    Elements of shared and global memory are the same for all threads that read
-    them at one place, unless a race lets them change, which is found elsewhere.  So is what all
-    threads of a block have combined, to the lines that read it: that these stand behind the
-    combination is asked elsewhere, too.
+    Elements of shared and global memory are the same for all threads that read them at one point,
+    unless there is a race, which another check reports. So is an accumulator that all threads of a
+    block have combined, for the lines that read it after the combination (checked elsewhere, too).
     """
     varying = set(subject.thread_words)
     used = subject.names.used

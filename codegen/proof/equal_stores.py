@@ -1,10 +1,10 @@
-"""Stores of one value: it does not show which of them came last.
+"""Conflicting stores of equal values: their order has no effect.
 
-What a thread computes depends on hardware indices where an expression, a guard, or the bounds of
-a loop around a line mention one, or a variable that does (uniformity analysis).  Threads that
-agree in these, and in the loops around a line, come to it with equal variables of their own.
-What they share they see alike there: no thread changes it meanwhile, since that is looked for
-(:mod:`.conflicts`).
+What a thread computes depends on hardware indices if an expression, a guard, or a bound of an
+enclosing loop uses one, or uses a variable that depends on one (uniformity analysis). Threads for
+which these indices and the enclosing loops' iterations are equal reach a line with equal private
+variables. They also read equal values from shared memory: any thread that changed it meanwhile
+would be a race, which :mod:`.conflict_check` reports.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ Made = tuple[list[tuple[c.CExpression, "Pair"]], frozenset[str], frozenset[str]]
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two lines, or one and itself."""
+    """Two lines, which may be the same."""
 
     first: Leaf
     second: Leaf
 
     @cached_property
     def around(self) -> Group:
-        """The innermost loop, guard or braces that both are in."""
+        """The innermost loop, guard or braces around both lines."""
         around = {id(group) for group in _around(self.second)}
         return next(group for group in _around(self.first) if id(group) in around)
 
     @cached_property
     def span(self) -> tuple[int, int]:
-        """The positions from the one to the other, with all that only one of them is in."""
+        """The positions from one line to the other, including all nodes around only one of them."""
         spans = [
             child.span
             for child in self.around.children
@@ -69,7 +69,7 @@ class Pair:
 
 
 class EqualStores:
-    """Which stores of a text are of one value."""
+    """Determines which stores of a text write equal values."""
 
     def __init__(self, subject: Subject, initialized: InitializedCheck) -> None:
         self.subject = subject
@@ -77,7 +77,7 @@ class EqualStores:
         self.initialized = initialized
 
     def without(self, space: Space, first: Touch, second: Touch, meeting: isl.Set) -> isl.Set:
-        """The pairs of executions in ``meeting`` that are not known to store one value."""
+        """The pairs of executions in ``meeting`` that are not known to store equal values."""
         value = self.stored_by_both(first, second)
         if value is None:
             return meeting
@@ -93,7 +93,7 @@ class EqualStores:
         return meeting - space.all_of(conditions)
 
     def stored_by_both(self, first: Touch, second: Touch) -> c.CExpression | None:
-        """The expression that two lines store; None where they do something else."""
+        """The expression that two lines store; None if they differ, or one does something else."""
         one, two = first.leaf.node, second.leaf.node
         if not (isinstance(one, c.Assign) and isinstance(two, c.Assign)):
             return None
@@ -102,17 +102,18 @@ class EqualStores:
         return one.value if plain and is_one and same(one.value, two.value) else None
 
     def is_open(self, first: Touch, second: Touch) -> bool:
-        """Whether what a line stores is made in a way of which is not known what it depends on."""
+        """Whether it is unknown on what the value of a store depends."""
         value = self.stored_by_both(first, second)
         return value is not None and any(
             form is None for form in self.due(value, Pair(first.leaf, second.leaf))
         )
 
     def due(self, expr: c.CExpression, both: Pair) -> Iterator[Form | None]:
-        """What must be equal for an expression to have one value; None for what is not known.
+        """The forms that must be equal for an expression to have equal values in both executions.
 
-        Conditions that are ``held`` are true wherever it matters.  Both go through ``inner`` loops
-        in step: what is asked about again there was equal until then (induction over the steps).
+        Yields None if that is unknown. Conditions ``held`` are true wherever it matters. Both
+        executions iterate the ``inner`` loops in lockstep: a question that recurs may be assumed
+        to hold for earlier iterations (induction over iterations).
         """
         (lets, _), threads = self.values, {*self.subject.thread_words}
         around = {let.name for let in both.first.scope.lets if len(lets[let.name]) == 1}
@@ -155,11 +156,12 @@ class EqualStores:
             waiting += ((child, both, held, inner) for child in c.children(expr))
 
     def made_by(self, expr: c.CExpression, both: Pair, held: Parts, own: bool = True) -> Made:
-        """What decides the value of a variable that two lines read; None where it is not known.
+        """The expressions that determine a variable read by two lines; None if that is unknown.
 
-        With it the loops around the reading line that may change it, and those around others.
-        What a block shares, all its threads have made: each of them all of it, as its ``own`` and
-        of equal values, or all together.  Conditions that are ``held`` are true where it matters.
+        Also returns the loops around the reading line that may change it, and the loops around its
+        writers. A shared variable is computed by all threads of a block: by each completely, as
+        its ``own`` and of equal values, or by all together. Conditions ``held`` are true where it
+        matters.
         """
         leaves = (both.first, both.second)
         (mine, around), (its, _) = (self.writers_behind(expr, x, held) for x in leaves)
@@ -204,10 +206,11 @@ class EqualStores:
         return parts, frozenset(loops), frozenset(others)
 
     def writers_behind(self, expr: c.CExpression, leaf: Leaf, held: Parts) -> Writers:
-        """The lines that may have written a variable that another line reads, and a group of all.
+        """The reaching definitions of a variable that a line reads, and a group that contains
+        them.
 
-        The first has surely done so: it stands under no guards but those of the other line, and in
-        no other loops of the group; or it writes all cells of an array that the other line reads.
+        The first one certainly reaches the read: it is under no other guards than the read, and in
+        no other loops of the group; or it writes all cells of an array that the line reads.
         """
         name = self.read_by(expr)
         if name is None or self.subject.place_of(name) not in ("private", "shared"):
@@ -236,13 +239,13 @@ class EqualStores:
         return [], None
 
     def is_one_for_all(self, expr: c.CExpression, both: Pair) -> bool:
-        """Whether all threads of a block that come to two lines compute one value there."""
+        """Whether all threads of a block that execute two lines compute equal values there."""
         depends = self.depends(self.held(both.first) & self.held(both.second))
         words = frozenset((*self.subject.thread_words, _UNKNOWN))
         return all(words.isdisjoint(depends.get(n, words)) for n in self.names.used(expr))
 
     def repeats(self, parts: list[c.CExpression], line: Leaf, loop: Group) -> bool:
-        """Whether a line made of these does the same in all iterations, however many there are."""
+        """Whether a line with these operands does the same in every iteration of a loop."""
         nodes = [group.node for group in _around(line, loop) if group.node]
         names = {n for e in chain(parts, *map(c.expressions, nodes)) for n in self.names.used(e)}
         assert isinstance(loop.node, c.For)
@@ -261,15 +264,15 @@ class EqualStores:
         return times <= 0 and names_of(rest).isdisjoint(made)
 
     def stores(self, name: str) -> list[tuple[Leaf, c.Assign]]:
-        """The lines that write a variable; none where one of them does more than store."""
+        """The lines that write a variable; none if one of them is not a plain store."""
         lines = self.written.get(name, ())
         found = [(x, x.node) for x in lines if isinstance(x.node, c.Assign) and not x.node.atomic]
         return found if len(found) == len(lines) else []
 
     def asked(self, group: Group, *, whole: bool = True) -> list[c.CExpression]:
-        """The parts of a guard that have one value in one iteration of the loops around.
+        """The conjuncts of a guard that have one value within an iteration of the enclosing loops.
 
-        All parts or, of a ``whole`` guard, none.
+        For a ``whole`` guard, all conjuncts or none.
         """
         lets, used, reads = self.values[0], self.names.used, self.names.reads_memory
         parts = and_parts(group.node.condition) if isinstance(group.node, c.If) else []
@@ -278,17 +281,17 @@ class EqualStores:
 
     @memoised
     def asked_around(self, leaf: Leaf) -> Parts:
-        """The parts of all guards around a line."""
+        """The conjuncts of all guards around a line."""
         return frozenset(p for group in _around(leaf) for p in self.asked(group, whole=False))
 
     def meanings(self, parts: Iterable[c.CExpression], line: Leaf) -> frozenset[Condition]:
-        """Parts of guards around a line as conditions: equal ones are written in many ways."""
+        """Conjuncts of guards around a line as normalised conditions."""
         found = (self.subject.text.condition(part, line.scope) for part in parts)
         return frozenset(renamed(each, lambda n: self.one_name.get(n, n)) for each in found)
 
     @cached_property
     def one_name(self) -> dict[str, str]:
-        """For each constant that is the index of a block or thread, the first one that is."""
+        """Maps constants that equal a hardware index to the first such constant."""
         firsts: dict[c.CExpression, str] = {}
         every = ((name, found[0]) for name, found in self.values[0].items() if len(found) == 1)
         return {n: firsts.setdefault(v, n) for n, v in every if self.names.used(v) <= {*c.HARDWARE}}
@@ -310,7 +313,7 @@ class EqualStores:
         return any(span[0] <= leaf.position <= span[1] for leaf in lines)
 
     def kind(self, touch: Touch) -> object:
-        """What lines have in common whose stores are compared with others' alike."""
+        """The key by which stores are compared with others in the same way."""
         node = touch.leaf.node
         if not touch.is_write or touch.atomic:
             return None
@@ -330,19 +333,19 @@ class EqualStores:
 
     @memoised
     def held(self, leaf: Leaf) -> Parts:
-        """The conditions around a line that hold at all times where they hold once."""
+        """The conditions around a line that never change."""
         guards = (group.node for group in _around(leaf) if isinstance(group.node, c.If))
         return frozenset(p for n in guards for p in and_parts(n.condition) if self.is_lasting(p))
 
     def held_by(self, held: Parts, name: str) -> Parts:
-        """Those of the conditions that hold on all threads that write what an array holds."""
+        """Those conditions that are true on all threads that write a given array."""
         if self.subject.place_of(name) != "shared":
             return held
         varying, used = self.initialized.varying, self.names.used
         return frozenset(e for e in held if varying.isdisjoint(used(e)))
 
     def is_lasting(self, expr: c.CExpression) -> bool:
-        """Whether an expression has one value at all times, on one thread."""
+        """Whether an expression never changes its value on a thread."""
         lets, loops = self.values
         return not self.names.reads_memory(expr) and all(
             name not in loops
@@ -362,10 +365,10 @@ class EqualStores:
 
     @memoised
     def depends(self, held: Parts) -> dict[str, frozenset[str]]:
-        """The hardware indices on which the value of a name, or what an array holds, depends.
+        """For each name, the hardware indices on which its value, or its elements, may depend.
 
-        What a block shares is the same for all of its threads; what is global, for all.  Some
-        conditions are ``held``: they are true on all threads that matter.
+        Shared memory is the same for all threads of a block, and global memory for all threads.
+        The conditions ``held`` are true on all threads that matter.
         """
         subject, used = self.subject, self.names.used
         found = dict.fromkeys(self.names.places, _NOTHING)
@@ -396,7 +399,7 @@ class EqualStores:
         return found
 
     def behind(self, leaf: Leaf, held: Parts) -> Iterator[str]:
-        """The names that decide what a line writes, and whether it does."""
+        """The names that determine what a line writes, and whether it executes."""
         node = leaf.node
         if not isinstance(node, c.Assign):
             yield _UNKNOWN

@@ -1,8 +1,8 @@
-"""Two instances that no barrier can order must not meet in a cell that one of them writes.
+"""Refuses data races that no barrier can prevent.
 
-There are two such cases.  Instances of one statement in the same iteration of
-its loops, on two threads of a block: no barrier fits between.  And instances in
-two blocks, of whatever statements: blocks run in no order within a launch.
+There are two kinds: instances of one statement in the same iteration of its loops on two threads
+of a block, between which no barrier can be placed; and instances in two blocks, which execute in
+no specified order within a launch.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from loopkit.codegen.conflicts import ANY_ORDER, Conflicts, Order, Reach, thread
 def check_races(conflicts: Conflicts) -> None:
     """Refuse a kernel in which unordered instances touch one cell and one of them writes it.
 
-    Writes of one value may meet: whichever comes last, the cell holds it.
-    What data decides, cells of subscripts that are not affine and instances under
-    conditions or in bounds that are loaded, is trusted: whether those meet was
-    asked when loops became parallel, of assertions about the data.
+    Writes of equal values are allowed in any order. What depends on data (subscripts that are not
+    affine, conditions on data, loaded bounds) is trusted here: the check that made loops parallel
+    has decided it with the assertions about the data.
     """
     for accesses in conflicts.by_storage.values():
         for write in () if conflicts.single_thread else accesses:
@@ -46,16 +45,16 @@ def check_races(conflicts: Conflicts) -> None:
 
 
 def _kind(conflicts: Conflicts, access: Access) -> tuple[object, ...]:
-    """What accesses have in common that meet others alike, and store the same if they write."""
+    """The key on which an access's races depend, including the stored value of a write."""
     statement = conflicts.kernel.statement_by_id[access.statement]
     value = value_key(model_of(conflicts.kernel), statement) if access.is_write else None
     return conflicts.kind(access), access.is_write, value
 
 
 def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, kind: str) -> None:
-    """Refuse accesses that meet in two blocks, or, for kind ``l``, in two threads of one.
+    """Refuse accesses to a common cell in two blocks, or, for kind ``l``, on two threads of one.
 
-    First as they are, then with the conditions within the statements' expressions.
+    First the accesses without, then with the conditions within the statements' expressions.
     """
 
     def meet(one: Access, two: Access) -> bool:
@@ -77,7 +76,7 @@ def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, ki
 
 
 def _race(first: Access, witnesses: Sequence[Witness], kind: str) -> RaceError:
-    """The error for two accesses that meet, with the smallest case of it as the witness."""
+    """The error for two conflicting accesses, with the smallest case as the witness."""
     witness = min(
         witnesses, key=lambda w: (sorted(w.parameters.items()), str(w.source), str(w.sink))
     )

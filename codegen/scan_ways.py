@@ -1,15 +1,16 @@
-"""How the threads of a block make running results: one C node for a scan, and one to carry on.
+"""How the threads of a block compute a scan: one C node for the scan, and one for the carry.
 
-A scan gives each thread of a :class:`Group` what the threads up to it have, its own included:
+A scan gives each thread of a :class:`Group` the combination of the partial results of the threads
+up to it, its own included:
 
-- ``lanes``: all of a group are in one warp: each lane takes in what a lane below it has, which is
-  1, 2, 4, ... lanes away (Hillis and Steele, Data parallel algorithms, 1986);
-- ``warps``: a group is whole warps, or the whole block: each warp makes a scan of its own, leaves
-  its last result in shared memory, and takes in those of the warps before it;
-- ``shared``: the same as within a warp, but through shared memory, for any group.
+- ``lanes``: the group lies within one warp; each lane combines values of lanes 1, 2, 4, ... below
+  it (Hillis and Steele, Data parallel algorithms, 1986);
+- ``warps``: the group consists of whole warps, or is the whole block; each warp scans, stores its
+  last result in shared memory, and combines the results of the preceding warps;
+- ``shared``: as within a warp, but through shared memory, for any group.
 
-What carries on leaves the result of the last thread in the first one, and nothing in the others:
-then all that the next scan adds to it comes behind.
+The carry leaves the last thread's result in the first thread and the neutral element in the
+others, so that the next iteration's scan continues from it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _UNROLLED = 4
 
 
 def scan_way_of(groups: tuple[Group, ...], operation: Operation, by: str | None) -> str:
-    """The way in which a group makes running results, as it was asked for, or as it suits.
+    """The method by which a group scans: the one requested, or the one that suits the group.
 
-    Raises :class:`IllegalTransformError` for what cannot be had as it was asked for.
+    Raises :class:`IllegalTransformError` if the requested method is impossible for the group.
     """
     if len(groups) > 1:
         raise IllegalTransformError(
@@ -39,7 +40,7 @@ def scan_way_of(groups: tuple[Group, ...], operation: Operation, by: str | None)
 
 
 def elements_of(group: Group, way: str, kind: str) -> int:
-    """How many elements of shared memory a way takes, for a statement of a kind."""
+    """The number of elements of shared memory that a method needs."""
     if kind == CARRY:
         return 0 if way == "lanes" else group.threads // group.count
     return 2 * group.threads if (kind, way) == (SCAN, "shared") else scratch_of(group, way)
@@ -51,7 +52,7 @@ def steps_of(count: int) -> list[int]:
 
 
 def climbed(lanes: str, count: int, rank: str, *, stride: int = 1, target: str = "TARGET") -> str:
-    """Each of ``count`` lanes, ``stride`` apart, takes in what lanes below it have."""
+    """Each of ``count`` lanes with distance ``stride`` combines the values of lanes below it."""
     return "".join(
         f"OTHER = __shfl_up_sync({lanes}, {target}, {step * stride});"
         f"if ({rank} >= {step}) {target} = JOIN(OTHER, {target});"

@@ -1,8 +1,7 @@
-"""The cheapest choice of places that serves all needs: exact, for the few that there are.
+"""The cheapest set cover: places (columns) that meet all needs, found exactly for small problems.
 
-A need is a set of places one of which must be chosen.  Some needs are *strong*:
-their place must be chosen as a strong one, which costs a little more.  Sets are
-bits of integers.
+A need is a set of places of which at least one must be taken. A *strong* need requires its place
+to be taken as a strong one, which costs a little more. Sets are bits of integers.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Need = tuple[int, bool]
 
 @dataclass(frozen=True)
 class _Column:
-    """A place, chosen as strong or not, and which needs that serves."""
+    """A place, taken as strong or not, and the needs that it meets."""
 
     place: int
     strong: bool
@@ -45,11 +44,11 @@ def bits(mask: int) -> list[int]:
 
 
 def cheapest_cover(needs: Iterable[Need], cost: Callable[[int, bool], int]) -> dict[int, bool]:
-    """Places that serve all needs at the least cost, and whether each is strong.
+    """The places that meet all needs at the least cost, and whether each is strong.
 
-    ``cost(place, strong)`` is that of one place.  Of equally cheap choices, one
-    with late places.  Beyond a limit that no kernel of sensible size comes to,
-    the best choice found so far: no place in it can be left out.
+    ``cost(place, strong)`` is the cost of one place. Among equally cheap covers, later places are
+    preferred. Beyond a size limit, the result is the best cover found so far, which is
+    irredundant.
     """
     chosen: dict[int, bool] = {}
     for members in _components(_essential(needs)):
@@ -59,7 +58,7 @@ def cheapest_cover(needs: Iterable[Need], cost: Callable[[int, bool], int]) -> d
 
 
 def _essential(needs: Iterable[Need]) -> list[Need]:
-    """The needs that are not served whenever some other one is."""
+    """The needs that are not implied by another need."""
     kept: list[Need] = []
     by_place: dict[int, list[Need]] = {}
     for mask, strong in sorted(set(needs), key=lambda need: (need[0].bit_count(), not need[1])):
@@ -76,7 +75,7 @@ def _essential(needs: Iterable[Need]) -> list[Need]:
 
 
 def _components(needs: list[Need]) -> list[tuple[Need, ...]]:
-    """Needs that no common place links stand apart."""
+    """The connected components of the needs, which share no places with each other."""
     places = [bits(mask) for mask, _ in needs]
     groups = linked(dict.fromkeys(chain.from_iterable(places)), places)
     number = {place: position for position, group in enumerate(groups) for place in group}
@@ -102,7 +101,7 @@ def _columns(needs: Sequence[Need], cost: Callable[[int, bool], int]) -> list[_C
 
 
 def _undominated(columns: list[_Column], left: int) -> list[_Column]:
-    """The columns that no other one can stand for, those of rank first in front."""
+    """The columns that no other column dominates, cheapest first."""
     kept: list[_Column] = []
     best: dict[int, _Column] = {}
     for column in columns:
@@ -120,7 +119,7 @@ def _undominated(columns: list[_Column], left: int) -> list[_Column]:
 
 
 def _solve(columns: list[_Column], everything: int) -> list[_Column]:
-    """A cheapest set of columns that serves everything."""
+    """A cheapest set of columns that meets all needs."""
     best: list[_Column] = []
     best_cost: float = inf
     steps = 0
@@ -147,7 +146,7 @@ def _solve(columns: list[_Column], everything: int) -> list[_Column]:
 
 
 def _least(rows: dict[int, list[_Column]]) -> int:
-    """What serving all rows costs at least: rows without a common column add up."""
+    """A lower bound of the cost of all rows: the sum over rows without a common column."""
     total = 0
     seen: set[int] = set()
     for _, columns in sorted(rows.items(), key=lambda row: len(row[1])):
@@ -158,7 +157,7 @@ def _least(rows: dict[int, list[_Column]]) -> int:
 
 
 def _irredundant(columns: list[_Column], everything: int) -> list[_Column]:
-    """The choice without columns that it does not need, the dearest left out first."""
+    """A cover without redundant columns; the most expensive ones are dropped first."""
     kept = sorted(columns, key=lambda c: c.rank)
     for column in reversed(tuple(kept)):
         others = 0

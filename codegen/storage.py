@@ -1,4 +1,4 @@
-"""Where temporaries live, and how shared memory is laid out."""
+"""The storage of temporaries, and the layout of shared memory."""
 
 from __future__ import annotations
 

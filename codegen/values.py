@@ -1,4 +1,4 @@
-"""Values and assignments of a kernel in C: what expressions need to know of its names."""
+"""Values and assignments of a kernel in C."""
 
 from __future__ import annotations
 

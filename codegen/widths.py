@@ -1,4 +1,4 @@
-"""How large index arithmetic gets, and so how wide its integers must be."""
+"""The ranges of index arithmetic, which determine the width of its integers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def largest_size(dtype: np.dtype[Any]) -> int:
 
 @dataclass
 class _Place:
-    """Where texts stand: what holds there, and what was found out about it."""
+    """The conditions that hold at a point of the code, and the ranges found there."""
 
     context: tuple[isl.Set | Expression, ...]
     sizes: isl.Set
@@ -219,11 +219,11 @@ def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:
 
 
 def observe_ranges(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
-    """Let ``ranges`` know all values that the code's variables take.
+    """Record in ``ranges`` all values that the code's variables take.
 
-    Launches, loops and names for one value may pass more than a domain, with guards inside of
-    them, which compute with that.  A counter also takes its first value where its loop is empty,
-    and one that ends the loop.
+    Launches, loops and constants may take values outside a domain, which guards inside them
+    exclude, and compute with these. A loop counter also takes its first value if the loop is
+    empty, and the value that ends the loop.
     """
     ranges.enter(())
     for coordinate in ranges.hardware.coordinates:

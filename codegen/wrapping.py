@@ -1,8 +1,8 @@
-"""Integer arithmetic that wraps around, as NumPy's does, in C, where signed overflow means nothing.
+"""Integer arithmetic that wraps around as in NumPy, although signed overflow is undefined in C.
 
-Where a result may be too large for the signed integers that C computes with, one
-operand is made unsigned, and C then computes modulo a power of two.  The value is
-``unsigned`` from there on; storing it, or a cast, gives back the signed number.
+If a result may exceed the signed integers that C computes with, one operand is converted to
+unsigned, so that C computes modulo a power of two. The value is marked ``unsigned``; storing or
+casting it restores the signed number.
 """
 
 from __future__ import annotations

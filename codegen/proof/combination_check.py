@@ -275,7 +275,7 @@ class CombinationCheck(Check):
         return LookBack(*given, meaning.joins, meaning.is_neutral, is_ordered, word), word
 
     def comes_by(self, name: str, leaf: Leaf, word: str) -> None:
-        """All blocks of a row come to the lines, and once: others wait for what they publish."""
+        """Check that all blocks of a row execute the lines once: others wait for their results."""
         if leaf.scope.loops:
             self.wrong(f"blocks look back for '{name}' in a loop", leaf)
         parent: Group | None = leaf.parent

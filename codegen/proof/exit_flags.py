@@ -1,10 +1,10 @@
-"""What leaving a loop means: a flag that guards all that the loop holds.
+"""The meaning of leaving a loop, as a flag that guards everything in the loop.
 
-A loop that is left does nothing more. That is what a loop does in which a variable, set in
-front of it and cleared where it is left, is a condition of each line: the two have the same
-effects, in the same order. So the proof looks at the second, in which nothing jumps. The variable
-is new to the text; it has the name of what the statement that ends the loop writes, so that
-the kernel says what is to set it, what clears it, and whose condition it is.
+Leaving a loop has the same effects, in the same order, as a loop in which each line is guarded by
+a variable that is set before the loop and cleared where the loop is left. The proof analyses this
+second form, which has no jumps. The variable is not in the text; it has the name of the flag in
+the kernel that the leaving statement writes, so that the kernel's statements say where it must be
+set, where it is cleared, and which statements it guards.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def with_flags(kernel: Kernel, function: c.Function) -> c.Function:
 
 
 class _Writer:
-    """Writes bodies anew; ``flags`` gathers the names of flags, each with a line."""
+    """Rewrites bodies; ``flags`` collects the names of flags, each with a line."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -82,7 +82,7 @@ class _Writer:
         return tuple(found)
 
     def pieces(self, node: c.If | c.Block, body: tuple[c.Node, ...]) -> list[list[c.Node]]:
-        """The body of a guard, cut before what sets a flag where the flag is set without it."""
+        """The body of a guard, split before the point where a flag is set without the guard."""
         pieces: list[list[c.Node]] = []
         for inside in body:
             if not pieces or (self.is_plain(node) and self.is_start(inside)):
@@ -91,15 +91,16 @@ class _Writer:
         return pieces
 
     def insert(self, found: list[c.Node], starts: list[c.Node]) -> None:
-        """Put what sets flags where the kernel has it.
+        """Insert the statements that set flags at their place in the kernel's order.
 
-        Nobody else knows the flags: where they are set does not matter.
+        The text does not mention the flags, so any place between the same statements is
+        equivalent.
         """
         at = self.place_of(starts[0], found) if starts else 0
         found[at:at] = starts
 
     def place_of(self, start: c.Node, nodes: list[c.Node]) -> int:
-        """Behind which of the nodes a flag is set: those behind come later in the kernel."""
+        """The position among the nodes at which a flag is set: before all later statements."""
         at = len(nodes)
         for place in reversed(range(len(nodes))):
             if self.is_late(nodes[place], start):
@@ -109,10 +110,10 @@ class _Writer:
         return at
 
     def is_plain(self, node: c.If | c.Block) -> bool:
-        """Whether a flag may be set without a guard: one that asks for names alone.
+        """Whether a flag may be set outside a guard, because the guard reads only names.
 
-        It may say that the loop has no iterations, and the kernel sets the flag all the same.
-        Where it says that nothing is to run, the flag is set too often, for nobody.
+        The guard may say that the loop has no iterations, and the kernel sets the flag anyway. If
+        it says that nothing executes, the flag is set needlessly, without effect.
         """
         lets = any(isinstance(inside, c.Let) for inside in node.body)
         return isinstance(node, c.If) and not lets and not _loads(node, self.temporaries)
@@ -130,7 +131,7 @@ class _Writer:
         return bool(ids) and all(self.places.get(i, 0) > due for i in ids)
 
     def loop(self, loop: c.For, loops: tuple[c.For, ...]) -> list[c.Node]:
-        """A loop behind what sets the flags of those who leave it."""
+        """A loop, after the statements that set the flags of jumps out of it."""
         inner = (*loops, loop)
         flags = dict.fromkeys(
             self.flag_of(node)
@@ -154,9 +155,9 @@ class _Writer:
         return found
 
     def conditions_of(self, start: str, loop: c.For) -> Iterator[c.CExpression]:
-        """The flags of other loops under which a loop's flag is set, if it does nothing without.
+        """The flags of other loops without which the loop of this flag does nothing.
 
-        Then it may as well stand under them, as what sets its own flag does in the kernel.
+        Setting the flag may then be guarded by them, as it is in the kernel.
         """
         predicates = self.kernel.statement_by_id[start].predicates
         known: list[c.CExpression] = []  # read in front of all that follows
@@ -173,7 +174,7 @@ class _Writer:
                 known.append(flag)
 
     def flag_of(self, node: c.Break) -> str:
-        """What the kernel's statement of a jump clears."""
+        """The flag that the kernel's statement of a jump clears."""
         statement = self.kernel.statement_by_id.get(node.statement or "")
         name = statement.written if statement is not None else ""
         temporary = self.kernel.temporary_by_name.get(name)
@@ -194,9 +195,9 @@ def _assigned(flag: str, value: int, statement: str | None, line: int) -> c.Assi
 
 
 def _guarded(nodes: tuple[c.Node, ...], flag: str, memory: Collection[str]) -> tuple[c.Node, ...]:
-    """Nodes that do nothing where the flag is not set; ``memory`` are names of temporaries.
+    """Nodes guarded by a flag; ``memory`` are names of temporaries.
 
-    Bounds and conditions that read none are computed all the same.
+    Bounds and conditions that read no memory are evaluated outside the guard.
     """
     found: list[c.Node] = []
     for node in nodes:
@@ -222,7 +223,7 @@ def _ids(node: c.Node) -> set[str]:
 
 
 def _within(node: c.Node) -> c.Node:
-    """What sets a flag, without the flags of other loops around it."""
+    """The guard under which a flag is set, without the flags of other enclosing loops."""
     while isinstance(node, c.If) and _name_of(node.condition) and len(node.body) == 1:
         (node,) = node.body
     return node
@@ -243,7 +244,7 @@ def _name_of(expr: c.CExpression) -> str:
 
 
 def _is_idle(nodes: tuple[c.Node, ...], flag: c.CExpression, memory: Collection[str]) -> bool:
-    """Whether nodes do nothing, and read nothing, where a flag is not set."""
+    """Whether nodes neither write nor read anything if a flag is not set."""
     for node in nodes:
         parts = and_parts(node.condition) if isinstance(node, c.If) else ()
         before = [*takewhile(lambda part: part != flag, parts)]
@@ -270,7 +271,7 @@ def _reads(expr: c.CExpression, memory: Collection[str]) -> bool:
 def _exits(
     nodes: tuple[c.Node, ...], loops: tuple[c.For, ...]
 ) -> Iterator[tuple[c.Break, tuple[c.For, ...]]]:
-    """All jumps, each with the loops around it."""
+    """All jumps, each with its enclosing loops."""
     for node in nodes:
         if isinstance(node, c.Break):
             yield node, loops

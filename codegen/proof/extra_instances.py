@@ -1,10 +1,9 @@
-"""Private results that are computed too often must not be seen.
+"""Proof that results of instances outside the domain have no effect.
 
-A statement may run for instances that its domain leaves out if what it then
-writes is private, and no thread reads one of those cells for an instance that
-the kernel has.  What such an instance reads does not matter then, as long as it
-lies in its array, which :mod:`.bounds` proves of all that runs, and goes into no function of the
-user's: one need not end for what nothing has computed.
+A statement may execute for instances outside its domain if it writes private cells that no thread
+reads for an instance of the kernel. What such an instance reads is then irrelevant, except that it
+must be in bounds, which :mod:`.access_bounds` proves for everything that executes. It must not be
+an argument of a user's function, which might not terminate for undefined values.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from loopkit.codegen.proof.text_tree import Touch
 
 
 class ExtraInstancesCheck(Check):
-    """Proves that what runs too often is not seen."""
+    """Proves that instances outside a domain have no visible effect."""
 
     def __init__(
         self,
@@ -38,7 +37,7 @@ class ExtraInstancesCheck(Check):
         self._seen: set[tuple[object, ...]] = set()
 
     def run(self) -> None:
-        """Check all private arrays that have too many writes."""
+        """Check all private arrays with writes outside a domain."""
         for one in self.surplus:
             what = f"whether what '{one.statement.id}' computes too often is used"
             with self.recorder.question("instances", what, one.leaf):
@@ -47,7 +46,7 @@ class ExtraInstancesCheck(Check):
                     self.check(one, array)
 
     def check_calls(self, surplus: Surplus) -> None:
-        """Functions of the user's get no arguments but those of the kernel's instances."""
+        """Check that users' functions are called for instances of the kernel only."""
         calls = (call for e in surplus.statement.expressions for call in own_calls(e))
         for call in calls:
             what = f"'{surplus.statement.id}' calls '{call.function.name}' for what is no instance"
@@ -56,7 +55,7 @@ class ExtraInstancesCheck(Check):
             return
 
     def check(self, surplus: Surplus, array: ArrayReads) -> None:
-        """Compare the cells written too often with those that are read in earnest."""
+        """Check that no cell written outside a domain is read by an instance of the kernel."""
         for write in surplus.leaf.touches:
             key = (array, surplus.leaf.scope, surplus.statement.inames, write.offset)
             if not write.is_write or key in self._seen:
@@ -89,7 +88,7 @@ class ExtraInstancesCheck(Check):
     def renewed(
         self, surplus: Surplus, array: ArrayReads, read: Touch, asked: isl.Set
     ) -> frozenset[str]:
-        """The loops in each iteration of which all that a line reads is written before it."""
+        """The loops in each iteration of which a line reads only what that iteration wrote."""
         found: set[str] = set()
         for leaf in {write.leaf for write in array.writes}:
             if array.writes_all(leaf, read, asked):
@@ -107,7 +106,7 @@ class ExtraInstancesCheck(Check):
     def report(
         self, surplus: Surplus, array: ArrayReads, read: Touch, where: isl.Set, both: isl.Set
     ) -> None:
-        """A finding: which cell an instance too many changes."""
+        """Report a cell that an instance outside the domain changes."""
         point = self.point(both, *array.cells)
         fixed = [equal(variable(n), number(v)) for n, v in point.items()]
         inames = sorted(surplus.statement.inames)

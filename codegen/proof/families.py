@@ -1,4 +1,4 @@
-"""Accesses whose subscripts differ by constants only: one question can be about all of them."""
+"""Families of accesses whose subscripts differ only by constants: one question covers all."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Cell = tuple[Form, ...]
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """Accesses that touch one cell, and are reached alike; ``touch`` is one of them.
+    """Accesses with equal cells and scopes; ``touch`` is one of them.
 
-    ``where`` they are reached, and their ``cell`` and ``place`` in memory, are in the names of
-    hardware indices.  Sets hold the cell of one that ``is_simple``.
+    ``where`` (the scope as a set), ``cell`` and ``place`` in memory are over the hardware indices.
+    ``is_simple`` says that sets can represent the cell.
     """
 
     touch: Touch
@@ -42,7 +42,7 @@ class Kind:
 
     @cached_property
     def family(self) -> object:
-        """What accesses have in common that are of one family."""
+        """The key that all accesses of a family share."""
         if self.cell is None or not self.is_simple:
             return self
         return self.touch.array, *(without_number(form)[0] for form in self.cell)
@@ -50,7 +50,7 @@ class Kind:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Writes, or reads, of one family and their kinds, in the order of their offsets."""
+    """The writes, or the reads, of one family with their kinds, ordered by their offsets."""
 
     members: tuple[tuple[Kind, Touch], ...]
 
@@ -66,7 +66,7 @@ class Family:
         return reduce(lambda a, b: (a | b).plain_unshifted_simple_hull().to_set(), sets)
 
     def is_like(self, other: Family) -> bool:
-        """Whether sets can say where an access of each touch one cell."""
+        """Whether sets can represent where an access of each family touch one cell."""
         first, second = self.kinds[0], other.kinds[0]
         is_one_array = first.touch.array == second.touch.array
         has_one_rank = len(first.offset) == len(second.offset)
@@ -80,14 +80,14 @@ class Family:
 
 
 def families_of(members: Iterable[tuple[Kind, Touch]]) -> list[Family]:
-    """Accesses by family."""
+    """Accesses grouped into families."""
     keys = (((kind.family, t.is_write, t.atomic), (kind, t)) for kind, t in members)
     found = (sorted(own, key=lambda member: member[0].offset) for own in grouped(keys).values())
     return [*map(Family, map(tuple, found))]
 
 
 def matched(one: Family, two: Family) -> Iterator[tuple[Family, Family]]:
-    """The accesses of two families that agree where subscripts of both are numbers."""
+    """Corresponding parts of two families: those whose numeric subscripts are equal."""
     both = [family.kinds[0].cell or () for family in (one, two)]
     cells = zip(*both, strict=True) if one.is_like(two) else ()
     axes = [axis for axis, (a, b) in enumerate(cells) if None not in (number_in(a), number_in(b))]
@@ -102,9 +102,9 @@ def matched(one: Family, two: Family) -> Iterator[tuple[Family, Family]]:
 
 
 def one_cell(one: Family, two: Family, rename: Callable[[str], str]) -> Iterator[Condition]:
-    """What holds wherever an access of one family and one of another touch one cell.
+    """Constraints that hold if an access of each family touch one cell.
 
-    The names of the other have others there.
+    The second family's names are renamed.
     """
     mine, its = one.kinds, two.kinds
     for axis, (a, b) in enumerate(zip(mine[0].cell or (), its[0].cell or (), strict=True)):

@@ -1,4 +1,4 @@
-"""Bounds of forms, from bounds of the names in them."""
+"""Ranges of forms, from the ranges of the names in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_DIGITS = 16
 
 
 class Ranges:
-    """What is known of forms where names have bounds."""
+    """The ranges of names at one point, and the ranges of forms that follow."""
 
     range_of_name: Callable[[str], Interval]
     """Bounds of a name."""
@@ -42,7 +42,7 @@ class Ranges:
         return int(max(low, -FAR)), int(min(high, FAR))
 
     def bits_of(self, form: Form) -> int | None:
-        """How many bits hold a form here, if they are few and it is known to need no sign."""
+        """The number of bits of a form that is known to be nonnegative and small; else None."""
         low, high = self.range_of(form)
         known = high.bit_length() if low >= 0 and high.bit_length() <= _MOST_DIGITS else None
         return known if (own := bits_of(form)) is None else own

@@ -1,8 +1,8 @@
-"""Whole numbers of the text and of the kernel, as terms of the algebra.
+"""Integer expressions of the text and the kernel, as terms of the algebra (*forms*).
 
-Names have no bounds in them: a number is one term at all points of the text, and each point has
-its own ranges (:mod:`.ranges`).  Sets hold those that are affine; products of sizes, which
-flattened subscripts are full of, are compared as polynomials.
+A form does not depend on the ranges of its names: an expression is the same form at all points of
+the text, and each point has its own ranges (:mod:`.form_ranges`). Affine forms become sets.
+Products of sizes, which occur in flattened subscripts, are compared as polynomials.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def names_of(form: Form) -> frozenset[str]:
 
 @lru_cache(1 << 14)
 def is_affine(form: Form) -> bool:
-    """Whether isl can take the form."""
+    """Whether isl can represent the form."""
     if form.op == "fdiv":
         return is_constant(form.args[1]) and is_affine(form.args[0])
     if form.op == "xor" and sum(bits_of(part) is None for part in form.args) > 1:
@@ -66,18 +66,18 @@ def is_affine(form: Form) -> bool:
 
 @lru_cache(1 << 14)
 def is_data(form: Form) -> bool:
-    """Whether loaded values enter."""
+    """Whether the form depends on loaded values."""
     return form.op in DATA or any(map(is_data, form.args))
 
 
 @lru_cache(1 << 14)
 def has_digits(term: Term) -> bool:
-    """Whether an exclusive or is in it: sets have names for its digits."""
+    """Whether a form contains an exclusive or, for which sets name the binary digits."""
     return term.op == "xor" or (term.op not in DATA and any(map(has_digits, term.args)))
 
 
 def renamed(term: Term, rename: Callable[[str], str]) -> Term:
-    """A form, or a condition, with other names; those in what data decides stay."""
+    """A form or a condition with names replaced, except within values that depend on data."""
 
     def other(part: Term) -> Term | None:
         if part.op == "name":
@@ -124,7 +124,7 @@ def loaded(array: str, offset: Form, dtype: str = "") -> Form:
 
 
 def opaque(word: Hashable, *parts: Term, sort: str = "Z") -> Form:
-    """A value that is not looked into: an operation of which ``word`` says all."""
+    """An uninterpreted value, identified by ``word``."""
     return node("call", sort, parts, word if isinstance(word, tuple) else (word,))
 
 
@@ -134,7 +134,7 @@ def floor(form: Form, by: int) -> Form:
 
 
 def remainder(form: Form, by: int) -> Form:
-    """What such a quotient leaves over."""
+    """The remainder of such a quotient."""
     return make_term("mod", form, number(by))
 
 
@@ -161,7 +161,7 @@ def of_bits(operator: str, left: Form, right: Form) -> Form:
 
 
 def _masked(form: Form, mask: int) -> Form:
-    """``form & mask``: each run of bits that are set is a remainder of a quotient."""
+    """``form & mask`` as remainders of quotients, one for each run of bits set in the mask."""
     if mask < 0:
         return minus(form, _masked(form, ~mask))
     parts = (scaled(remainder(floor(form, low), length), low) for low, length in runs(mask))
@@ -177,18 +177,18 @@ def exclusive_or(left: Form, right: Form, bits: int) -> Form:
 
 
 def bits_of(form: Form) -> int | None:
-    """How many bits hold a form, if they are few and it is known to need no sign."""
+    """The number of bits of a form that is known to be nonnegative and small; else None."""
     low, high = range_of(form)
     bits = int(high).bit_length() if low >= 0 and high < INF else _MOST_DIGITS + 1
     return bits if bits <= _MOST_DIGITS else None
 
 
 def coefficient(form: Form, name: str) -> int:
-    """By what a name is multiplied where it stands by itself."""
+    """The coefficient of a name in the linear part of a form."""
     return polynomial(form).get((variable(name),), 0)
 
 
 def without_number(form: Form) -> tuple[Form, int]:
-    """A form without the number that is added in it; and that."""
+    """A form without its constant summand, and that summand."""
     by = polynomial(form).get((), 0)
     return minus(form, number(by)), by

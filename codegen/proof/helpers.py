@@ -1,10 +1,9 @@
-"""What stands above the function: headers, and helpers whose meaning the proof knows.
+"""The text above the function: headers, and helpers whose definitions are checked literally.
 
-The proof takes ``lk_floordiv`` for a quotient that rounds down, ``lk_max`` for a
-maximum that keeps NaN, and so on.  That their definitions are these is tested by
-computing with them; here it is made sure that the text defines them in just
-those words.  Whoever changes a helper looks at its meaning anew, and then at the
-digest below.
+The proof assumes that ``lk_floordiv`` is a quotient rounded down, ``lk_max`` a maximum that
+propagates NaN, and so on. Tests establish this by executing the helpers; this module checks that
+the text defines them in exactly those words. After changing a helper, review its meaning, then
+update its digest below.
 """
 
 from __future__ import annotations
@@ -89,9 +88,9 @@ _BEFORE = {
 
 @lru_cache(maxsize=256)
 def digest(block: str) -> str:
-    """What tells the definitions in a piece of text from others.
+    """A hash of the definitions in a piece of text.
 
-    Comments and blanks mean nothing; the ends of lines do where a line begins with '#'.
+    Comments and whitespace do not count, except line ends of preprocessor directives.
     """
     lines = (" ".join(line.partition("//")[0].split()) for line in block.split("\n"))
     return sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]

@@ -1,10 +1,9 @@
-"""What a line reads of a temporary was written before it: by its thread, or in its block.
+"""Proof that every read of a temporary is preceded by a write of the cell.
 
-A private cell must have been written by the same thread, a shared one by some
-thread of the same block, one in global memory by some thread, earlier in the
-order of the text.  That the threads then wait for each other is shown by
-:mod:`.conflicts`; that lines stand in the kernel's order, and for which
-instances they run, by :mod:`.order` and :mod:`.instances`.
+A private cell must have been written by the same thread, a shared one by some thread of the same
+block, a global one by some thread, earlier in the order of the text. Barriers between the two are
+checked by :mod:`.conflict_check`, the order of lines by :mod:`.order`, and the instances that
+execute by :mod:`.instance_proof`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _WHOSE = {"private": "this thread", "shared": "this block", "global": "any threa
 
 
 class InitializedCheck(Check):
-    """Finds for each read of a temporary the writes before it."""
+    """Finds, for each read of a temporary, the writes that precede it."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class InitializedCheck(Check):
 
     @memoised
     def in_excess(self, leaf: Leaf) -> list[Statement]:
-        """The statements of what a line decides or does, if all run too often; else none."""
+        """The statements that a line belongs to, if all of them execute outside their domains."""
         if not isinstance(leaf.node, If):
             return [self.surplus[id(leaf)]] if id(leaf) in self.surplus else []
         behind = leaf.parent.children[leaf.index :]
@@ -72,7 +71,7 @@ class InitializedCheck(Check):
         return [*chain(*inside)] if all(inside) else []
 
     def is_seen(self, leaf: Leaf) -> bool:
-        """Whether anything may see what a line writes before it is written anew."""
+        """Whether anything may read what a line writes before it is overwritten."""
         written = written_by(leaf)
         if not self.uses.is_used(leaf):
             return False
@@ -82,14 +81,14 @@ class InitializedCheck(Check):
         return not all(one.hides(leaf) for one in arrays)
 
     def writes_all(self, leaf: Leaf, reader: Leaf, name: str) -> bool:
-        """Whether a line writes all that another reads of an array, each time before it does."""
+        """Whether a line writes all cells that another line reads, each time before it reads."""
         reads = [(a, r) for a in self.arrays.get(name, ()) for r in a.reads if r.leaf is reader]
         return bool(reads) and all(a.writes_all(leaf, r, a.asked(r)) for a, r in reads)
 
     def read_at_all(self, leaf: Leaf, where: isl.Set, space: Space) -> isl.Set:
-        """Those of some executions of a line whose results are ever read, or are left in the end.
+        """The given executions of a line whose results are read, or are left at the end.
 
-        A copy of a whole box may hold anything where, or as long as, nobody looks.
+        Cells of a copied box that are never read may hold any value.
         """
         writes = [touch for touch in leaf.touches if touch.is_write]
         if not writes:
@@ -140,7 +139,7 @@ class ArrayReads:
                     self._known.add(key)
 
     def obvious(self, read: Touch) -> bool:
-        """Whether a line before, under no more guards and in no other loops, writes that cell."""
+        """Whether an earlier line writes the cell under no further guards and in no other loops."""
         around = None
         for write in self._by_cell.get(read.cell, ()):
             if write.leaf.position >= read.leaf.position:
@@ -152,7 +151,7 @@ class ArrayReads:
         return False
 
     def covered(self, read: Touch) -> bool:
-        """Whether the cells of a read were written before; tells what is found otherwise."""
+        """Whether the cells of a read were written before; reports a finding otherwise."""
         frame = read.scope.frame
         several = len(set(self._cells_read[frame])) >= _MANY
         if several and id(frame) not in self._whole:
@@ -181,17 +180,18 @@ class ArrayReads:
         return False
 
     def matters(self, read: Touch) -> bool:
-        """Whether anything depends on what is read."""
+        """Whether any output depends on the value that is read."""
         return self.check.uses.is_used(read.leaf) or self.addresses(read)
 
     def addresses(self, read: Touch) -> bool:
-        """Whether what is read decides which cells the line touches, and so must be sound."""
+        """Whether the value that is read determines an address, and so must be defined."""
         return self.array in self.check.uses.addressing(read.leaf)
 
     def asked(self, read: Touch, *, in_domain: bool = False) -> isl.Set:
-        """Cells and instances of a read, as far as anything depends on them.
+        """The cells and instances of a read on which anything depends.
 
-        With ``in_domain`` only those that the kernel has, though others compute addresses, too.
+        With ``in_domain``, only instances of the kernel, although others may compute addresses,
+        too.
         """
         where = self.fills.aligned(read.scope)
         statements = self.check.in_excess(read.leaf)
@@ -204,7 +204,7 @@ class ArrayReads:
         return where & self.cells_of(read)
 
     def cells_of(self, touch: Touch) -> isl.Set:
-        """The cells of an access, over the names around it; where data decide, all that may be."""
+        """The cells of an access, over the enclosing names (a superset if data decide)."""
         known, parts = self.space.everything, []
         each = zip(self.cells, touch.cell or (), touch.extents, strict=False)
         for axis, (name, index, extent) in enumerate(each):
@@ -219,7 +219,7 @@ class ArrayReads:
     def without_written(
         self, read: Touch, asked: isl.Set, after: Leaf | None = None
     ) -> isl.Set | None:
-        """What of ``asked`` was not written before (behind a line); None if all was."""
+        """The part of ``asked`` that was not written before; None if it is empty."""
         if asked.is_empty():
             return None
         # Most names are free in all of these sets.
@@ -234,7 +234,7 @@ class ArrayReads:
         return self.space.aligned(left)
 
     def hides(self, leaf: Leaf) -> bool:
-        """Whether all that a line writes is overwritten before it is read."""
+        """Whether everything that a line writes is overwritten before it is read."""
         for read in self.reads:
             if not self.matters(read):
                 continue
@@ -292,7 +292,7 @@ class ArrayReads:
         return False
 
     def report(self, read: Touch, left: isl.Set) -> None:
-        """A read of something that nothing has written."""
+        """Report a read of an uninitialised cell."""
         subject = self.subject
         whose = _WHOSE[self.fills.place]
         what = f"the line reads '{self.array}' where nothing before has written it for {whose}"

@@ -1,12 +1,12 @@
-"""Every statement runs for exactly the instances of its domain.
+"""Proof that every statement executes for exactly the instances of its domain.
 
-What a statement leaves in a private temporary may be computed more often, on
-threads or for cells that nothing uses: :mod:`.extra_instances` looks at those.
+Private temporaries may be computed for more instances, if the additional results are never used;
+:mod:`.extra_instances` checks that.
 
-Along a hardware axis that a statement has no iname for, it runs once: in every
-thread that has a copy of what it writes, which for private data is all threads
-of the launch, for shared data one thread of each block, and for global data one
-thread in all.  Where the text reads a copy in the first block alone, others need none.
+Along a hardware axis for which a statement has no iname, it executes once for each copy of what it
+writes: for private data in every thread of the launch, for shared data in one thread of each
+block, and for global data in a single thread. If the text reads a copy only in the first block,
+the other blocks need none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from loopkit.codegen.proof.value_check import ValueCheck
 
 @dataclass(frozen=True)
 class Surplus:
-    """A leaf that runs for more than its statement's domain."""
+    """A leaf that executes for more instances than its statement's domain."""
 
     leaf: Leaf
     statement: Statement
@@ -46,7 +46,7 @@ class Surplus:
 
 
 class InstanceCheck(Check):
-    """Compares what runs with what should."""
+    """Compares the instances that execute with the statements' domains."""
 
     def __init__(self, subject: Subject, recorder: Recorder, values: ValueCheck) -> None:
         super().__init__(subject, recorder)
@@ -67,7 +67,7 @@ class InstanceCheck(Check):
                     self.absent(statement)
 
     def absent(self, statement: Statement) -> None:
-        """A statement without a line must have nothing to do, or write what nothing reads."""
+        """Check that a statement without a line has no instances, or writes what nothing reads."""
         domain, _ = self.subject.domain(statement)
         if not domain.is_empty() and self._is_read(statement.written):
             point = self.point(domain, *sorted(statement.inames))
@@ -89,7 +89,7 @@ class InstanceCheck(Check):
         return array in bounds or array in kernel.arg_by_name or not all(d.is_empty() for d in done)
 
     def executed(self, statement: Statement, leaves: tuple[Leaf, ...]) -> None:
-        """What runs, on one line or on several that share it out, which :mod:`.order` asks, too."""
+        """The instances that execute, on one line or on several that partition them."""
         if not all(self.named(statement, x) and self.same_data(statement, x) for x in leaves):
             return
         space, alone, first = self.subject.space, len(leaves) == 1, leaves[0]
@@ -132,7 +132,7 @@ class InstanceCheck(Check):
             self.report(statement, leaf, extra, "is executed for what is no instance of it")
 
     def _seen(self, statement: Statement, place: str, lost: isl.Set) -> isl.Set:
-        """Those of the instances that do not run whose results some block reads."""
+        """The missing instances whose results some block reads."""
         if place == "global" or lost.is_empty():
             return lost
         fixed = self.subject.words_of(statement.inames)
@@ -142,7 +142,7 @@ class InstanceCheck(Check):
         return lost
 
     def _extra(self, statement: Statement, leaf: Leaf, domain: isl.Set) -> isl.Set:
-        """What runs beyond a domain."""
+        """The executed instances that are outside a domain."""
         executed = leaf.scope.set
         unseen = statement.inames - {let.name for let in leaf.scope.lets}
         implied = self.subject.coordinate_conditions(unseen)
@@ -161,7 +161,7 @@ class InstanceCheck(Check):
 
     @memoised
     def _in_first_alone(self, array: str, word: str) -> bool:
-        """Whether all reads of an array are made by the first block along an axis."""
+        """Whether all reads of an array are executed by the first block along an axis."""
         first = self.subject.space.where(_first(word))
         # Each guard, loop and constant that reads has a leaf of its own.  In `a && x[i]`,
         # x[i] is read where `a` holds: it is the access's scope that says where.
@@ -169,7 +169,7 @@ class InstanceCheck(Check):
         return all(scope.set.is_subset(first) for scope in {t.scope for t in reads})
 
     def named(self, statement: Statement, leaf: Leaf) -> bool:
-        """Whether the line stands in exactly the loops that the statement has inames for."""
+        """Check that the loops around the line are exactly those of the statement's inames."""
         subject = self.subject
         around = {loop.name for loop in leaf.scope.loops}
         known = around | {let.name for let in leaf.scope.lets} | subject.coordinates.keys()
@@ -182,7 +182,7 @@ class InstanceCheck(Check):
         return True
 
     def wrong(self, statement: Statement, leaf: Leaf, what: str) -> None:
-        """A finding without numbers."""
+        """Record a finding without a concrete instance."""
         self.recorder.wrong("instances", f"'{statement.id}' {what}", leaf.line, statement.id)
 
     def same_data(self, statement: Statement, leaf: Leaf) -> bool:
@@ -216,7 +216,7 @@ class InstanceCheck(Check):
         return False
 
     def _of_names(self, statement: Statement) -> frozenset[Condition]:
-        """Predicates that no set can hold, though no data enters them."""
+        """Predicates without data that sets cannot represent."""
         subject = self.subject
         found: set[Condition] = set()
         for predicate in statement.predicates:
@@ -233,7 +233,7 @@ class InstanceCheck(Check):
         *,
         with_lets: bool = True,
     ) -> isl.Set | None:
-        """The instances that must run, over all names; None where several threads run them."""
+        """The instances that must execute, over all names; None if several threads share them."""
         subject = self.subject
         conditions: list[Condition] = subject.coordinate_conditions(statement.inames)
         fixed = subject.words_of(statement.inames)
@@ -263,7 +263,7 @@ class InstanceCheck(Check):
         return found
 
     def chosen(self, statement: Statement, leaf: Leaf, word: str) -> int | None:
-        """The one value of a hardware index for which the line runs."""
+        """The only value of a hardware index for which the line executes."""
         executed = leaf.scope.set
         position = self.subject.space.position[word]
         value = executed.plain_get_val_if_fixed(PARAM, position)
@@ -283,7 +283,7 @@ class InstanceCheck(Check):
         return None
 
     def report(self, statement: Statement, leaf: Leaf, where: isl.Set, what: str) -> None:
-        """A finding with the smallest instance in a set."""
+        """Report the smallest instance in a set."""
         point = self.point(where, *sorted(statement.inames))
         self.found("instances", f"'{statement.id}' {what}", leaf, point)
 

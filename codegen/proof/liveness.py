@@ -1,9 +1,8 @@
-"""What becomes of computed values: which reach an output, and on which threads.
+"""Liveness: which computed values reach an output, and on which threads.
 
-A private value that a thread computes and then never looks at may be anything,
-such as what a thread without work in a block has made of memory that only the
-threads with work have written.  A value in a subscript is looked at in any case:
-where the line reads must exist, even if nobody needs what it reads.
+A private value that its thread never uses may be undefined: for example a thread without work may
+load shared memory that only the threads with work have written. A value that is used in a
+subscript is live in any case, since the access must be in bounds.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from loopkit.codegen.proof.text_tree import Leaf
 
 
 class Liveness:
-    """Answers, per array, whether anything and which threads depend on what it holds."""
+    """Which arrays are live, and for which threads."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """The arrays whose values reach an output, or decide what runs."""
+        """The arrays whose values reach an output, or determine what executes."""
         leaves = self.subject.leaves
         writers = grouped((name, leaf) for leaf in leaves for name in written_by(leaf))
 
@@ -43,19 +42,19 @@ class Liveness:
 
     @memoised
     def addressing(self, leaf: Leaf) -> frozenset[str]:
-        """The arrays whose values decide which cells a line reads or writes."""
+        """The arrays whose values determine which cells a line accesses."""
         parts = (part for expr in expressions(leaf.node) for part in walk(expr))
         elements = (part for part in parts if isinstance(part, Element))
         indices = (index for element in elements for index in element.indices)
         return frozenset().union(*map(self.subject.names.used, indices))
 
     def is_used(self, leaf: Leaf) -> bool:
-        """Whether anything depends on what a line computes."""
+        """Whether any output depends on what a line computes."""
         written = written_by(leaf)
         return not written or any(name in self.used for name in written)
 
     def by_own_thread(self, leaf: Leaf, where: isl.Set, space: Space) -> isl.Set:
-        """Those of some executions of a line whose private result their thread needs in the end."""
+        """The given executions of a line whose private result is live in their thread."""
         written = written_by(leaf)
         if not written or any(self.subject.place_of(name) != "private" for name in written):
             return where
@@ -66,10 +65,10 @@ class Liveness:
 
     @cached_property
     def threads(self) -> dict[str, isl.Set]:
-        """Per private array the threads, and sizes, where something depends on what it holds.
+        """For each private array the threads, and sizes, for which it is live.
 
-        The least solution: a thread needs an array if it reads it for what others may see, or
-        decides by it what runs or which cells are meant, or for a private array that it needs.
+        This is the least solution: an array is live in a thread that reads it to compute what
+        other threads may see, control flow, an address, or a private array that is live.
         """
         nothing = self.subject.space.nothing
         found: dict[str, isl.Set] = {}

@@ -1,9 +1,9 @@
-"""All threads of a block run a piece of the text together, on values that are sums of others.
+"""Symbolic execution of a combination by all threads of a block in lockstep.
 
-How many threads there are is a constant, so a combination is simply executed, for all of them at
-once: a value is how often it holds the partial result of each thread.  Threads run each node
-together, which hides nothing: two that touch one cell with no barrier in between are found, and so
-are lanes that a shuffle waits for in vain.
+The number of threads is a constant, so the code is executed for all of them at once. A value is
+represented by how often it contains the partial result of each thread. Lockstep hides no errors:
+accesses by two threads to one cell without a barrier in between are reported, and so are shuffles
+in which a requested lane does not take part.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class WrongError(Exception):
-    """Threads do not combine what they should; ``what`` happens, and in which line."""
+    """Threads combine wrong values; ``what`` happens, and in which line."""
 
     def __init__(self, what: str, line: int) -> None:
         super().__init__(what)
@@ -53,42 +53,42 @@ class WrongError(Exception):
 
 
 class Sums:
-    """Values, one a row: how often each holds each thread's partial result, and which are known."""
+    """Values, one per row: how often each contains each thread's result, and which are known."""
 
     def __init__(self, counts: npt.NDArray[np.int16], known: Mask) -> None:
         self.counts = counts
         self.known = known
 
     def at(self, rows: Ints) -> Sums:
-        """Some of the values."""
+        """The values of some rows."""
         return Sums(self.counts[rows], self.known[rows])
 
     def with_rows(self, rows: Mask, others: Sums) -> Sums:
-        """The same but for some rows."""
+        """The same with some rows replaced."""
         counts = np.where(rows[:, None], others.counts, self.counts)
         return Sums(counts, np.where(rows, others.known, self.known))
 
     @property
     def first(self) -> Ints:
-        """The first thread of which each value holds anything; one behind all for none."""
+        """For each value the first thread that contributes; the number of threads if none does."""
         held, (_, count) = self.counts != 0, self.counts.shape
         found: Ints = np.where(held.any(axis=1), held.argmax(axis=1), count)
         return found
 
     @property
     def last(self) -> Ints:
-        """The last such thread; -1 for none."""
+        """For each value the last thread that contributes; -1 if none does."""
         held, (_, count) = self.counts[:, ::-1] != 0, self.counts.shape
         found: Ints = np.where(held.any(axis=1), count - 1 - held.argmax(axis=1), -1)
         return found
 
     def plus(self, others: Sums) -> Sums:
-        """Both combined."""
+        """The combination of both."""
         return Sums(self.counts + others.counts, self.known & others.known)
 
 
 class Scratch:
-    """A shared array: what its cells hold, and who touched each last, and when."""
+    """A shared array: the values of its cells, and the last thread that accessed each, and when."""
 
     def __init__(self, size: int, columns: int) -> None:
         self.cells = Sums(np.zeros((size, columns), np.int16), np.zeros(size, np.bool_))
@@ -97,12 +97,12 @@ class Scratch:
 
 
 class Lockstep:
-    """One block's threads in one combination.
+    """The threads of one block in one combination.
 
-    ``joins`` says whether an expression combines two operands by the operation, once each, the
-    first one on the left; ``is_neutral`` whether one is the value that changes nothing;
-    ``is_ordered`` that the operation asks for the order of the threads.  Values may also hold
-    partial results of others, so many, which come ``earlier`` than those of the threads.
+    ``joins`` says whether an expression combines two operands, once each, the first on the left;
+    ``is_neutral`` whether one is the neutral element; ``is_ordered`` that the operation is not
+    commutative. Values may also contain ``earlier`` partial results, which precede the threads'
+    own.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Lockstep:
         self.line = 0
 
     def run(self, nodes: tuple[c.Node, ...], active: Mask) -> None:
-        """Execute nodes by some of the threads."""
+        """Execute nodes on some of the threads."""
         for node in nodes:
             self.line = node.line
             if isinstance(node, c.Declaration):
@@ -184,7 +184,7 @@ class Lockstep:
         self.values[c.Name(node.name)] = self.nothing(is_known=False)
 
     def nothing(self, *, is_known: bool) -> Sums:
-        """A value for each thread that holds no partial result, or of which nothing is known."""
+        """An empty value for each thread, which may be unknown."""
         known = np.full(self.threads, is_known, np.bool_)
         return Sums(np.zeros((self.threads, self.columns), np.int16), known)
 
@@ -211,7 +211,7 @@ class Lockstep:
         self.at_warp = self.at_warp + waiting
 
     def whole(self, expr: c.CExpression) -> Ints:
-        """An expression of whole numbers, for each thread."""
+        """The value of an integer expression on each thread."""
         if isinstance(expr, c.Number):
             return np.full(self.threads, int(expr.value), np.int64)
         if isinstance(expr, c.Name) and expr.name in self.integers:
@@ -244,7 +244,7 @@ class Lockstep:
         return found
 
     def assign(self, node: c.Assign, active: Mask) -> None:
-        """A place takes a value, or the combination of its own with another."""
+        """Assign to a place a value, or the combination of its own value with another."""
         if any(self.is_exchange(part) for part in _skipped(node.value)):
             raise self.wrong("a shuffle stands where some lanes may skip it")
         found = self.operands(node.value)
@@ -296,18 +296,18 @@ class Lockstep:
         )
 
     def is_whole(self, expr: c.CExpression) -> bool:
-        """Whether an expression is made of numbers that each thread knows."""
+        """Whether an expression is computed from integers known on each thread."""
         named = (p for p in c.walk(expr) if isinstance(p, (c.Name, c.Element, c.Call)))
         return all(isinstance(part, c.Name) and part.name in self.integers for part in named)
 
     @staticmethod
     def is_exchange(expr: c.CExpression) -> bool:
-        """Whether lanes get something from others."""
+        """Whether an expression reads from other lanes."""
         is_vote = isinstance(expr, c.Call) and expr.function in VOTES
         return is_vote or _shuffle(expr) is not None
 
     def value(self, expr: c.CExpression, active: Mask) -> Sums:
-        """A partial result, for each thread."""
+        """The partial results in an expression, on each thread."""
         if expr in self.values:
             return self.values[expr]
         if isinstance(expr, c.Element) and expr.array in self.shared:
@@ -326,7 +326,7 @@ class Lockstep:
         raise self.wrong("a value is no partial result")
 
     def exchanged(self, call: c.Call, active: Mask) -> Sums:
-        """What lanes get from others, all of which must take part."""
+        """What lanes get by a shuffle; all lanes that they read must take part."""
         value = self.value(call.arguments[1], active)
         self.gathered(call.arguments[0], active)
         by = self.whole(call.arguments[2])
@@ -346,7 +346,7 @@ class Lockstep:
         return Sums(found.counts, found.known & exists & active[giver])
 
     def voted(self, call: c.Call, active: Mask) -> Sums:
-        """What all lanes of a warp have, combined."""
+        """The combination over all lanes of a warp, by a vote."""
         if VOTES[call.function] != self.operation:
             raise self.wrong(f"'{call.function}' is no {self.operation}")
         value = self.value(call.arguments[1], active)
@@ -356,7 +356,7 @@ class Lockstep:
         return Sums(counts, ~(warps & ~value.known[None, :]).any(axis=1))
 
     def gathered(self, mask: c.CExpression, active: Mask) -> None:
-        """All lanes that a mask names take part, and it names those that do."""
+        """Check that exactly the lanes in a mask take part."""
         lanes = self.whole(mask)
         for warp in np.unique(self.warp[active]):
             mine = active & (self.warp == warp)
@@ -365,7 +365,7 @@ class Lockstep:
                 raise self.wrong("a shuffle waits for lanes that do not come, or not for all")
 
     def place(self, element: c.Element, active: Mask) -> tuple[Scratch, Ints]:
-        """A shared array, and the cell that each thread means."""
+        """A shared array, and the cell that each thread accesses."""
         scratch = self.shared[element.array]
         (index,) = element.indices
         cells = self.whole(index)
@@ -389,7 +389,7 @@ class Lockstep:
         scratch.cells.known[cells[active]] = value.known[active]
 
     def add(self, target: c.Name | c.Element, value: Sums, active: Mask) -> None:
-        """What threads add to cells in any order."""
+        """Combine atomic updates of cells by threads."""
         if not isinstance(target, c.Element) or target.array not in self.shared:
             raise self.wrong("the line adds to something else")
         scratch, cells = self.place(target, active)
@@ -401,7 +401,7 @@ class Lockstep:
     def meet(
         self, scratch: Scratch, cells: Ints, active: Mask, ways: tuple[str, ...], array: str
     ) -> None:
-        """An error where another thread touched a cell with no barrier since then."""
+        """Raise if another thread has accessed a cell since the last barrier."""
         for way in ways:
             thread, block, warp = scratch.last[way][cells].T
             own = np.arange(self.threads)
@@ -413,7 +413,7 @@ class Lockstep:
                 raise self.wrong(f"two threads meet in '{array}' with no barrier between")
 
     def touch(self, scratch: Scratch, cells: Ints, active: Mask, way: str) -> None:
-        """Note who touched cells: one thread, or several since the last barrier."""
+        """Record accesses to cells: by one thread, or by several since the last barrier."""
         last = scratch.last[way]
         own = np.arange(self.threads)[active]
         mine = cells[active]
@@ -450,7 +450,7 @@ def _shuffle(expr: c.CExpression) -> c.Call | None:
 
 
 def _skipped(expr: c.CExpression) -> Iterator[c.CExpression]:
-    """What of an expression C may leave out, as other parts of it decide."""
+    """The subexpressions that C may leave unevaluated."""
     parts = c.children(expr)
     if isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
         yield from c.walk(expr.right)

@@ -1,14 +1,16 @@
-"""Blocks that look back: each adds what all tiles before its own have, whichever these are.
+"""Proof of scans across blocks: each block adds the totals of exactly the preceding tiles.
 
-By induction over tiles.  Let each tile before have published, by a flag that is not 0, what it
-adds up to, or that with all tiles before it.  Then a block that looks back finds
-what all before it have, and publishes what the flags say of its own: before it waits for any other,
-so that no wait is in vain where lower tiles belong to blocks that have begun (:mod:`.tickets`).
+The proof is an induction over tiles. Assume that each preceding tile has published, with a nonzero
+flag, either its own total or its inclusive prefix. Then a block finds the exclusive prefix of its
+tile, and publishes what its flags say. It publishes its own total before it waits for any other
+block, so that no wait is endless as lower tiles belong to blocks that have started
+(:mod:`.tickets`).
 
-What it finds is an induction over windows, of as many tiles as a warp has lanes.  Where ``r`` tiles
-are left, and the text holds what those behind have, one iteration takes in the last of them: it is
-executed for each ``r`` up to a window, and for each last tile of the window that has published
-everything, or none.  What flags of earlier ones say is left open, and must not matter.
+Within a block the proof is an induction over windows of as many tiles as a warp has lanes. If
+``r`` tiles are left, and the total of those behind them is known, one iteration adds the last of
+them. It is executed symbolically for each ``r`` up to a window, and for each position of the last
+tile in the window with a published prefix, or none. The flags of earlier tiles are left unknown,
+and must not affect the result.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ Neutral = Callable[[c.CExpression], bool]
 
 @dataclass(frozen=True)
 class _Published:
-    """A flag that a thread raised, and what it had stored by then."""
+    """A flag that a thread has set, and what it had stored before."""
 
     flags: str
     value: int
@@ -45,9 +47,9 @@ class _Published:
 
 @dataclass(frozen=True)
 class _Read:
-    """What a block reads of tiles before: ``prefixes`` where a flag is ``ready``, else its own.
+    """What a block reads of preceding tiles: ``prefixes`` if a flag is ``ready``, else totals.
 
-    They are one array where each flag is in one word with its value.
+    Both are one array if each flag shares a word with its value.
     """
 
     flags: str
@@ -61,9 +63,9 @@ class _Read:
 
 
 class LookBack(Lockstep):
-    """One block's threads in a scan across blocks; ``tile`` is the name of its number.
+    """The threads of one block in a scan across blocks; ``tile`` names the number of its tile.
 
-    The first column of a value is what all tiles before have.
+    The first column of a value counts the total of all preceding tiles.
     """
 
     def __init__(
@@ -195,11 +197,11 @@ class LookBack(Lockstep):
 
 
 class _Window(Lockstep):
-    """One iteration of the loop over windows, for many cases at once: each a warp.
+    """One iteration of the loop over windows, for many cases at once: one case per warp.
 
-    In a case ``left`` tiles have not been added, and ``stop`` is the last lane that finds
-    everything published; -1 for none.  Columns are those of the tiles before a window, of the
-    tiles in it, one a lane, and of those behind.
+    In a case, ``left`` tiles remain to be added, and ``stop`` is the last lane that finds a
+    published prefix; -1 for none. The columns are the tiles before a window, one for each lane's
+    tile in it, and the tiles behind it.
     """
 
     def __init__(self, outer: LookBack, node: c.For, total: c.Name, lanes: Ints) -> None:

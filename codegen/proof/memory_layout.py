@@ -1,4 +1,4 @@
-"""Shared arrays lie beside each other in what a block has, and scratch memory is large enough."""
+"""Proof that shared arrays do not overlap, and that allocations are large enough."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def check_layout(subject: Subject, recorder: Recorder) -> None:
 
 
 def _swizzled(subject: Subject, recorder: Recorder, array: TemporaryVariable) -> None:
-    """Each cell of a swizzled array has a place of its own, which its axes have: all are looked at.
+    """Check that a swizzle maps the cells of an array to distinct cells of it, by enumeration.
 
-    That is what the proof relies on where it compares cells in place of subscripts.
+    The proof relies on this where it compares cells instead of subscripts.
     """
     line = subject.names.declarations[array.name].line
     extents = (array.shape, storage_shape(array), strides_of(array))
@@ -77,9 +77,9 @@ _MOST_CELLS = 1 << 22
 
 
 def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:
-    """No two arrays in dynamic shared memory overlap, and none ends beyond it.
+    """Check that arrays in dynamic shared memory neither overlap nor exceed it.
 
-    Those of one storage may.
+    Arrays in one storage may overlap.
     """
     together = shared_storage(subject.kernel)
     placed = []

@@ -1,4 +1,4 @@
-"""Statements stand in the loops, and in the order, that the kernel's tree gives them."""
+"""Proof that statements are in the loops, and in the order, that the kernel's loop tree gives."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What lines and guards compute of data with signed integers never overflows.
+"""Proof that signed arithmetic on data never overflows.
 
-C gives signed overflow no meaning, so the text must compute with unsigned integers
-whatever may become too large.  That it then is the kernel's value, modulo a power of
-two, is shown by :mod:`.values`; subscripts and bounds are looked at by :mod:`.widths`.
+Signed overflow is undefined in C, so the text must use unsigned integers where values may become
+too large. That the results then equal the kernel's modulo a power of two is proven by
+:mod:`.value_check`; subscripts and bounds are checked by :mod:`.width_check`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from loopkit.codegen.proof.width_check import WidthCheck
 
 
 class OverflowCheck(Check):
-    """Bounds all integers that right sides and guards compute, by intervals."""
+    """Bounds all integers that right-hand sides and guards compute, by intervals."""
 
     def __init__(self, subject: Subject, recorder: Recorder, widths: WidthCheck) -> None:
         super().__init__(subject, recorder)
@@ -101,9 +101,9 @@ class OverflowCheck(Check):
 
 
 class _Bounds:
-    """The least and the greatest value of expressions at one point of the text.
+    """The ranges of expressions at one point of the text.
 
-    ``inside`` are subscripts, and indices of axes, each with the range that it stays in.
+    ``inside`` are subscripts, and indices of axes, each with the range in which it is known to be.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Arrays of one storage: no value is overwritten there that is read later.
+"""Proof that arrays in one storage do not overwrite values that are still live.
 
-That barriers order all who use the storage, the accesses show; which values it holds at a time,
-the order of the kernel's statements does, which the text is proven to have.
+Barriers between the accesses are proven with all other conflicts. Which values the storage holds
+follows from the order of the kernel's statements, which the text is proven to have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conditions of the text and of the kernel, as truth values of the algebra."""
+"""Conditions of the text and the kernel, as truth values of the algebra."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FALSE", "TRUE", "Condition"]
 
 
 def _made(word: str, make: Callable[..., Condition], *parts: Term) -> Condition:
-    """A condition, which is not looked into where it has too many cases."""
+    """A condition; one with too many cases becomes uninterpreted."""
     try:
         return make(*parts)
     except UnreadableError:
@@ -67,7 +67,7 @@ def supposed(condition: Condition, atom: Condition, holds: bool) -> Condition:
 
 @lru_cache(1 << 14)
 def is_known(condition: Condition) -> bool:
-    """Whether sets can hold the condition."""
+    """Whether sets can represent the condition."""
     if condition.op in ("ge0", "eq0"):
         return is_affine(condition.args[0])
     return condition.op in ("constant", "if") and all(map(is_known, condition.args))

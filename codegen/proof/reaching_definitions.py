@@ -1,4 +1,4 @@
-"""What the lines of a text have written of a temporary when another line comes to read it."""
+"""Reaching definitions: what the text has written of a temporary when a line reads it."""
 
 from __future__ import annotations
 
@@ -378,11 +378,11 @@ def _flag(condition: Condition) -> str | None:
 
 @dataclass(frozen=True)
 class Matching:
-    """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` hold.
+    """Where two nodes are equal: all ``words`` have equal values, and all ``pairs`` hold.
 
-    A pair has a form of the second node, ``==`` or ``<=``, and one of the first.
-    Words are names of loops, constants and hardware indices, and of what lies in memory.
-    What is ``open`` is a condition of the first alone.
+    A pair relates a form of the second node by ``==`` or ``<=`` to one of the first. Words are
+    names of loops, constants, hardware indices, and variables in memory. A condition that is
+    ``open`` belongs to the first node only.
     """
 
     words: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Collects what checks find, and keeps them from running away."""
+"""Collects findings and open questions, and limits the effort per question."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Recorder:
         self._undecided[Undecided(kind, what, tuple(lines), tuple(statements))] = None
 
     def trust(self, what: str, data: Iterable[str], leaf: Leaf) -> None:
-        """Note what is taken from the kernel's text, and the data that decides it."""
+        """Record an assumption that is taken from the kernel's text, and the data it depends on."""
         statements = (leaf.statement,) if leaf.statement else ()
         self._trusted[Trusted(what, tuple(data), (leaf.line,), statements)] = None
 

@@ -1,4 +1,4 @@
-"""What a proof says: findings with concrete instances, and what stayed open."""
+"""The result of a proof: findings with concrete instances, and open questions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Place:
-    """One execution of a line: its statement, the values of names, and who executes it."""
+    """One execution of a line: its statement, the values of names, and the thread."""
 
     line: int
     statement: str | None = None
@@ -70,10 +70,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong in the text, with one concrete case.
+    """An error in the text, with one concrete case.
 
-    ``first`` and ``second`` are the instances, ``second`` only where two meet;
-    ``sizes`` the smallest for which it happens.
+    ``first`` and ``second`` are the instances, ``second`` only if two conflict; ``sizes`` are the
+    smallest for which it happens.
     """
 
     kind: str
@@ -128,11 +128,11 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Trusted:
-    """What the kernel's own text takes for granted of data, and the program with it.
+    """An assumption about data that the kernel's own text makes, and the program with it.
 
-    The program does it for the very instances of the kernel, so that it goes wrong
-    exactly where the kernel's text does.  ``data`` are the arrays that decide;
-    assertions about them (``assume_within`` and its kin) take the entry away.
+    The program relies on it for the same instances as the kernel, and so fails only where the
+    kernel does. ``data`` are the arrays concerned; assertions about them (such as
+    ``assume_within``) remove the entry.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""What holds at a point of the text: loops, guards and constants around it."""
+"""What holds at a point of the text: the loops, guards and constants around it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The proof of a program of several launches: each of them, and that together they are the kernel.
+"""Proof of a program of several launches: each launch, and that together they are the kernel.
 
-That all of one launch comes before all of the next is what launches are.  So it is enough that
-each is proven to run its part, that the parts are the kernel, in the order of its tree, that the
-loops around launches run exactly the iterations in which there is something to do, and that
-launches hand each other the same memory.
+CUDA executes launches of a stream one after the other. It is therefore enough to prove that each
+launch executes its part, that the parts make up the kernel in the order of its loop tree, that the
+loops around launches execute exactly the iterations with work, and that launches pass the same
+memory to each other.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _HEAD = re.compile(r'^(?=extern "C" )', re.MULTILINE)
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """A launch that is to be proven: its kernel, its program, and how far down its text stands."""
+    """A launch to be proven: its kernel, its program, and the line at which its text begins."""
 
     kernel: Kernel
     program: Program

@@ -1,4 +1,4 @@
-"""Forms and conditions for people: nothing is decided by these texts."""
+"""Forms and conditions as text for messages; the proof does not depend on it."""
 
 from __future__ import annotations
 

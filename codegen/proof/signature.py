@@ -1,4 +1,4 @@
-"""What a call passes is what the text takes, and no call runs that the proof does not cover."""
+"""Proof that calls pass what the text takes, and run only for sizes that the proof covers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FAST = "--use_fast_math"
 
 
 class SignatureCheck(Check):
-    """Compares the text's head with the program that is launched, and that with the kernel."""
+    """Compares the text's signature with the launched program, and the program with the kernel."""
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         super().__init__(subject, recorder)

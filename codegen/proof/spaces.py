@@ -1,8 +1,7 @@
 """Forms and conditions as isl sets over one fixed list of names.
 
-All sets of a proof are parameter sets in one space, so that no operation has
-to align anything.  A set that speaks of two or three instances at once has
-copies of the names in which they may differ, labelled by numbers.
+All sets of a proof are parameter sets in one space, so that operations need not align parameters.
+A set over two or three instances contains numbered copies of the names in which they may differ.
 """
 
 from __future__ import annotations
@@ -235,7 +234,7 @@ class Space:
 
 
 class _Digits:
-    """Names for the binary digits of exclusive ors, and what they are."""
+    """The names and definitions of the binary digits of exclusive ors."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -47,10 +47,10 @@ def extents(kernel: Kernel) -> tuple[str, ...]:
 
 
 class Subject:
-    """One program, read back.
+    """One program under proof, read back from its text.
 
-    ``kernel`` is the prepared kernel (rules expanded, instruction-parallel
-    copies made), which the text must agree with.
+    ``kernel`` is the prepared kernel (rules expanded, ``ilp`` copies made) with which the text is
+    compared.
     """
 
     def __init__(self, kernel: Kernel, program: Program, function: c.Function) -> None:
@@ -118,7 +118,7 @@ class Subject:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The hardware indices that may differ, and those that the text uses."""
+        """The hardware indices that may differ between threads, and those that the text uses."""
         extents = (*self.program.grid, *self.program.block)
         used = {w for w, extent in zip(HARDWARE, extents, strict=True) if extent != 1}
         for node in c.statements(self.function.body):
@@ -130,12 +130,12 @@ class Subject:
 
     @property
     def block_words(self) -> tuple[str, ...]:
-        """The words that tell blocks apart."""
+        """The hardware indices that identify a block."""
         return tuple(w for w in self.words if w in CUDA.block_index)
 
     @property
     def thread_words(self) -> tuple[str, ...]:
-        """The words that tell the threads of a block apart."""
+        """The hardware indices that identify a thread in its block."""
         return tuple(w for w in self.words if w in CUDA.thread_index)
 
     @cached_property

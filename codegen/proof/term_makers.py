@@ -1,8 +1,8 @@
-"""Makes terms: what is equal for every value of the operands gets one form, and nothing else.
+"""Makes terms in a normal form: operations that are equal for all operands become equal terms.
 
-Floating-point sums and products keep their order and their rounding, a sign may
-move through a product, integers wrap around modulo their width, a conversion that
-loses nothing disappears where only the value counts.
+Floating-point sums and products keep their order and rounding; a sign may move through a product;
+integers wrap around modulo their width; value-preserving conversions are dropped where only the
+value matters.
 """
 
 from __future__ import annotations

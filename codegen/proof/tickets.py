@@ -1,9 +1,9 @@
-"""What a ticket means: the number of its block, in the order in which blocks have begun.
+"""The meaning of a ticket: the number of a block in the order in which blocks start.
 
-Each block takes another ticket of its row, and all are below the number of blocks in a row.  So
-the proof looks at the text in which blocks have those numbers as their indices: which block does
-what, nobody promised.  What tiles leave for each other lies row by row: the text that is looked at
-is that of one row.
+Each block takes a distinct ticket of its row, less than the number of blocks in the row. The proof
+therefore analyses the text with the ticket in place of the block index, since CUDA does not
+specify which block starts when. Data that tiles pass to each other are stored row by row, so the
+text is analysed for a single row.
 """
 
 from __future__ import annotations

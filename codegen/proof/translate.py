@@ -1,4 +1,4 @@
-"""Expressions of the text and of the kernel as forms and conditions."""
+"""Expressions of the text and of the kernel, translated to forms and conditions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def truncated(numerator: Form, by: int, scope: Scope) -> Form:
 
 
 class _Unreadable:
-    """An operation that is not understood: the same as nothing else."""
+    """An operation that is not understood, equal to nothing else."""
 
     def __str__(self) -> str:
         return "a value that is not understood"

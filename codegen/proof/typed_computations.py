@@ -1,6 +1,6 @@
-"""Typed computations in a form that the printed text and the kernel share.
+"""Typed computations in a common form for the printed text and the kernel.
 
-A :class:`Term` is one operation of known type on terms; :mod:`.operations` makes them.
+A :class:`Term` is one operation of known type on terms; :mod:`.term_makers` builds them.
 """
 
 from __future__ import annotations

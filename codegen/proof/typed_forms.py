@@ -1,9 +1,8 @@
 """Typed computations as terms of the algebra.
 
-What is computed in a type of so many bits is a whole number without end where it cannot leave its
-type, by the ranges of its operands, and wraps around where it may.  Operations on other numbers are
-opaque: each is equal to the same operation, in the same type, on equal operands, and to nothing
-else.
+An integer operation is exact if the ranges of its operands show that the result fits its type, and
+wraps around otherwise. Operations on floating-point numbers are uninterpreted: two are equal if
+they are the same operation, in the same type, on equal operands.
 """
 
 from __future__ import annotations

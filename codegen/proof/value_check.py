@@ -1,4 +1,4 @@
-"""Each line computes what its statement says: the same operations, in the same types and order."""
+"""Proof that each line performs its statement's operations, in the same types and order."""
 
 from __future__ import annotations
 

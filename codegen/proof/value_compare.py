@@ -125,7 +125,7 @@ class Comparison:
 
 
 class _OfNames(TypedForms):
-    """Arithmetic on loop variables and sizes, exact where no step of it leaves its type."""
+    """Integer arithmetic on loop variables and sizes, exact where no operation overflows."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(lambda read: loaded(read.array, ZERO), scope.range_of_name)

@@ -22,10 +22,10 @@ _LARGEST_POWER = 64
 
 @dataclass(frozen=True)
 class Late:
-    """A number without a type of its own: it is computed as ``term``, and is of a kind of Python's.
+    """A number whose type depends on its context: ``term`` computes it, with a Python type.
 
-    Integers are computed in 64 bits, which stands for no bound: that nothing overflows is
-    shown wherever the text computes in as many or in fewer.
+    Integers are computed in 64 bits and treated as unbounded; another check shows that nothing
+    overflows wherever the text computes in 64 bits or fewer.
     """
 
     term: Term

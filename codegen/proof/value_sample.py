@@ -1,4 +1,4 @@
-"""Terms computed for concrete values: what shows that two computations differ."""
+"""Evaluation of terms for concrete values, to show that two computations differ."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ TIED = range(12, 100)
 
 
 class Sample:
-    """Values of names and of the cells that are read, made up as they are asked for.
+    """Values of names and array elements, invented as they are needed.
 
-    ``translate`` makes terms of subscripts: of the text's where its second
-    argument is true, else of the kernel's.  ``numbers`` are worth trying.  What is computed of
-    records asks which comes first: values that are equal, or none at all, tell more of that.
+    ``translate`` turns subscripts into terms: those of the text if its second argument is true,
+    else those of the kernel. ``numbers`` are values worth trying, such as constants in
+    comparisons. With ``has_ties``, equal values are frequent, because operations on records depend
+    on which is first.
     """
 
     def __init__(

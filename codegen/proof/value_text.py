@@ -208,7 +208,7 @@ class TextValues:
 
 
 class _JoinValues(TextValues):
-    """Translates what a function makes of two records."""
+    """Translates the operation of a function that joins two records."""
 
     def __init__(self, join: c.Join, a: Term, b: Term) -> None:
         sides = tuple(c.Parameter(name, join.ctype, False, True) for name in ("a", "b"))

@@ -1,4 +1,4 @@
-"""Integer arithmetic of 32 bits never overflows."""
+"""Proof that 32-bit integer arithmetic in subscripts, bounds and guards never overflows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _BITWISE = ("&", "|", "^")
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An operand, what it is converted to, and whether only its bits count."""
+    """An operand, the type it is converted to, and whether only its bits matter."""
 
     expr: c.CExpression
     into: DType
@@ -58,9 +58,9 @@ class _Part:
 
 
 class WidthCheck(Check):
-    """Looks at every printed subscript, bound, guard and constant.
+    """Checks every printed subscript, bound, guard and constant.
 
-    Arithmetic on data, on the right sides of statements, is looked at by :mod:`.overflow`.
+    Arithmetic on data in right-hand sides is checked by :mod:`.overflow`.
     """
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:

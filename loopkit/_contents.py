@@ -66,7 +66,7 @@ def contents_of(given: Any, name: str, dtype: Any = None) -> Contents:
         )
     if made.nbytes > MOST_BYTES:
         raise InvalidArgumentError(
-            f"the table '{name}' has {made.nbytes} bytes; at most {MOST_BYTES} stand in a source",
+            f"the table '{name}' has {made.nbytes} bytes; a source holds at most {MOST_BYTES}",
             instead=f"GlobalArg('{name}') makes an argument of it",
         )
     return Contents(wanted, made.shape, made.tobytes())

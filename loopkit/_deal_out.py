@@ -206,7 +206,7 @@ def check_waiting(kernel: Kernel) -> None:
     for iname, one in ((i, s) for i in waiting for s in kernel.statements if i in s.inames):
         is_used = any(iname not in user.inames for user in kernel.users(one.written))
         if is_used and ("l", iname) in model_of(kernel).copy_axes(one.written):
-            why = f"'{one.id}' writes a '{one.written}' that each thread has for itself"
+            why = f"'{one.id}' writes '{one.written}', of which each thread has a separate copy"
             raise _undealt(iname, why)
     if any(sum(i in s.inames for s in kernel.statements) > 1 for i in waiting):
         deal_out(kernel)
@@ -214,7 +214,7 @@ def check_waiting(kernel: Kernel) -> None:
 
 def _undealt(iname: str, why: str) -> IllegalTransformError:
     return IllegalTransformError(
-        f"'{iname}' (l.auto) cannot be dealt out to threads: {why}",
+        f"'{iname}' (l.auto) cannot be distributed over threads: {why}",
         instead=f"leave the tag out: untag_inames('{iname}')",
     )
 

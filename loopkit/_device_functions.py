@@ -147,7 +147,8 @@ def own_functions(given: Iterable[DeviceFunction]) -> tuple[OwnFunction, ...]:
             found.setdefault(one.name, []).append(one)
         elif other != one:
             raise InvalidArgumentError(
-                f"'{one.signature}' and '{other.signature}' are one function of C, declared twice",
+                f"'{one.signature}' and '{other.signature}' are the same C function, declared "
+                "twice",
                 instead="overloads differ in the types of their arguments",
             )
     for several in found.values():

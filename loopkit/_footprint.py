@@ -274,7 +274,7 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
     for use, hull in zip(uses, hulls, strict=True):
         if not first.lower.same_terms(hull.lower):
             raise FootprintError(
-                f"accesses {uses[0].text} and {use.text} are not a constant apart: along axis "
+                f"accesses {uses[0].text} and {use.text} do not differ by a constant: along axis "
                 f"{number} one begins at {to_text(first.lower.expression)}, the other at "
                 f"{to_text(hull.lower.expression)}",
                 "sweep the inames in which they differ, or select one of them: by `within`, or by "

@@ -64,10 +64,10 @@ def check_meaning(
                 raise _wrong(function, given, f"the text gives {of_text}, and {later} later", "")
             due = evaluate(*given)
             if not _is_close(of_text, due, tolerance):
-                wrong.append((given, f"the text gives {of_text}, and the meaning is {due}"))
+                wrong.append((given, f"the text gives {of_text}, and the meaning gives {due}"))
     if wrong:
         given, why = min(wrong, key=lambda one: max(map(_oddness, one[0])))
-        instead = "tolerance= says how far apart they may be, and within= which arguments there are"
+        instead = "allow a larger difference with tolerance=, or fewer arguments with within="
         raise _wrong(function, given, why, instead)
 
 

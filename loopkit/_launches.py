@@ -106,14 +106,14 @@ def broken_launches(kernel: Kernel) -> str:
                 tag = kernel.iname_tags[iname]
                 instead = f"; unroll('{iname}') writes them out" * isinstance(tag, Unroll)
                 return (
-                    f"the loop over '{iname}' stands around launches, which the call runs one "
-                    f"after the other: it cannot be tagged {tag}{instead}"
+                    f"the loop over '{iname}' contains launches, which the call runs one after "
+                    f"the other: it cannot be tagged {tag}{instead}"
                 )
             known = {*kernel.sizes, *launch.loops[: depth + 1]}
             needs = _sets.involved_names(kernel.domain_around(launch.loops[: depth + 1]))
             for name in sorted(needs - known):
                 return (
-                    f"the loop over '{iname}' stands around launches, and is run by the call: "
-                    f"its bounds cannot depend on '{name}', which is no size"
+                    f"the loop over '{iname}' contains launches, and is run by the call: its "
+                    f"bounds cannot depend on '{name}', which is no size"
                 )
     return ""

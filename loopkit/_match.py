@@ -162,8 +162,8 @@ DEEPEST = 50
 """How deep conditions nest."""
 
 _GLOB = r"[A-Za-z_]\w*\s*:\s*[\w*?\[\]!.$-]+"
-_RULES = "'{}' stands for rules that use rules, and conditions are on statements"
-_TAGS = "uses of a rule are told apart by tags, as in f$one(i)"
+_RULES = "'{}' selects rules used by rules, but conditions here select statements"
+_TAGS = "distinguish uses of a rule by tags, as in f$one(i)"
 _EXAMPLE = "conditions look like 'id:w* and (writes:acc or not tag:input)'"
 
 
@@ -217,7 +217,7 @@ class _MatchParser(Words):
         word = self.words[self.at]
         if word == ">":
             self.fail(self.at, _RULES.format(word), instead=_TAGS)
-        self.fail(self.at, f"'{word}' cannot stand here: 'and' or 'or' is missing")
+        self.fail(self.at, f"unexpected '{word}': 'and' or 'or' is missing")
 
 
 def _joined(word: str, parts: list[Match]) -> Match:

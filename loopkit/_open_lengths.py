@@ -63,7 +63,7 @@ def thread_range(kernel: Kernel, iname: str, tag: LocalAxis) -> tuple[int, int]:
     asked = (asked - computed.keys()).union(*(computed[n] for n in asked & computed.keys()))
     by = ", ".join(f"{n}=..." for n in kernel.sizes if n in asked)
     split = f"split_iname('{iname}', 128, inner_tag='{tag}') in its place gives 128 threads"
-    sizes = f"; fix_parameters({by}), or assume, may settle it" if by else ""
+    sizes = f"; fix_parameters({by}) or assume may make it constant" if by else ""
     why = f"iname '{iname}' is tagged {tag}, but has no constant length"
     raise IllegalTransformError(why, instead=split + sizes)
 

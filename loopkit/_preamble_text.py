@@ -49,7 +49,7 @@ def definition(given: str, what: str) -> str:
             raise _refused(what, f"{shown(line.strip())} is no plain ASCII")
     for mark in ("??", "%:", 'R"'):
         if mark in text:
-            raise _refused(what, f"it holds {mark}, which compilers read in ways of their own")
+            raise _refused(what, f"it contains {mark}, which compilers interpret differently")
     code = _SKIPPED.sub(" ", text)
     if "/*" in code or "*/" in code or '"' in code:
         raise _refused(what, "a comment or a text in it has no end")
@@ -113,7 +113,7 @@ def _check_directives(code: str, what: str) -> None:
             if said or not macro:
                 raise _refused(what, f"'#{word} {macro}': the name is {said or 'missing'}")
         elif not (word == "include" and rest in _HEADERS) and (word, rest) != ("pragma", "unroll"):
-            raise _refused(what, f"'{line.strip()}' stands in it")
+            raise _refused(what, f"it contains '{line.strip()}'")
         if depth < 0:
             raise _refused(what, "an #endif in it ends nothing")
     if depth:
@@ -144,7 +144,7 @@ def _check_words(code: str, what: str) -> None:
 
 def _refused(what: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{what} cannot stand above a kernel: {why}",
+        f"{what} cannot be put above a kernel: {why}",
         instead="definitions of functions, types, tables and macros can, and <cuda_fp16.h> and "
         "<cuda_bf16.h> are included if need be",
     )

@@ -178,7 +178,7 @@ class _Counter:
             total.update(result)
         if total.total() > _budget.RULE_NODES:
             raise ParseError(
-                f"the substitution rule '{rule.name}' stands for an expression of more than "
+                f"the substitution rule '{rule.name}' expands to an expression of more than "
                 f"{_budget.RULE_NODES:,} parts",
                 instead="store what a rule computes in a temporary, and use that",
             )

@@ -119,7 +119,8 @@ class _Place:
         for other in thread_scans(kernel):
             if other != self.scan and other.statements & self.scan.statements:
                 raise self.refused(
-                    f"one of '{other.accumulators[0]}' along other threads is made beside it"
+                    f"another scan, of '{other.accumulators[0]}', runs along other threads in the "
+                    "same place"
                 )
         if scanned_blocks(kernel, self.name):
             self.check_blocks()
@@ -139,15 +140,14 @@ class _Place:
         inside = [kernel.statement_by_id[s] for s in statements_in(launch.body)]
         used = frozenset().union(*(s.inames for s in inside))
         if not self.is_one:
-            raise self.refused("there are several scans, of which one goes on from another")
+            raise self.refused("there are several scans, and one of them continues another")
         if loops:
             raise self.refused(
-                f"it is inside the loop over '{loops[-1]}', and blocks that look back at each "
-                "other make one pass: what one has published stays, and the next iteration would "
-                "find it",
-                f"'{loops[-1]}' another thread axis of the same scan, where the scan runs along "
-                "it; where it tells rows apart, another block axis, along which each row is "
-                "scanned for itself",
+                f"it is inside the loop over '{loops[-1]}', and a scan with look-back is a single "
+                "pass: the values that blocks publish are not reset, and the next iteration "
+                "would read them",
+                f"'{loops[-1]}' another thread axis of the same scan, if the scan runs along it, "
+                f"or, if '{loops[-1]}' enumerates independent rows, another block axis",
             )
         blocks = [i for i, tag in kernel.tags if isinstance(tag, GroupAxis) and i in used]
         both = kernel.domain_around([*blocks, *launch.loops]) & kernel.assumptions.set
@@ -176,13 +176,14 @@ class _Place:
                     raise self.refused(
                         f"a block has several of them, along {tag} ('{iname}'), and looks back "
                         "for one",
-                        f"'{iname}' a block axis, along which each row is scanned for itself",
+                        f"'{iname}' a block axis, if it enumerates independent rows",
                     )
         dtype = kernel.temporary_by_name[self.name].dtype
         if any(kind in COMPLEXES for kind in components_of(dtype).values()):
             raise self.refused(
-                "the lanes of a warp do not exchange it, which holds complex numbers beside others",
-                "the real and the imaginary part accumulators of their own",
+                "it holds complex numbers and other values, and warp shuffles do not exchange "
+                "these together",
+                "the real and the imaginary part separate accumulators",
             )
 
     def check_order(self, entries: list[Entry], places: dict[str, int], last: int) -> None:

@@ -253,7 +253,9 @@ def check_flag(value: object, what: str) -> None:
 
 def _items(names: object, what: str) -> Iterable[object]:
     if not isinstance(names, (tuple, frozenset)):
-        raise InvalidArgumentError(f"names stand in a tuple or a frozenset, not in {shown(names)}")
+        raise InvalidArgumentError(
+            f"names are given as a tuple or a frozenset, not as {shown(names)}"
+        )
     return names
 
 

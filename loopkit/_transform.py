@@ -173,7 +173,8 @@ def _check_code(kernel: Kernel, step: Step) -> None:
         check_code(kernel)
     except LoopkitError as error:
         error.step = step.call()[1:]
-        error.asked = f"{error.step} leaves what cannot become code:\n{error.asked}".rstrip()
+        asked = f"{error.step} gives a kernel for which no code can be generated:\n{error.asked}"
+        error.asked = asked.rstrip()
         raise
 
 

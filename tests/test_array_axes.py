@@ -126,7 +126,7 @@ REFUSED: list[tuple[Any, str, str | None]] = [
     ),
     (
         lambda: turned().split_iname("i", 4).unprivatize_temporaries_with_inames("i_inner"),
-        "more than tell iterations apart",
+        "more than distinguish iterations",
         None,
     ),
     (lambda: turned().unprivatize_temporaries_with_inames("b"), "no temporary has an axis", None),

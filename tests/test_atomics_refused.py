@@ -19,7 +19,7 @@ import loopkit as lk
         ("s[0] = x[i] - s[0] {atomic}", "is no update that could be atomic"),
         ("s[0] = s[0] + x[i] + 1 {atomic}", "is no update that could be atomic"),
         ("s[0] = s[1] + x[i] {atomic}", "is no update that could be atomic"),
-        ("s[0] = s[0] + s[0]*x[i] {atomic}", "does not read 's[0]' beside changing it"),
+        ("s[0] = s[0] + s[0]*x[i] {atomic}", "cannot read 's[0]' again"),
         ("<> t = t + x[i] {atomic}", "before anything has been written"),
     ],
 )

@@ -349,7 +349,7 @@ def test_steps_that_add_exchanges_to_a_loop_that_ends_are_refused(
     assert "__sync" in knl.cuda()
     with pytest.raises(lk.IllegalTransformError, match="'stop' ends the loop") as refused:
         steps(knl)
-    assert "leaves what cannot become code" in str(refused.value)
+    assert "gives a kernel for which no code can be generated" in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_source(golden: object) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("x[max(i - 1, 0)] + x[max(n - i - 2, 0)]", "not a constant apart"),
+        ("x[max(i - 1, 0)] + x[max(n - i - 2, 0)]", "do not differ by a constant"),
         ("x[if(i >= 2, i, n - 1 - i)]", "not affine in inames and sizes, nor near to what is"),
     ],
 )

@@ -396,7 +396,7 @@ def test_the_proof_finds_a_combination_that_is_lost_or_misplaced():
     assert "no line of the text belongs to 'acc_combine'" in str(prove_source(knl, lost))
     loop = source.index("    for (int j_outer")
     early = source[:loop] + source[start:end] + source[loop:start] + source[end:]
-    assert "'acc_combine' stands where 'insn_update' is due" in str(prove_source(knl, early))
+    assert "expected 'insn_update', but found 'acc_combine'" in str(prove_source(knl, early))
     twice = source[:end] + source[start:end] + source[end:]
     assert "goes on as a partial result" in str(prove_source(knl, twice))
 

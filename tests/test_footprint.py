@@ -109,7 +109,7 @@ def test_not_affine_index_is_named():
 
 
 def test_accesses_that_drift_apart_are_named():
-    with pytest.raises(FootprintError, match="not a constant apart"):
+    with pytest.raises(FootprintError, match="do not differ by a constant"):
         box("io + i", "2*io + i", i=4)
 
 

@@ -218,7 +218,7 @@ def test_sizes_that_are_fixed() -> None:
         (
             [lambda: make("a[i] = b[i]"), lambda: make("b[i] = a[i]")],
             {"data_flow": [("a", 0, 1), ("b", 1, 0)]},
-            "goes round in a circle",
+            "has a cycle",
         ),
         (
             [twice, lambda: make("b[i] = a[i]", "{ [i]: 0 <= i < n - 1 }")],

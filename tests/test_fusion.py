@@ -191,7 +191,9 @@ def test_backward_reads_are_refused() -> None:
 
 def test_nothing_to_cut_or_fuse() -> None:
     knl = chain()
-    with pytest.raises(lk.IllegalTransformError, match="no two loops over 'i' stand in one place"):
+    with pytest.raises(
+        lk.IllegalTransformError, match="no two loops over 'i' are in the same place"
+    ):
         knl.fuse_loops("i")
     with pytest.raises(lk.IllegalTransformError, match="holds both statements that match"):
         knl.fission("i", "id:a")

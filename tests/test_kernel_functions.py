@@ -306,8 +306,8 @@ def test_values() -> None:
         ("b[i, j] = sqrt([i]: a[i, j])", "there is no function 'sqrt' that takes parts"),
         ("[i]: b[i, j] = 2*a[i, j]", "part of an array is given to a function alone"),
         ("[i]: b = scaled([i]: a[i, j], 2)", r"\[i\]: x\[i, j\]"),
-        ("[i, i]: b[i, i] = scaled([i]: a[i, j], 2)", "inames stand in these brackets, each once"),
-        ("[2]: b[i, j] = scaled([i]: a[i, j], 2)", "inames stand in these brackets"),
+        ("[i, i]: b[i, i] = scaled([i]: a[i, j], 2)", "these brackets contain inames, each once"),
+        ("[2]: b[i, j] = scaled([i]: a[i, j], 2)", "brackets contain inames"),
         ("[i]: b[i, j] += scaled([i]: a[i, j], 2)", "is a kernel that is called by an instruction"),
     ],
 )
@@ -346,7 +346,7 @@ def test_all_of_a_call_is_in_one_loop() -> None:
         dtypes={"w": "float32"},
     )
     text = "<> s = a[0, j]\n[i]: b[i] = shifted([i]: c[i], s)"
-    with pytest.raises(lk.ParseError, match="some of what is called here is inside the loop") as e:
+    with pytest.raises(lk.ParseError, match="some of the calls here are inside the loop") as e:
         caller(text, shifted)
     assert "'for j' around the call" in str(e.value)
     assert caller(f"for j\n{text}\nend", shifted).prove().ok
@@ -520,7 +520,7 @@ def test_functions_that_call_themselves() -> None:
         return lk.make_function(domain, f"[i]: y[i] = {other}([i]: x[i])", ["x", ...], name=name)
 
     text = lk.make_kernel(domain, "[i]: b[i] = f([i]: a[i])", dtypes={"a, b": "float32"})
-    with pytest.raises(lk.InvalidArgumentError, match="'f' calls itself: what a function says"):
+    with pytest.raises(lk.InvalidArgumentError, match="'f' calls itself: calls are inlined"):
         lk.merge([text, calling("f", "f")])
     with pytest.raises(lk.InvalidArgumentError, match="'f', 'g' call each other, round in a circ"):
         lk.merge([text, calling("f", "g"), calling("g", "f")])

@@ -99,7 +99,7 @@ def test_barriers_within_a_block_are_read_and_change_nothing():
         ("<> s = x[0]\nif s > n\n... gbarrier\nend\nx[i] = 1", "it cannot know 's'"),
         ("for t\nif n > 3 and x[t] > 0\n... gbarrier\nend\nend\nx[i] = 1", "cannot know 'x'"),
         ("... gbarriers\nx[i] = 1", "expected 'gbarrier', 'lbarrier' or 'nop'"),
-        ("... gbarrier now\nx[i] = 1", "nothing but options stands behind '... gbarrier'"),
+        ("... gbarrier now\nx[i] = 1", "only options may follow '... gbarrier'"),
         ("x[i] = 1 {id=a}\n... gbarrier {id=a}", "there are two instructions 'a'"),
         ("for k\n... gbarrier\nend\nx[i] = 1", "'k'"),
     ],
@@ -274,7 +274,7 @@ def test_axes_of_launches_have_lengths_of_their_own():
 
 def test_loops_around_launches_have_no_tags():
     fixed = jacobi().fix_parameters(steps=4)
-    with pytest.raises(lk.LoopkitError, match=r"stands around launches.*; unroll\('t'\) writes"):
+    with pytest.raises(lk.LoopkitError, match=r"contains launches.*; unroll\('t'\) writes"):
         fixed.tag_inames("t: unr")
     assert len(fixed.unroll("t").program().parts) == 5
     with pytest.raises(lk.RaceError):
@@ -352,10 +352,10 @@ def test_blocks_do_not_share_one_value():
     ("arguments", "what"),
     [
         ({}, "needs a statement before or after it"),
-        ({"insn_before": "id:second", "insn_after": "id:first"}, "'first' stands above 'second'"),
+        ({"insn_before": "id:second", "insn_after": "id:first"}, "'first' comes before 'second'"),
         ({"insn_before": "id:first", "synchronization_kind": "local"}, "there is none to add"),
         ({"insn_before": "id:first", "synchronization_kind": "all"}, "is 'global' or 'local'"),
-        ({"insn_before": "id:first", "within_inames": "j"}, "no loops over j stand around"),
+        ({"insn_before": "id:first", "within_inames": "j"}, "no loops over j are around"),
         ({"insn_before": "id:first", "within_inames": "k"}, "there is no iname 'k'"),
         ({"insn_before": "id:nobody"}, "no statement matches"),
     ],

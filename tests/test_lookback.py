@@ -306,7 +306,7 @@ def test_costs():
             lambda: by_blocks(lk.make_kernel(
                 ["{ [r, i]: 0 <= r < m and 0 <= i < n }", "{ [j]: 0 <= j <= i }"],
                 "y[r, i] = sum(j, x[r, j])", dtypes={"x, y": "float32"}), 32),
-            "inside the loop over 'r', and blocks that look back",
+            "inside the loop over 'r', and a scan with look-back",
         ),
         (
             lambda: lk.make_kernel(LINE, "y[0] = sum(i, x[i])", dtypes={"x, y": "float32"})
@@ -353,7 +353,9 @@ def test_rows_in_any_order_of_axes_and_steps():
     turned = turned.tag_inames("i_outer: g.1")
     assert "tickets[blockIdx.x]" in turned.cuda()
     agrees(turned, {"x": x}, x.cumsum(1))
-    with pytest.raises(lk.IllegalTransformError, match="another block axis, along which each row"):
+    with pytest.raises(
+        lk.IllegalTransformError, match="enumerates independent rows, another block axis"
+    ):
         by_blocks(rows(), 32)
 
 

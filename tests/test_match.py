@@ -63,7 +63,7 @@ def test_matching(kernel: Kernel, match: str | None, expected: set[str]) -> None
         (
             "id:a writes:b",
             (
-                "a match string\nline 1, column 6: 'writes:b' cannot stand here: 'and' or 'or' is "
+                "a match string\nline 1, column 6: unexpected 'writes:b': 'and' or 'or' is "
                 "missing\n    id:a writes:b\n         ^^^^^^^^"
             ),
         ),

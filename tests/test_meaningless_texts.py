@@ -229,10 +229,10 @@ def test_inames_have_no_elements() -> None:
         ("y[i] = y[i] + 1 {dup=i}", "the option 'dup' is not supported"),
         ("y[i] = y[i] + 1 {atomic=often}", "'often' says no kind of atomic access"),
         ("y[i] = 1 {tags=a, tag=b}", "the option 'tags' is given twice"),
-        ("<int3{tags=a:b}2> s = 1", "nothing stands behind the options"),
+        ("<int3{tags=a:b}2> s = 1", "nothing may follow the options"),
         ("<{tags=a}", "is never closed"),
         ("<", "is never closed"),
-        ("y[i] = 010", "'010' is no number: a 0 stands in front"),
+        ("y[i] = 010", "'010' is no number: write a 0 in front"),
     ],
 )
 def test_texts_that_say_nothing(text: str, why: str) -> None:
@@ -257,7 +257,7 @@ def doubling(depth: int) -> str:
 @pytest.mark.parametrize("depth", [13, 22, 200])
 def test_rules_that_stand_for_too_much(depth: int) -> None:
     def refused() -> None:
-        with pytest.raises(ParseError, match="stands for an expression of more than 100,000 parts"):
+        with pytest.raises(ParseError, match="expands to an expression of more than 100,000 parts"):
             make(doubling(depth))
 
     assert seconds(refused, runs=1) < 1

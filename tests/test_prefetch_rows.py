@@ -191,8 +191,8 @@ def test_cells_at_the_edge_are_all_that_is_read() -> None:
 @pytest.mark.parametrize(
     "text, sweep, why",
     [
-        ("b[i, j] = a[i*m + j] + a[j*m + i]", "j", "are not a constant apart"),
-        ("b[i, j] = a[i*m + j] + a[i*i + j]", "j", "are not a constant apart"),
+        ("b[i, j] = a[i*m + j] + a[j*m + i]", "j", "do not differ by a constant"),
+        ("b[i, j] = a[i*m + j] + a[i*i + j]", "j", "do not differ by a constant"),
         ("b[i, j] = a[i*j + j] + a[i*j*j]", "j", "is not affine in inames and sizes"),
         ("b[i, j] = a[i*m + j]", "i", "iname 'i' has no constant length"),
     ],

@@ -389,7 +389,7 @@ def test_what_is_refused(line: str, why: str) -> None:
 NONSENSE: list[tuple[dict[str, Any], str]] = [
     ({"neutral": (0,)}, "a tuple of 1 neutral element"),
     ({"neutral": (0, "x")}, "neutral is a number"),
-    ({"components": ("a", "a")}, "each has a name of its own"),
+    ({"components": ("a", "a")}, "give each a different name"),
     ({"components": ("a", "b_c")}, "letters and digits alone"),
     ({"components": ("int", "b")}, "'int' cannot be a component"),
     ({"components": "ab"}, "components"),

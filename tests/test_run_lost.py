@@ -100,7 +100,7 @@ def test_threads(cpu: Cpu) -> None:
 
 LOST = (
     r"this process's CUDA context on <cuda:0 Test GPU> is lost, and the driver gives it no other: "
-    r"start this process anew; executor\(\"host\", sanitize=True\) finds accesses outside of arrays"
+    r"restart this process; executor\(\"host\", sanitize=True\) finds accesses outside of arrays"
 )
 
 

@@ -124,7 +124,7 @@ def test_outputs_that_meet_themselves_are_refused(
     with pytest.raises(InvalidArgumentError) as caught:
         copied().executor(name)(a=np.ones(shape, np.float32), c=c)
     shown = re.fullmatch(
-        r"c: c\[(\d), (\d)\] and c\[(\d), (\d)\] are one place in memory, but kernel "
+        r"c: c\[(\d), (\d)\] and c\[(\d), (\d)\] are the same place in memory, but kernel "
         r"writes them: its shape is .*, its strides are .* elements\npass a copy of it",
         str(caught.value),
     )

@@ -306,7 +306,7 @@ def test_written_arrays() -> None:
     assert refused(PLAN, InvalidArgumentError, a, b, c) == "c is read-only, but matmul writes it"
     spread = np.lib.stride_tricks.as_strided(f32(3), (5, 3), (0, 4))
     assert refused(PLAN, InvalidArgumentError, a, b, spread) == (
-        "c: c[0, 0] and c[1, 0] are one place in memory, but matmul writes them: its shape is "
+        "c: c[0, 0] and c[1, 0] are the same place in memory, but matmul writes them: its shape is "
         "(5, 3), its strides are (0, 1) elements\npass a copy of it"
     )
     plan = ArgumentPlan(axpy())
@@ -316,7 +316,7 @@ def test_written_arrays() -> None:
 def test_overlap() -> None:
     square = f32(4, 4)
     assert refused(PLAN, LaunchError, square, f32(4, 4), square) == (
-        "c shares memory with a, but matmul writes c, and its code relies on them being apart\n"
+        "c shares memory with a, but matmul writes c, and its code relies on them not overlapping\n"
         "pass a copy of a, or another array for c"
     )
     both = f32(8, 4)

@@ -294,7 +294,7 @@ def test_segments_that_are_misspelt(text, says):
     ("bounds", "text", "says"),
     [
         ("0 <= j <= i", "y[i] = sum(j, x[i, j])", r"i=1, j=0\) would compute something else"),
-        ("0 <= j <= i", "y[i] = sum(j, x[j]*i)", "one now for every 'i'"),
+        ("0 <= j <= i", "y[i] = sum(j, x[j]*i)", "has one value for every 'i'"),
         ("i <= j < n", "y[i] = sum(j, x[j])", r"'insn' \(i=1\) would read from acc .* \(j=0\)"),
         ("max(0, i - 3) <= j <= i", "y[i] = sum(j, x[j])", r"\(i=4\) would read from acc"),
         ("0 <= j < n - i", "y[i] = sum(j, x[j])", "would read from acc"),

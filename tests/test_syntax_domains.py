@@ -204,7 +204,7 @@ def test_map(text: str, expected: str) -> None:
         ("{ [i] -> [j]: j = i # 3\n}", "'#' is not part of a domain's language"),
         ("{ [i] -> [j]: j = \ud800 }", "expected a value but found"),
         ("{ [i]: i = 3 }", "expected '->' but found ':'"),
-        ("[i] -> [j]", "a map stands in braces"),
+        ("[i] -> [j]", "a map is written in braces"),
         ("{ [i] -> j }", "expected '\\[' but found 'j'"),
         ("{ [i] -> [j] } }", "closes nothing"),
         ("{ [i] -> [j]: j = 18446744073709551616*i }", "larger than any index"),

@@ -105,7 +105,7 @@ def test_rename_to_an_existing_iname() -> None:
         "  for example: n = 0\n"
         "  'c':         c[k] = k"
     )
-    with pytest.raises(IllegalTransformError, match=r"own: .rename_iname\('k', 'i_0'\)"):
+    with pytest.raises(IllegalTransformError, match=r"name: .rename_iname\('k', 'i_0'\)"):
         kernel.rename_iname("k", "i", existing_ok=True)
     assert error_of(kernel.rename_iname, "j", "i") == (
         "InvalidArgumentError: rename_iname('j', 'i'): there is an iname 'i' "
@@ -143,7 +143,7 @@ def test_duplicates_are_numbered() -> None:
 def test_duplicate_of_a_parent(triangle: Kernel) -> None:
     assert error_of(triangle.duplicate_inames, "i", "id:s") == (
         "IllegalTransformError: duplicate_inames('i', 'id:s'): the bounds of 'j' "
-        "around statement 's' depend on 'i': a duplicate of 'i' needs one of 'j' beside it\n"
+        "around statement 's' depend on 'i': duplicating 'i' also needs a duplicate of 'j'\n"
         "duplicate both: duplicate_inames(['i', 'j'], ...)"
     )
     check_change(tr.duplicate_inames, triangle, ["i", "j"], "id:s", sizes={"n": 4})

@@ -89,11 +89,11 @@ def test_extract_inside_rules(squares: Kernel) -> None:
 def test_extract_errors(squares: Kernel) -> None:
     assert error_of(squares.extract_subst, "f", "a[j]") == (
         "IllegalTransformError: no expression matches the template 'a[j]'\n"
-        "only names in `parameters` stand for any expression: 'a', 'j' mean themselves"
+        "only names in `parameters` match any expression: 'a', 'j' mean themselves"
     )
     assert error_of(squares.extract_subst, "f", "max(a[j], 7)") == (
         "IllegalTransformError: no expression matches the template 'max(a[j], 7)'\n"
-        "only names in `parameters` stand for any expression: 'a', 'j' mean themselves"
+        "only names in `parameters` match any expression: 'a', 'j' mean themselves"
     )
     for template in ("sum(j, a[j])", "2*max(j, a[j])", "argmin(j, a[x + j], j)"):
         assert "holds a reduction, which is statements here" in error_of(

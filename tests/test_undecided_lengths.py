@@ -43,7 +43,7 @@ def test_an_axis_is_settled_by_a_later_step() -> None:
     assert owed(knl) == ["iname 'i' is tagged l.1, but has no constant length"]
     with pytest.raises(lk.IllegalTransformError) as refused:
         knl.cuda()
-    assert refused.value.instead == SPLIT + "fix_parameters(n=...), or assume, may settle it"
+    assert refused.value.instead == SPLIT + "fix_parameters(n=...) or assume may make it constant"
     assert owed(knl.fix_parameters(n=16)) == []
     assert owed(knl.assume("n <= 64")) == []
     untagged = knl.untag_inames("i")
@@ -117,7 +117,7 @@ def test_what_is_owed_is_said_of_the_loops_of_the_schedule() -> None:
     assert owed(knl) == ["iname 'k_outer' is tagged l.0, but has no constant length"]
     with pytest.raises(lk.IllegalTransformError) as refused:
         knl.cuda()
-    assert refused.value.instead.endswith("fix_parameters(n=...), or assume, may settle it")
+    assert refused.value.instead.endswith("fix_parameters(n=...) or assume may make it constant")
 
 
 STARTS = {"n": True, "2*n + 1": True, "n // 2": True, "3*n - 2": True, "j": False, "s": False}
@@ -139,7 +139,9 @@ def test_copies_side_by_side_are_counted_from_what_sizes_say(start: str, length:
     )
     assert owed(without.tag_inames("k: ilp")) == []
     if not STARTS[start]:
-        cannot = "leaves what cannot become code(?s:.*)first value depends on '[js]'"
+        cannot = (
+            "gives a kernel for which no code can be generated(?s:.*)first value depends on '[js]'"
+        )
         with pytest.raises(lk.IllegalTransformError, match=cannot):
             knl.tag_inames("k: ilp")
         return

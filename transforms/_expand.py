@@ -222,7 +222,7 @@ def without_axes(kernel: Kernel, temporary: TemporaryVariable, axes: Collection[
     name = temporary.name
     if temporary.dim_tags is not None or temporary.padding or temporary.swizzles:
         raise IllegalTransformError(
-            f"'{name}' has a layout, which says nothing of fewer axes",
+            f"'{name}' has a layout, which is not defined for fewer axes",
             instead="take axes away first; tag_array_axes, pad_temporary and swizzle_array then",
         )
 

@@ -247,8 +247,8 @@ def check_nesting(kernel: Kernel) -> None:
         for position, iname in enumerate(inames):
             for parent in sorted(kernel.parents_of(iname) & set(inames[position + 1 :])):
                 raise IllegalTransformError(
-                    f"loop '{iname}' cannot stand outside of loop '{parent}': "
-                    f"its bounds depend on '{parent}'",
+                    f"loop '{iname}' cannot be outside of loop '{parent}': its bounds depend on "
+                    f"'{parent}'",
                     instead=f"keep '{parent}' before '{iname}'",
                 )
             for name in kernel.loaded_bounds([iname]):

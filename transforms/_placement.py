@@ -159,7 +159,7 @@ def _out_of_reach(
     if is_thread_iname(kernel, name):
         why = f" ({tag}), but shared memory exists once for all threads of a block"
         instead = (
-            f"sweep '{name}' too, or give each thread a copy of its own "
+            f"sweep '{name}' too, or give each thread a separate copy "
             "(temporary_address_space='private')"
         )
     elif isinstance(tag, GroupAxis):
@@ -200,8 +200,8 @@ def _check_outer(
         within = [other for other in inames[number + 1 :] if other in outer]
         if within:
             raise IllegalTransformError(
-                f"{what} is to be filled inside of loop '{within[0]}', which stands inside of "
-                f"loop '{name}'; but fetch_outer_inames does not name '{name}'",
+                f"{what} is to be filled inside of loop '{within[0]}', which is inside of loop "
+                f"'{name}'; but fetch_outer_inames does not name '{name}'",
                 instead=f"add '{name}' there, or move the loop by prioritize_loops",
             )
         raise IllegalTransformError(

@@ -311,8 +311,8 @@ def renumbered(kernel: Kernel, claim: Renumbered, size: ValueArg | None = None) 
         mine = [i for number in sorted(homes) for i in kernel.domains[number].inames]
         names = ", ".join((*mine, *bounded))
         raise IllegalTransformError(
-            f"{' and '.join(map(repr, claim.old))} cannot be counted in another way: values of "
-            f"{names} hang on each other or leave some out, and sizes are among their bounds",
+            f"{' and '.join(map(repr, claim.old))} cannot be renumbered: the domains of {names} "
+            "depend on each other or have holes, and their bounds are symbolic",
             instead="fix_parameters makes bounds numbers; split_iname takes any loop",
         )
     domains.insert(min(homes), Domain(claim.new, claim.after & some))

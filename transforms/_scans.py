@@ -144,7 +144,7 @@ class _Scan:
             loops = more
         own = frozenset().union(*map(variable_names, self.start.write[1])) & {*loops}
         if own:
-            raise self.refused(f"each '{min(own)}' has one of its own")
+            raise self.refused(f"each '{min(own)}' has a separate scan")
         if kernel.paths[self.update.id][: len(self.path)] != self.path:
             raise self.refused(f"it starts in another loop over '{wanted}' than it is updated in")
         for iname in self.reduced:

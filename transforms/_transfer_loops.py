@@ -84,7 +84,8 @@ def make_nest(
     threads = [i for i in reused.values() if is_parallel(kernel, i)]
     if auto and threads:
         raise InvalidArgumentError(
-            f"'l.auto' lays an axis over the threads of the block, of which '{threads[0]}' is one",
+            f"'l.auto' distributes an axis over the threads of the block, of which '{threads[0]}' "
+            "is one",
             instead="name an iname that exists for that axis, too, or default_tag=None",
         )
     plain = [axis for axis in mine if axis not in auto]
@@ -164,7 +165,7 @@ def _check_axes(parts: Sequence[Part]) -> None:
         if seen.setdefault(part.tag, part.iname) != part.iname:
             raise InvalidArgumentError(
                 f"inames '{seen[part.tag]}' and '{part.iname}' would both be {part.tag}",
-                instead="'l.auto' lays all axes over the threads of the block",
+                instead="'l.auto' distributes all axes over the threads of the block",
             )
 
 

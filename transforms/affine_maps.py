@@ -275,8 +275,8 @@ def _all_joined(
         if some and others:
             raise IllegalTransformError(
                 f"cannot join {', '.join(old)}: statement '{statement.id}' is inside some of the "
-                f"loops only, '{some[0]}' and not '{others[0]}', and joined loops stand one "
-                "directly inside the other"
+                f"loops only, '{some[0]}' and not '{others[0]}', and loops can be joined only "
+                "where each is directly inside the previous one"
             )
     nested = in_order(first.kernel, _adjacent(first.kernel, inames))
     lows, lengths = zip(*extents, strict=True)

@@ -228,7 +228,7 @@ def _plain_axis(array: Array, axis: int | str) -> int:
         laid_out |= bool(array.swizzles or array.base_storage)
     if laid_out:
         raise IllegalTransformError(
-            f"'{array.name}' has a layout already, which says nothing of other axes",
+            f"'{array.name}' has a layout already, which is not defined for other axes",
             instead="change the axes first; tag_array_axes, pad_temporary and swizzle_array then",
         )
     if _padding(array)[at]:

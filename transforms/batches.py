@@ -144,7 +144,7 @@ def _with_axis(kernel: Kernel, argument: Argument, count: Expression, iname: str
         if name in kernel.sizes:
             raise InvalidArgumentError(
                 f"'{name}' is a size, and all problems are of the same sizes",
-                instead="a problem of each size is a call of its own",
+                instead="call the kernel once for each size",
             )
         return ArrayArg(name, argument.dtype, (count,), is_input=True, is_output=False)
     if isinstance(argument, ConstantTable):
@@ -161,7 +161,7 @@ def _with_axis(kernel: Kernel, argument: Argument, count: Expression, iname: str
     if tags is not None:
         if not all(isinstance(tag, Nested) for tag in tags):
             raise InvalidArgumentError(
-                f"'{name}' has strides of its own, which say nothing of one more axis",
+                f"'{name}' has given strides, and none for the new axis",
                 instead="tag_array_axes for the kernel that comes out",
             )
         tags = (Nested(len(tags)), *tags)

@@ -366,7 +366,8 @@ def _operation_of(name: str, users: Sequence[Statement]) -> str:
     for user in users:
         plain = reads_in(user, name)
         if plain or user.operation != users[0].operation:
-            what = "reads it beside" if plain else f"updates it by another, {user.operation}"
+            other = f"updates it by another, {user.operation}"
+            what = "reads it outside of its update" if plain else other
             raise IllegalTransformError(
                 f"the buffer of '{name}' would hold partial results of {users[0].operation} "
                 f"updates, and '{user.id}' {what}",

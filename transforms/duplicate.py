@@ -137,7 +137,7 @@ def _check_descendants(kernel: Kernel, names: Mapping[str, str], ids: frozenset[
                     one = min(needed)
                     raise IllegalTransformError(
                         f"the bounds of '{child}' around statement '{statement.id}' depend on "
-                        f"'{one}': a duplicate of '{one}' needs one of '{child}' beside it",
+                        f"'{one}': duplicating '{one}' also needs a duplicate of '{child}'",
                         instead=f"duplicate both: duplicate_inames(['{one}', '{child}'], ...)",
                     )
 

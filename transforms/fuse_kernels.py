@@ -133,7 +133,7 @@ def _in_order(kernels: Sequence[Kernel], flows: Sequence[Any]) -> list[int]:
         ready = [n for n in before if n not in order and before[n] <= set(order)]
         if not ready:
             raise InvalidArgumentError(
-                "data_flow goes round in a circle",
+                "data_flow has a cycle",
                 instead="each kernel runs once, behind those whose results it reads",
             )
         order.append(ready[0])
@@ -230,7 +230,7 @@ def _tags(kernels: Sequence[Kernel]) -> tuple[Any, ...]:
                 raise InvalidArgumentError(
                     f"iname '{iname}' is tagged {found[iname] or 'nothing'} in one kernel, and "
                     f"{tag or 'nothing'} in another",
-                    instead=f"rename_iname('{iname}', ...) in one of them keeps them apart",
+                    instead=f"rename_iname('{iname}', ...) in one of them",
                 )
     return tuple((iname, tag) for iname, tag in found.items() if tag is not None)
 
@@ -248,7 +248,7 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
     if type(one) is not type(other):
         raise InvalidArgumentError(
             f"'{one.name}' is an array in one kernel, and a number in another",
-            instead=f"rename_argument('{one.name}', ...) in one of them keeps them apart",
+            instead=f"rename_argument('{one.name}', ...) in one of them",
         )
     merged: dict[str, Any] = {}
     for what in ("dtype", "shape", "dim_tags", "offset", "default", "contents"):
@@ -257,8 +257,8 @@ def _one_argument(one: Argument, other: Argument) -> Argument:
             shown = (f"{value}" for value in (_shown(mine), _shown(its)))
             raise InvalidArgumentError(
                 f"the {what.replace('_', ' ')} of '{one.name}' is {' and '.join(shown)}",
-                instead="arguments of one name are one: declare them alike, or give one of them "
-                f"another name: rename_argument('{one.name}', ...)",
+                instead="arguments of the same name are identified: declare them alike, or "
+                f"rename one:  rename_argument('{one.name}', ...)",
             )
         if hasattr(one, what):
             merged[what] = its if mine is None else mine
@@ -311,7 +311,7 @@ def _check_alike(whole: Domain, part: Domain) -> None:
         shown = ", ".join(f"'{i}'" for i in part.inames)
         raise InvalidArgumentError(
             f"iname {shown} has other values in one kernel than in another",
-            instead="rename_iname keeps them apart",
+            instead="rename one of them with rename_iname",
         )
 
 

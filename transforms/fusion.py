@@ -62,7 +62,7 @@ def fuse_loops(
     if new is kernel:
         shown = " or ".join(f"'{i}'" for i in names)
         raise IllegalTransformError(
-            f"no two loops over {shown} stand in one place",
+            f"no two loops over {shown} are in the same place",
             instead="loops can be fused inside the same loops and the same launch: "
             "fuse those around them first, or remove_barrier between them",
         )
@@ -272,7 +272,7 @@ def _without(kernel: Kernel, statement: Statement, gone: frozenset[str]) -> Stat
             if iname in variable_names(expand_in(expression, rules)):
                 raise IllegalTransformError(
                     f"'{id_}' uses '{iname}', and computes something else for each value",
-                    instead=f"duplicate_inames('{iname}', 'id:{id_}') gives it a loop of its own",
+                    instead=f"duplicate_inames('{iname}', 'id:{id_}') gives it a separate loop",
                 )
         inner = [i for i in sorted(kept) if iname in kernel.parents_of(i)]
         if inner:

@@ -221,8 +221,7 @@ def _named(used: Any, subscripts: Given | None) -> tuple[str, Given | None]:
     name, mine = used
     if mine is not None and subscripts is not None:
         raise InvalidArgumentError(
-            f"the footprint of '{name}' is given twice: beside its name, and by "
-            "footprint_subscripts",
+            f"the footprint of '{name}' is given twice: with its name, and by footprint_subscripts",
             instead="give one of these",
         )
     return name, mine if mine is not None else subscripts

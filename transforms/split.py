@@ -188,7 +188,7 @@ def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> 
         found = extent_or(
             kernel,
             iname,
-            f"loop '{iname}' cannot be cut into chunks: sizes do not tell its length",
+            f"loop '{iname}' cannot be cut into chunks: its length does not follow from the sizes",
             f"split_iname('{iname}', length) takes any loop",
         )
         return Chunked(iname, *found, chunks, outer, inner)

@@ -150,9 +150,9 @@ def _gap(
     starts = [number for number, (leaf, _) in enumerate(entries) if leaf in then]
     if ends and starts and ends[-1] >= starts[0]:
         raise IllegalTransformError(
-            f"'{entries[starts[0]][0]}' stands above '{entries[ends[-1]][0]}', or is the same: no "
-            "barrier stands behind the second and in front of the first",
-            instead="name statements of which the first stand above the others",
+            f"'{entries[starts[0]][0]}' comes before '{entries[ends[-1]][0]}', or is the same: no "
+            "barrier can come after the second and before the first",
+            instead="give insn_before statements that come before those of insn_after",
         )
     return (ends[-1] if ends else None), (starts[0] if starts else None)
 
@@ -172,7 +172,7 @@ def _around(
     path = beside[0][: len(inames)]
     if {*path_inames(path)} != {*inames} or any(p[: len(path)] != path for p in beside):
         raise IllegalTransformError(
-            f"no loops over {', '.join(inames)} stand around both sides, outermost",
+            f"no loops over {', '.join(inames)} are around both sides, outermost",
             instead="loops around them, outermost first: "
             + "; ".join(", ".join(path_inames(p)) or "none" for p in beside),
         )

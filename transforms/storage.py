@@ -193,7 +193,7 @@ def _parse_dim_tags(
     if levels != list(range(len(levels))):
         raise InvalidArgumentError(
             f"the tags N… of '{name}' are {', '.join(f'N{level}' for level in levels)}",
-            instead="each of N0, N1, ... up to the number of such axes must stand once",
+            instead="each of N0, N1, ... up to the number of such axes must be given once",
         )
     return parsed
 
@@ -221,7 +221,8 @@ def _parse_dim_tag(tag: str | DimTag) -> DimTag:
 _NOT_HERE = {
     "vec": "elements are scalars: where the axis is the last in memory, 'N0', and its loop is "
     "unrolled, the compiler makes wide accesses",
-    "sep": "an array is one argument: where the axis is the first in memory, its parts lie apart",
+    "sep": "an array is one argument: where the axis is the first in memory, its parts are "
+    "contiguous",
 }
 """Tags of Loopy's, each with what to do instead."""
 
@@ -259,7 +260,9 @@ def pad_temporary(
         faster = [i for i, level in nested.items() if level < tag.level]
         raise IllegalTransformError(
             f"padding axis {position} of '{name}' would move no element: it is the slowest",
-            instead=f"pad axis {faster[-1]}: its rows then lie further apart" if faster else "",
+            instead=f"pad axis {faster[-1]}: this increases the distance between its rows"
+            if faster
+            else "",
         )
     changed = _padded(temporary, position, elements)
     if changed == temporary:

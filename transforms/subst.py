@@ -112,7 +112,7 @@ def extract_subst(
         means = "means itself" if len(free) == 1 else "mean themselves"
         raise IllegalTransformError(
             f"no expression matches the template '{_expression.to_text(template)}'",
-            instead=f"only names in `parameters` stand for any expression: {fixed} {means}"
+            instead=f"only names in `parameters` match any expression: {fixed} {means}"
             if fixed
             else "",
         )
@@ -297,7 +297,7 @@ def _rule_from(
             )
         arguments.append(iname)
     if len(set(arguments)) < len(arguments):
-        raise _unfit(name, f"an iname stands in two of its subscripts ({', '.join(arguments)})")
+        raise _unfit(name, f"an iname is used in two of its subscripts ({', '.join(arguments)})")
     expression = definition.rhs
     if array.dtype is not None and _common.known_dtype(kernel, expression) != array.dtype:
         expression = TypeCast(array.dtype, expression)

@@ -234,8 +234,8 @@ def _check_loaded_bounds(kernel: Kernel, iname: str) -> None:
                 raise _untaggable(
                     iname,
                     "ilp",
-                    f"each of its copies would have a '{name}' of its own, and '{name}' bounds "
-                    f"the loop over '{domain.inames[0]}', which all copies share",
+                    f"each of its copies would have a separate '{name}', and '{name}' bounds the "
+                    f"loop over '{domain.inames[0]}', which all copies share",
                     f"tag '{iname}' unr: its copies then follow each other",
                 )
 

@@ -116,7 +116,7 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
     old = kernel.temporary_by_name[name]
     if old.dim_tags is not None:
         raise IllegalTransformError(
-            f"'{name}' has axes laid out by tag_array_axes, which says nothing of a new one",
+            f"'{name}' has axes laid out by tag_array_axes, and no layout for a new axis",
             instead="privatize first, then tag_array_axes",
         )
     bounded = {p: d.inames[0] for d in reversed(kernel.domains) for p in d.parameters}
@@ -189,7 +189,7 @@ def _shared(kernel: Kernel, name: str, inames: Sequence[str], needed: bool) -> K
             used = variable_names(index) & kernel.home_domain.keys()
             if len(used) != 1 or not used <= set(inames) or plain_terms(index) != used:
                 raise IllegalTransformError(
-                    f"axis {axis} of '{name}' does more than tell iterations apart: a subscript "
+                    f"axis {axis} of '{name}' does more than distinguish iterations: a subscript "
                     f"of it is {to_text(index)}",
                     instead="only_var_names leaves it as it is",
                 )

@@ -61,12 +61,12 @@ class ExpressionReader:
         """Take tokens that must be there."""
         for text in texts:
             if not self.accept(text):
-                raise ReadError(self.line, f"'{text}' is expected where '{self.peek()}' stands")
+                raise ReadError(self.line, f"expected '{text}', but found '{self.peek()}'")
 
     def word(self) -> str:
         """Take a name."""
         if self.kind() != "word":
-            raise ReadError(self.line, f"a name is expected where '{self.peek()}' stands")
+            raise ReadError(self.line, f"expected a name, but found '{self.peek()}'")
         return self.take()
 
     def at_type(self, ahead: int = 0) -> bool:
@@ -86,7 +86,7 @@ class ExpressionReader:
         while self.at_type():
             words.append(self.take())
         if not words:
-            raise ReadError(line, f"a type is expected where '{self.peek()}' stands")
+            raise ReadError(line, f"expected a type, but found '{self.peek()}'")
         name = " ".join(words)
         if name not in TYPES and record_called(name) is None:
             raise ReadError(line, f"the type '{name}' is not understood")
@@ -181,7 +181,7 @@ class ExpressionReader:
             self.expect(")")
             return expr
         if kind != "word":
-            raise ReadError(self.line, f"an expression is expected where '{text}' stands")
+            raise ReadError(self.line, f"expected an expression, but found '{text}'")
         if self.at_type():
             ctype = self.type_name()
             self.expect("{")

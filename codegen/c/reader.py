@@ -74,7 +74,7 @@ class FunctionReader(ExpressionReader):
             tables.append(self.table())
         body = self.inside()
         if self.kind() != "end":
-            raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
+            raise ReadError(self.line, f"unexpected '{self.peek()}' after the function")
         made = c.Function(name, tuple(parameters), body, threads, self.dynamic, above)
         return replace(made, joins=tuple(joins), tables=tuple(tables))
 
@@ -235,7 +235,7 @@ class FunctionReader(ExpressionReader):
         if not self.accept("else"):
             return [found]
         if not may_have_else(found):
-            raise ReadError(line, "what stands before 'else' may change what 'if' asks")
+            raise ReadError(line, "the branch before 'else' may change the condition of 'if'")
         return [found, c.If(negation(condition), self.body(), line)]
 
     def exit(self) -> c.Break:

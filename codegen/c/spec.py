@@ -212,7 +212,7 @@ class Checker:
     def enter(self, loop: c.For) -> None:
         """Enter a loop."""
         if loop.label in self.labels:
-            raise ReadError(loop.line, f"the label '{loop.label}' stands twice")
+            raise ReadError(loop.line, f"the label '{loop.label}' is defined twice")
         if loop.label is not None:
             self.free(loop.label)
             self.labels.add(loop.label)

@@ -22,7 +22,7 @@ def dealt_out(kernel: Kernel, recorder: Recorder) -> Kernel:
     try:
         check_change(kernel, Change(new, maps, moves=frozenset(forms.keys() - images.keys())))
     except UndecidedError as error:
-        recorder.open("order", f"whether what waited for threads is dealt out rightly: {error}")
+        recorder.open("order", f"whether the distribution of loops over threads is right: {error}")
     except LoopkitError as error:
-        recorder.wrong("order", f"what waited for threads is dealt out wrongly: {error}", 1)
+        recorder.wrong("order", f"the distribution of loops over threads is wrong: {error}", 1)
     return new

@@ -108,7 +108,7 @@ def without_own(above: tuple[str, ...], texts: Iterable[tuple[str, ...]]) -> tup
         for at in places:
             lines[at : at + size] = [""] * size
         if len(places) > 1:
-            raise ReadError(places[1] + 1, f"'{text[0].strip()}' stands there twice")
+            raise ReadError(places[1] + 1, f"'{text[0].strip()}' is defined twice")
     return tuple(lines)
 
 
@@ -128,7 +128,7 @@ def definitions(above: tuple[str, ...]) -> frozenset[str]:
             if name in found:
                 raise ReadError(first, f"'{name}' is defined twice")
             if not found.issuperset(_BEFORE.get(name) or _parts(name)):
-                raise ReadError(first, f"'{name}' needs what does not stand above it")
+                raise ReadError(first, f"'{name}' uses a function that is not defined above it")
             found.add(name)
         block = []
     return frozenset(found)

@@ -246,7 +246,7 @@ class Lockstep:
     def assign(self, node: c.Assign, active: Mask) -> None:
         """Assign to a place a value, or the combination of its own value with another."""
         if any(self.is_exchange(part) for part in _skipped(node.value)):
-            raise self.wrong("a shuffle stands where some lanes may skip it")
+            raise self.wrong("some lanes may skip a shuffle")
         found = self.operands(node.value)
         if node.operator == "=" and found == [node.value]:
             value = self.value(node.value, active)

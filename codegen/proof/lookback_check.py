@@ -170,7 +170,9 @@ class LookBack(Lockstep):
             if one.flags != read.flags or one.value == 0:
                 raise WrongError("what is raised is no flag that others wait for", one.line)
             if found is None:
-                raise WrongError("a flag is raised before what it stands for is stored", one.line)
+                raise WrongError(
+                    "a flag is set before the value that it announces is stored", one.line
+                )
             if not found.known.all() or (found.counts != due).any():
                 raise WrongError(
                     "a flag is raised, and what is stored is not what it says", one.line

@@ -46,11 +46,15 @@ def _swizzled(subject: Subject, recorder: Recorder, array: TemporaryVariable) ->
     line = subject.names.declarations[array.name].line
     extents = (array.shape, storage_shape(array), strides_of(array))
     if not all(isinstance(n, (int, np.integer)) for numbers in extents for n in numbers):
-        recorder.open("memory", f"whether the cells of '{array.name}' lie apart", line=line)
+        recorder.open(
+            "memory", f"whether the cells of '{array.name}' have different places", line=line
+        )
         return
     shape, room, strides = (tuple(map(int, numbers)) for numbers in extents)
     if prod(shape) > _MOST_CELLS:
-        recorder.open("memory", f"whether the {prod(shape)} cells of '{array.name}' lie apart")
+        recorder.open(
+            "memory", f"whether the {prod(shape)} cells of '{array.name}' have different places"
+        )
         return
     cells = np.indices(shape).reshape(len(shape), -1)
     places = cells.copy()

@@ -24,13 +24,13 @@ def check_order(subject: Subject, recorder: Recorder) -> None:
     lines: dict[str, Leaf] = {}
     for leaf in subject.leaves:
         if leaf.statement is not None and lines.setdefault(leaf.statement, leaf) is not leaf:
-            what = f"whether '{leaf.statement}', which stands on several lines, keeps its place"
+            what = f"whether '{leaf.statement}', which is on several lines, keeps its place"
             recorder.open("order", what, [lines[leaf.statement], leaf])
     wanted = [s.id for s in subject.kernel.statements if s.id in lines]
     printed = list(lines)
     for expected, found in zip(wanted, printed, strict=True):
         if expected != found:
-            what = f"'{found}' stands where '{expected}' is due"
+            what = f"expected '{expected}', but found '{found}'"
             recorder.wrong("order", what, lines[found].line, found)
             return
     before: tuple[str, tuple[Key, ...]] | None = None
@@ -40,7 +40,7 @@ def check_order(subject: Subject, recorder: Recorder) -> None:
         inames = {iname for iname, _ in path}
         own = tuple(_loops(leaf, inames))
         if [name for name, _ in own] != [iname for iname, _ in path]:
-            what = f"'{statement}' stands in the loops {_names(own)} instead of {_names(path)}"
+            what = f"'{statement}' is in the loops {_names(own)} instead of {_names(path)}"
             recorder.wrong("order", what, leaf.line, statement)
         elif before is not None:
             shared = len(common_prefix((own, before[1])))

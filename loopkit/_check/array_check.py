@@ -121,7 +121,7 @@ def check_storage(check: Check, name: str) -> None:
     except _sets.NotAffineError:
         if swizzled:
             raise Undecided(
-                f"whether all cells of '{name}' have places of their own hangs on its extents",
+                f"whether all cells of '{name}' have different places depends on its extents",
                 "extents that are numbers, or sums of sizes, can be proven",
             ) from None
         return
@@ -137,7 +137,7 @@ def check_storage(check: Check, name: str) -> None:
     except _sets.NotAffineError:
         if isinstance(array, TemporaryVariable) and not _is_nested(array):
             raise Undecided(
-                f"whether two cells of '{name}' lie in the same place hangs on its strides",
+                f"whether two cells of '{name}' lie in the same place depends on its strides",
                 "strides that are numbers, or an order of axes (tag_array_axes), can be proven",
             ) from None
         return

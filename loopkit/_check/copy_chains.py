@@ -145,7 +145,9 @@ class CopyChains:
         known = () if reader is None else reader.predicates
         given = [self.new.named(p, event.time.label) for p in known]
         if copy.operation is not None:
-            raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
+            raise Undecided(
+                f"'{copy.id}' adds to '{copy.written}', but implements no statement of the text"
+            )
         conditions = self.new.conditions_on_data(copy)
         data = {*filter(self.reads_data, conditions)}
         sizes = [self.new.named(c, at.label) for c in conditions if c not in data]
@@ -206,7 +208,7 @@ class CopyChains:
         They may hold instances whose cell a later copy replaced: see :meth:`latest`.
         """
         if event.depth > 12:
-            raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
+            raise Undecided(f"the copies that '{access[0]}' comes from form a cycle")
         cell = self.check.cell(event, access)
         remaining = event.where
         label = copied(event.depth)

@@ -77,7 +77,7 @@ class ExpressionCheck:
         """Report that another expression is computed."""
         image = self.check.lineage.image_of.get(event.base.statement or "") if event.base else None
         if image is not None and (every := self.check.lineage.every(image)) and not detail:
-            detail = f"it is one now for every {' and '.join(map(repr, every))}"
+            detail = f"it now has one value for every {' and '.join(map(repr, every))}"
         self.check.report(Violation("expression", event.where, event.side, detail=detail))
 
     def same(self, old: Expression, new: Expression, event: ReadEvent) -> None:
@@ -120,7 +120,7 @@ class ExpressionCheck:
             return
         if mine is None or its is None:
             if mine is not None or its is not None:
-                self.different(event, "an access stands where another expression was")
+                self.different(event, "an access replaces another expression")
                 return
             self.same_parts(old, new, event)
             return
@@ -387,8 +387,8 @@ class ExpressionCheck:
         self.hops += 1
         if self.hops > _budget.COPIES_FOLLOWED:
             raise Undecided(
-                f"more than {_budget.COPIES_FOLLOWED} copies of copies stand behind what "
-                f"'{its[0]}' holds",
+                f"more than {_budget.COPIES_FOLLOWED} copies of copies lead to what '{its[0]}' "
+                "holds",
                 "unchecked=True skips the proof, and shows in the history",
             )
         for later, statement in self.copies.through_copies(event, its):

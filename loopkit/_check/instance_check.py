@@ -85,7 +85,7 @@ def check_stands(check: Check, image: Image) -> None:
         return
     bounds = check.root.bounds_from_data(image.origin)
     if len(check.bounds_from_data(image)) < len(bounds):
-        raise Undecided(f"data decide how many instances of '{image.origin}' are one now")
+        raise Undecided(f"data decide how many instances of '{image.origin}' were merged into one")
     at = Instance(own.id, ONE)
     idle = new.domain(at) - without(check.instances(image, ONE, WRITER), WRITER)
     idle = idle & check.lineage.sizes

@@ -110,7 +110,7 @@ def compare(check: Check, mine: str, its: str, event: ReadEvent, same: Compare) 
     old = parts_of(check.root, mine, event.reader)
     new = parts_of(check.new, its, event.time.statement)
     if old is None or new is None or len(old.loops) != len(new.loops):
-        raise Undecided(f"what '{its}' adds up stands for nothing in the text")
+        raise Undecided(f"what '{its}' adds up corresponds to nothing in the text")
     if old.operation != new.operation:
         return event
     at = Instance(new.update.id, event.time.label)

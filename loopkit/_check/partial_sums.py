@@ -297,7 +297,9 @@ class PartialSums:
         self._checked.add(flush.id)
         read = self.flushed(flush)
         if read is None or self.new.cells_by_data(flush):
-            raise Undecided(f"'{flush.id}' adds to '{flush.written}', and stands for no statement")
+            raise Undecided(
+                f"'{flush.id}' adds to '{flush.written}', but implements no statement of the text"
+            )
         at = Instance(flush.id, READER)
         sources, side = self.sources(flush), Side(at, None)
         bounds, everywhere = self.model.everywhere(at)

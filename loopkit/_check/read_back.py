@@ -104,13 +104,13 @@ def _in_domains(before: Kernel, after: Kernel, claim: Renumbered) -> str:
     if [d.text for d in rest] != [d.text for d in others]:
         return "other domains would change"
     if any(d.parameters & (old | new) for d in (*rest, *others)):
-        return "bounds of other loops hang on these"
+        return "bounds of other loops depend on these"
     if not (_sets.involved_names(whole) - old) <= frozenset(before.sizes):
-        return "the bounds of the loops hang on more than sizes"
+        return "the bounds of the loops depend on more than sizes"
     # There may be none for some sizes, whatever the bounds are.
     known, some = known_of_sizes(before), _sets.project_out(whole, sorted(old))
     if not (whole & known).is_equal(claim.before & some & known):
-        return "their bounds hang on each other, or the loops have not all values between them"
+        return "their bounds depend on each other, or their domain has holes"
     # What is known of computed sizes is known of the new loops as well.
     known = after.assumptions.set & some
     if not (its & after.assumptions.set).is_equal(claim.after & known):
@@ -189,7 +189,7 @@ def not_factored(before: Kernel, after: Kernel, claim: Factored) -> str:
     if name not in before.temporary_by_name:
         return "it is no temporary, and callers see what is left in it"
     if {n for n, _ in claim.axes} & before.all_names:
-        return "names that stand for its axes are taken"
+        return "the names given to its axes are taken"
     if any(name in variable_names(rule.expression) for rule in before.substitutions):
         return "a rule reads it"
     if any(name in domain.parameters for domain in before.domains):

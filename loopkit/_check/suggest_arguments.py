@@ -72,7 +72,7 @@ def by_arguments(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     if refusal.given.get("existing_ok"):
         name = refusal.kernel.fresh_name(str(refusal.given["new_iname"]))
         other = without(with_arguments(step, new_iname=name), "existing_ok")
-        yield Suggestion("under a name of its own", (other,))
+        yield Suggestion("under a different name", (other,))
 
 
 def _strides(refusal: Refusal) -> Iterator[Suggestion]:

@@ -141,7 +141,7 @@ def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     for iname in reversed(refusal.inames()):
         for statement in refusal.statements:
             apart = suggest_calls.call("duplicate_inames", iname, f"id:{statement.id}")
-            what = f"if '{statement.id}' has a loop over '{iname}' of its own"
+            what = f"if '{statement.id}' has a separate loop over '{iname}'"
             yield Suggestion(what, (apart, step))
 
 

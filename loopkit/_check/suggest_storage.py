@@ -16,7 +16,7 @@ from loopkit._tree import path_inames
 
 _SPACES = {
     AddressSpace.LOCAL: ("shared", "if {t} is shared by the threads of a block"),
-    AddressSpace.PRIVATE: ("private", "if each thread has {t} of its own"),
+    AddressSpace.PRIVATE: ("private", "if each thread has a separate copy of {t}"),
     AddressSpace.GLOBAL: ("global", "if {t} is in global memory"),
 }
 

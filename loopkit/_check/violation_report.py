@@ -399,8 +399,8 @@ class _Words:
             return f"{FLAT}, and unchecked=True trusts you"
         return (
             f"data decide which cells of '{self.array}' are touched; an assertion about them may "
-            "settle it, or an array of its own for what is written, which is copied behind all "
-            "that reads; unchecked=True trusts you"
+            "decide it, or write to a separate array, and copy it after all reads; "
+            "unchecked=True trusts you"
         )
 
 
@@ -426,5 +426,5 @@ def _in_order(first: Actor, second: Actor, new: Model) -> str:
             later = ", ".join(f"{n}={its[n]}" for n in shared[: number + 1])
             return f"{first} runs at {at}, {second} at {later}"
     if first.instance.statement != second.instance.statement:
-        return f"{first} runs before {second}, which stands below it"
+        return f"{first} runs before {second}, which is below it"
     return f"{first} runs before {second}"

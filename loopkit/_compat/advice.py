@@ -84,7 +84,8 @@ def _check_apart(kernel: Kernel, inames: Sequence[str]) -> None:
         if len(both) > 1:
             raise InvalidArgumentError(
                 f"'{both[0]}' and '{both[1]}' are both around statement '{statement.id}'",
-                instead="candidates stand beside each other: ask for those of each depth alone",
+                instead="fusion candidates must be loops of the same depth: call this once for "
+                "each depth",
             )
 
 

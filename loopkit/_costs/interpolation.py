@@ -87,7 +87,7 @@ def interpolated(sample: Sample, lattice: Lattice) -> list[QuasiPolynomial | Non
     if others:
         grid = list(product(*(range(d + 1) for d in degrees)))
         if len(grid) > _budget.SAMPLES:
-            raise NotPolynomialError(0, f"{len(grid):,} exact counts would be needed to tell")
+            raise NotPolynomialError(0, f"{len(grid):,} exact counts would be needed")
         values = {steps: sample(lattice.at(steps)) for steps in grid}
         for n in others:
             fitted[n] = _fit({s: v[n] or 0 for s, v in values.items()}, lattice)

@@ -64,7 +64,7 @@ def polynomials(
     except NotPolynomialError as error:
         what = words[error.number]
         raise InvalidArgumentError(
-            f"the {what} of '{kernel.name}' cannot be told for all sizes: {error.why}",
+            f"the {what} of '{kernel.name}' cannot be determined for all sizes: {error.why}",
             instead=f"costs({', '.join(f'{n}=...' for n in kernel.sizes)}) counts it at numbers",
         ) from None
 
@@ -123,7 +123,7 @@ def _period(kernel: Kernel, size: str) -> int:
             found = lcm(found, LINE // gcd(LINE, itemsize))
     if found > _budget.PERIOD:
         raise InvalidArgumentError(
-            f"counts of '{kernel.name}' have a period of {found:,} in '{size}': too long to tell "
+            f"counts of '{kernel.name}' have a period of {found:,} in '{size}': too long to give "
             "them for all sizes",
             instead=f"give '{size}' a number",
         )

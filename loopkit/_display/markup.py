@@ -49,7 +49,7 @@ def _attribute(name: str, value: str) -> str:
     if not _NAME.fullmatch(name) or plain.startswith("on"):
         raise ValueError(f"no attribute of this page is called {name!r}")
     if plain in _ADDRESSES and not value.startswith("#"):
-        raise ValueError(f"a page that stands alone has no address {value!r}")
+        raise ValueError(f"a self-contained page has no address {value!r}")
     if plain == "style" and not _STYLE.fullmatch(value):
         raise ValueError(f"no plain style: {value!r}")
     return value

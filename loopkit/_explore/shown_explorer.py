@@ -55,7 +55,7 @@ def _failure(failure: Failure) -> Iterator[str]:
     yield from failure.remedies
 
 
-MISSING = "sliders and menus need ipywidgets: pip install 'loopkit[notebook]', then start anew"
+MISSING = "sliders and menus need ipywidgets: pip install 'loopkit[notebook]', then restart"
 
 
 def forms(

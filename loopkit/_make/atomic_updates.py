@@ -44,7 +44,7 @@ def atomic_update(
     first, second = operands
     value = second if same(first, lhs) else first
     if any(same(access, accesses(lhs)[0]) for access in accesses(value)):
-        why = f"an atomic update does not read '{to_text(lhs)}' beside changing it"
+        why = f"the value of an atomic update cannot read '{to_text(lhs)}' again"
         raise ParseError(why, position=position, instead=_FORM)
     return operation, value
 

@@ -212,8 +212,8 @@ def _why_not(waiting: Iterable[Unlinked]) -> InvalidArgumentError | MissingFunct
     through = ", ".join(f"'{name}'" for name in names)
     verb = "calls itself" if len(names) == 1 else "call each other, round in a circle"
     return InvalidArgumentError(
-        f"{through} {verb}: what a function says stands in the place of its calls, without end",
-        instead="a loop does again and again what it holds",
+        f"{through} {verb}: calls are inlined, and this recursion does not end",
+        instead="write the repetition as a loop",
     )
 
 

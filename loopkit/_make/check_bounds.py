@@ -212,7 +212,7 @@ _NOW = (
     "make the domain smaller, guard the access with if, declare a larger shape, "
     "or state the sizes by assumptions="
 )
-LATER = "assume or fix_parameters may say that there are no such sizes"
+LATER = "exclude these sizes with assume(...) or fix_parameters(...)"
 
 
 def error_for(kernel: Kernel, found: Outside, instead: str = _NOW) -> OutOfBoundsError:

@@ -116,8 +116,8 @@ def check_text(making: Making) -> None:
             raise ParseError(
                 f"'{name}' is a substitution rule, and is used without arguments",
                 position=statement.position,
-                instead=f"{name}({', '.join(due[name])}) is a use; what else is called "
-                f"'{name}' needs another name",
+                instead=f"{name}({', '.join(due[name])}) uses the rule; rename anything else "
+                f"called '{name}'",
             )
     for statement in statements:
         depth = max(map(_expression.nesting, statement.expressions))
@@ -218,6 +218,6 @@ def _check_launch_conditions(making: Making) -> None:
                     f"it cannot know '{name}', which is neither a size nor a loop around the "
                     "launches",
                     position=draft.item.position,
-                    instead="put '... gbarrier' outside of this 'if' block: what stands in it "
-                    "keeps its condition",
+                    instead="put '... gbarrier' outside of this 'if' block: everything inside it "
+                    "is conditional",
                 )

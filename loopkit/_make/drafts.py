@@ -77,7 +77,7 @@ class Drafting:
                     raise ParseError(
                         f"there are two instructions '{item.id}'",
                         position=position_of_name(item, item.id),
-                        instead="every instruction has an id of its own",
+                        instead="every instruction needs a unique id",
                     )
                 self.ids.add(item.id)
         sources: dict[str, Any] = {}
@@ -213,8 +213,8 @@ def _is_no_part(draft: Draft, name: str, results: Collection[str]) -> ParseError
     return ParseError(
         f"'{name}' has {len(results)} results, and is no part of an expression",
         position=draft.item.position,
-        instead="an instruction of its own names them, and '<>_' drops one: "
-        f"<> {', <> '.join(results)} = {name}(...)",
+        instead="call it in a separate instruction that names them; '<>_' drops one: <> "
+        f"{', <> '.join(results)} = {name}(...)",
     )
 
 

@@ -109,7 +109,7 @@ def _lengths(
             raise InvalidArgumentError(
                 f"'{name}' has {counted(len(before), 'axis', 'axes')} as '{before}' and "
                 f"{len(operand)} as '{operand}'",
-                instead="arrays of one name are one: another name for one of them",
+                instead="arrays of the same name are the same array: rename one of them",
             )
         for one, other in zip(before, operand, strict=True):
             first, second = sorted((root[one], root[other]), key=letters.index)

@@ -149,7 +149,7 @@ def _fail_at_clash(draft: Draft, iname: str, read: Sequence[str]) -> None:
     raise ParseError(
         f"statement '{draft.id}' reduces over '{iname}' but is inside '{iname}' already",
         position=draft.item.position,
-        instead="give the reduction an iname of its own",
+        instead="give the reduction a separate iname",
     )
 
 

@@ -261,8 +261,8 @@ def as_offset(given: Any, what: str = "an offset") -> Expression:
         raise InvalidArgumentError(
             f"{what} of {to_text(offset)} would skip elements of an array, and an array that a "
             "call passes begins at its first element",
-            instead="a[3:] passes what begins later, and x[i + 3] in the text reads what stands "
-            f"there; {what} of 'auto' leaves it to the array",
+            instead=f"to read from an offset, pass the slice a[3:] or write x[i + 3]; {what} of "
+            "'auto' takes the offset from the array",
         )
     return 0
 
@@ -412,7 +412,7 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
         name = item if isinstance(item, str) else item.name if isinstance(item, _DATA) else ""
         if not is_name(name):
             raise InvalidArgumentError(
-                f"{shown(item)} cannot stand in kernel_data",
+                f"{shown(item)} is not allowed in kernel_data",
                 instead="it holds arguments, temporary variables, names, and '...'",
             )
         if name in result.order or name in result.temporaries:

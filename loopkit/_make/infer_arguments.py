@@ -173,8 +173,8 @@ class _ArgumentMaker:
                 name,
                 [*inames, *known],
                 position=self.making.position_of(name),
-                asked=f"'{name}' stands in subscripts, and in no domain, assumption or shape, and "
-                "is not declared",
+                asked=f"'{name}' is used in subscripts, but is in no domain, assumption or shape, "
+                "and is not declared",
             )
 
     def _with_defaults(self, argument: ArrayArg) -> ArrayArg:

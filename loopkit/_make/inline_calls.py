@@ -125,7 +125,7 @@ class _Call:
         if item.atomic:
             raise self.fail(
                 "an atomic update is of one cell",
-                "{atomic} can stand behind an update in the text of the function",
+                "write {atomic} after an update in the text of the function",
             )
         targets = item.targets
         results, parameters = function.results, function.parameters
@@ -170,7 +170,7 @@ class _Call:
             self.check_extent(name, iname, extent)
         for size in self.function.kernel.sizes:
             if size not in self.values:
-                raise self.fail(f"nothing tells its size '{size}'", "it can be an argument")
+                raise self.fail(f"its size '{size}' cannot be determined", "it can be an argument")
 
     def value(self, parameter: ValueArg, expr: Expression) -> None:
         if isinstance(expr, SubArray):

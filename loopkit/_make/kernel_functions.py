@@ -148,9 +148,9 @@ def check_together(drafts: Iterable[Any], own: Iterable[str]) -> None:
         if inside.setdefault(at, around) != around:
             apart = min(inside[at] ^ around)
             raise ParseError(
-                f"some of what is called here is inside the loop over '{apart}', and some is not",
+                f"some of the calls here are inside the loop over '{apart}', and others are not",
                 position=draft.item.position,
-                instead=f"'for {apart}' around the call puts all of it there",
+                instead=f"put 'for {apart}' around the call",
             )
 
 

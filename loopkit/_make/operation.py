@@ -197,7 +197,7 @@ class FirstExtremum(RecordOperation):
         if index not in dt.INTEGERS:
             raise TypeInferenceError(
                 f"the last operand of '{self.name}' is {dt.dtype_name(index)}, and no integer",
-                instead=f"it says where a value stands: v, k = {self.name}(k, x[k], k)",
+                instead=f"it is the index of the value: v, k = {self.name}(k, x[k], k)",
             )
         return value, index
 

@@ -197,7 +197,7 @@ def _components(name: str, count: int, given: Sequence[str] | None) -> tuple[str
         raise InvalidArgumentError(
             f"the reduction '{name}' has {counted(count, 'neutral element')}, and the components "
             f"{', '.join(found)}",
-            instead="each has a name of its own",
+            instead="give each a different name",
         )
     return found
 

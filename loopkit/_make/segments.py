@@ -101,8 +101,8 @@ def _with_parts(kernel: Kernel, temporary: TemporaryVariable) -> Kernel:
         found = statement.rhs
         if not isinstance(found, prim.If):
             raise IllegalTransformError(
-                f"'{statement.id}' does not say where '{name}' starts anew, and threads cannot "
-                "make its running results together",
+                f"'{statement.id}' does not say where '{name}' restarts, so threads cannot "
+                "compute its running results together",
                 instead="the thread axis a sequential loop",
             )
         term = Record(_PARTS, (found.then, found.condition))

@@ -163,7 +163,7 @@ def fail_at_held(draft: Draft, held: Held) -> NoReturn:
         f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
         f"its value only inside the loop over '{iname}'",
         asked=draft.item.position.caret(),
-        instead=f"end that loop in front of this statement, with nothing between that changes what "
-        f"it reads, write what '{name}' stands for inside the reduction, as a substitution rule if "
-        f"need be, or store it per '{iname}': {name}[{iname}] = ...",
+        instead="end that loop in front of this statement, with nothing between that changes "
+        f"what it reads, write the value of '{name}' inside the reduction, as a substitution rule "
+        f"if need be, or store it per '{iname}': {name}[{iname}] = ...",
     )

@@ -272,7 +272,7 @@ class Device:
         arrays = f", and with it the arrays of {' and '.join(others)}" if others else ""
         return (
             f"this process's CUDA context on {self!r} is lost{arrays}, and the driver gives it no "
-            f"other: start this process anew; {ADVICE}"
+            f"other: restart this process; {ADVICE}"
         )
 
 

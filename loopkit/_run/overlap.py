@@ -144,9 +144,9 @@ def _check_alone(plan: ArgumentPlan, name: str, layout: Layout, what: str, inste
         if found is None:
             return
         one, other = (f"{name}[{', '.join(map(str, index))}]" for index in found)
-        why = f"{one} and {other} are one place in memory, but {plan.name} writes them"
+        why = f"{one} and {other} are the same place in memory, but {plan.name} writes them"
     except _budget.SpentError:
-        why = "whether elements of it are one place in memory could not be decided within "
+        why = "whether elements of it share a place in memory could not be decided within "
         why += f"{_budget.OVERLAP} steps"
     raise InvalidArgumentError(
         f"{what}: {why}: its shape is {tuple(layout.shape)}, its strides are "
@@ -158,7 +158,7 @@ def _check_alone(plan: ArgumentPlan, name: str, layout: Layout, what: str, inste
 def _check_apart(
     plan: ArgumentPlan, name: str, written: ArrayInfo, other: str, info: ArrayInfo
 ) -> None:
-    why = f"but {plan.name} writes {name}, and its code relies on them being apart"
+    why = f"but {plan.name} writes {name}, and its code relies on them not overlapping"
     instead = f"pass a copy of {other}, or another array for {name}"
     try:
         if overlaps(written, info):

@@ -172,8 +172,8 @@ class ConditionParser(Words):
         self.fail(
             self.words.index(",", start),
             "it is not clear what ',' is between: conditions, or values that are compared",
-            instead="write 'and' between conditions: isl would compare what stands on both "
-            "sides of ',' with both of its neighbours",
+            instead="write 'and' between conditions: isl would compare both sides of ',' with "
+            "both of its neighbours",
         )
 
     def values(self) -> list[isl_text.Value]:
@@ -355,9 +355,7 @@ class ConditionParser(Words):
 
     def variable(self, name: str, at: int) -> isl_text.Value:
         if name.lower() in NO_NUMBERS:
-            self.fail(
-                at, f"'{name}' is no integer", instead="leave out the bound that it stands in"
-            )
+            self.fail(at, f"'{name}' is no integer", instead="leave out the bound that contains it")
         following = self.words[at + 1]
         if following == "[":
             self.fail(

@@ -133,7 +133,7 @@ class _SetParser(ConditionParser):
         return DomainText(parameters, tuple(pieces))
 
     def map(self) -> isl.Map:
-        parameters, pieces = self.whole(self.arrow, "a map stands in braces", _MAP)
+        parameters, pieces = self.whole(self.arrow, "a map is written in braces", _MAP)
         return _read(isl.Map, f"[{', '.join(parameters)}] -> {{ {'; '.join(pieces)} }}", _MAP)
 
     def whole(
@@ -151,9 +151,9 @@ class _SetParser(ConditionParser):
         if words[self.at + 1] != END:
             self.fail(
                 self.at + 1,
-                "nothing stands behind the '}'",
+                "nothing may follow the '}'",
                 last=len(words) - 2,
-                instead="several pieces stand in one pair of braces: { [i]: ...; [i]: ... }",
+                instead="write several pieces in one pair of braces: { [i]: ...; [i]: ... }",
             )
         if listed is not None:
             self.check_listed(listed)
@@ -169,7 +169,7 @@ class _SetParser(ConditionParser):
         if words[0] != "[" or words[opened - 2 : opened] != ["]", "->"]:
             self.fail(
                 0,
-                "only a list of parameters stands before the '{'",
+                "only a list of parameters may come before the '{'",
                 last=opened - 1,
                 instead="it is written [n] -> { [i]: 0 <= i < n }, or without [n] ->",
             )
@@ -253,7 +253,7 @@ class _SetParser(ConditionParser):
             if words[at] in (",", "]", "="):
                 name = "".join(words[begin:at])
                 if name in bound and not self.primed:
-                    self.fail(begin, f"the name '{name}' stands twice in the tuple")
+                    self.fail(begin, f"the tuple has the name '{name}' twice")
                 bound.add(name)
         return frozenset(bound)
 

@@ -60,7 +60,7 @@ def parse_expression(
     parser.finish()
     if parser.flat_at and not in_instruction:
         parser.fail(
-            parser.flat_at, "flat subscripts stand in instructions and rules of texts alone"
+            parser.flat_at, "flat subscripts are allowed only in instructions and rules of texts"
         )
     if parser.named_at and not in_instruction:
         parser.fail(
@@ -70,7 +70,9 @@ def parse_expression(
         )
     if not (of_uses or in_instruction) and tagged_uses(expr):
         at = next(at for at, word in enumerate(parser.words) if "$" in word)
-        parser.fail(at, "tags stand where arrays and rules are used", instead="leave it out here")
+        parser.fail(
+            at, "tags are allowed only where arrays and rules are used", instead="leave it out here"
+        )
     return expr
 
 
@@ -196,7 +198,7 @@ class ExpressionParser(ExpressionWords):
         whole = self._operand()
         names = tuple(item.name for item in items if isinstance(item, prim.Variable))
         if len(names) != len(items) or len({*names}) < len(names) or not names:
-            self.fail(opened, "inames stand in these brackets, each once", last=first - 2)
+            self.fail(opened, "these brackets contain inames, each once", last=first - 2)
         if not isinstance(whole, prim.Subscript) or self.flat_at >= first:
             self.fail(
                 first,
@@ -232,7 +234,7 @@ class ExpressionParser(ExpressionWords):
             elif of_call and words[self.at].isidentifier() and words[self.at + 1] == "=":
                 items.append(self._named())
             elif items and isinstance(items[-1], Named):
-                self.fail(self.at, "an argument without a name stands behind one that has one")
+                self.fail(self.at, "an argument without a name follows one that has a name")
             else:
                 items.append(self._expression(TERNARY))
             word = words[self.at]
@@ -257,7 +259,7 @@ class ExpressionParser(ExpressionWords):
         if closing != ")" or self.words[self.at] != ")":
             self.fail(
                 at,
-                "'dtype=' stands at the end of a reduction",
+                "'dtype=' comes at the end of a reduction",
                 last=at + 2,
                 instead="it is written sum(k, x, dtype=int32)",
             )

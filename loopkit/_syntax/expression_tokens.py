@@ -27,7 +27,7 @@ FOREIGN = {
     ":": "slices are not part of the language: name an iname for each index",
     "'": "there are no strings in the language",
     '"': "there are no strings in the language",
-    ";": "one instruction stands on a line",
+    ";": "write one instruction per line",
     "$": "a use is tagged by a name behind its own, without blanks: x$near[i]",
     "@": "matrix products are written as sums: sum(k, a[i, k] * b[k, j])",
     ".": "names have no dots",
@@ -57,7 +57,7 @@ class ExpressionWords(Words):
         at = self.at - 1
         if word[0] == "0" and word.isdigit() and word.strip("0"):
             instead = f"write {word.lstrip('0')}"
-            self.fail(at, f"'{word}' is no number: a 0 stands in front", instead=instead)
+            self.fail(at, f"'{word}' is no number: write a 0 in front", instead=instead)
         if word[-1] in "fd" and not word.startswith(("0x", "0X")):
             value = _read_number(word[:-1]) if len(word) <= _LONGEST_NUMBER else None
             value = float(value) if type(value) is int and len(word) < 18 else value
@@ -90,7 +90,7 @@ class ExpressionWords(Words):
         if word in FOREIGN:
             self.fail(at, f"{self.describe(at)} is not an operator", instead=FOREIGN[word])
         if word == ",":
-            self.fail(at, "a comma stands only inside brackets")
+            self.fail(at, "a comma is allowed only inside brackets")
         if word in ("{", "}"):
             self.fail(at, f"'{word}' does not belong in an expression")
         if word[:1].isalnum() or word[:1] == "_" or word in OPENING:
@@ -147,8 +147,8 @@ class ExpressionWords(Words):
             self.fail(
                 at,
                 f"the number '{word}' has a suffix",
-                instead=f"write {body}: constants take the type of what they meet; "
-                f"float32({body}) has a type of its own",
+                instead=f"write {body}: constants take the type of the other operand; "
+                f"float32({body}) has a fixed type",
             )
         self.fail(at, f"'{word}' is neither a number nor a name")
 

@@ -159,7 +159,7 @@ class _Reader:
             self.open_with(line)
         else:
             if rest.strip():
-                self.fail(len(word), len(rest), "nothing stands behind 'end'")
+                self.fail(len(word), len(rest), "nothing may follow 'end'")
             if len(self.blocks) == 1:
                 self.fail(0, len(word), "this 'end' ends nothing: no block is open here")
             self.blocks.pop()
@@ -193,7 +193,7 @@ class _Reader:
                 parser.fail_expecting("a condition", "a loop goes on 'while' one holds")
             condition = parser.expression()
         if parser.words[parser.at] != END:
-            bounds = "the bounds of an iname stand in its domain"
+            bounds = "the bounds of an iname are given by its domain"
             parser.fail_expecting("',', 'while' or the end of the line", bounds)
         self.blocks_seen += 1
         scopes = (*outer.scopes, (self.blocks_seen, tuple(inames)))
@@ -244,7 +244,7 @@ class _Reader:
             condition = self.condition(line, len(word))
         elif line != word:
             instead = "write 'elif'" if re.match(r"else\s+if\b", line) else ""
-            self.fail(len(word), len(line) - len(word), "nothing stands behind 'else'", instead)
+            self.fail(len(word), len(line) - len(word), "nothing may follow 'else'", instead)
         self.blocks.pop()
         self.open_if(self.blocks[-1], block.at, block.number, block.branches, condition)
 
@@ -273,13 +273,13 @@ class _Reader:
         behind = text[end:]
         if behind.strip():
             offset = brace + end + len(behind) - len(behind.lstrip())
-            self.fail(offset, len(behind.strip()), "nothing stands behind the options")
+            self.fail(offset, len(behind.strip()), "nothing may follow the options")
         return parse_options(text, lambda offset, length: self.position_of(brace + offset, length))
 
     def exit(self, line: str) -> RawBreak:
         """``break``, ``break if c``, and options."""
         if not self.blocks[-1].scopes:
-            self.fail(0, len("break"), "this 'break' is in no loop", "it stands in a 'for' block")
+            self.fail(0, len("break"), "this 'break' is in no loop", "write it in a 'for' block")
         brace = line.find("{")
         body = line if brace < 0 else line[:brace]
         options = NO_OPTIONS if brace < 0 else self.options(line, brace)
@@ -317,14 +317,14 @@ class _Reader:
                 far.start(1),
                 len(far.group(1)),
                 "'break' leaves the innermost 'for' around it, and no other",
-                "what is to leave a loop further out sets a temporary that tells it: "
-                "'break if done' behind the inner loop",
+                "to leave an outer loop, set a temporary, and write 'break if done' after the "
+                "inner loop",
             )
         if _WHILE.match(line):
             instead = "a loop has an iname that counts: 'for it while c', and '0 <= it < limit'"
             self.fail(0, len("while"), "there is no 'while' without a 'for'", instead)
         if _CONTINUE.match(line):
-            instead = "what it would leave out stands under the opposite condition: 'if not (...)'"
+            instead = "put the rest of the loop under the opposite condition: 'if not (...)'"
             self.fail(0, len("continue"), "there is no 'continue'", instead)
         brace = line.find("{")
         body = line if brace < 0 else line[:brace]
@@ -458,7 +458,7 @@ class _Reader:
             instead = "the special instructions are '... nop', '... gbarrier' and '... lbarrier'"
             parser.fail_expecting("'gbarrier', 'lbarrier' or 'nop'", instead, at=1)
         if words[2] != END:
-            parser.fail(2, f"nothing but options stands behind '... {word}'")
+            parser.fail(2, f"only options may follow '... {word}'")
         return word
 
     def substitution(self, parser: ExpressionParser, line: str) -> RawSubstitution:

@@ -164,7 +164,7 @@ class _Resolver(ExpressionMapper):
             if item.name in self.inside:
                 self.fail(
                     f"'{name}' reduces over '{item.name}' inside a reduction over '{item.name}'",
-                    "give the inner one an iname of its own",
+                    "give the inner one a separate iname",
                 )
             if not self.is_iname(item.name):
                 self.fail(

@@ -247,9 +247,9 @@ class SearchContext:
             )
         mine, its = todo.old_reader.statement.id, todo.new_reader.statement.id
         if mine == its:
-            self.note(f"in '{mine}', {new} stands where {old} was")
+            self.note(f"in '{mine}', {new} replaces {old}")
         else:
-            self.note(f"{new} stands in '{its}' where {old} stands in '{mine}'")
+            self.note(f"'{its}' has {new} where '{mine}' has {old}")
 
     def note(self, why: str) -> None:
         """Remember what stopped the attempt that came farthest."""

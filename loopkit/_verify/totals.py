@@ -249,7 +249,7 @@ def _in_one_order(where: isl.Set, pairs: list[tuple[list[str], list[str]]]) -> I
         yield where
         return
     if len(apart) > 1:
-        raise Undecided("factors may stand in many orders")
+        raise Undecided("factors may be in many orders")
     ((names, between),) = apart.items()
     half = len(names) // 2
     swapped = _sets.rename(where, dict(zip(names, names[half:] + names[:half], strict=True)))

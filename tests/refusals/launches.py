@@ -60,7 +60,7 @@ CASES = (
         k.through_temporary,
         do("add_barrier", "id:use", "id:make"),
         IllegalTransformError,
-        message("'make' stands above 'use'"),
+        message("'make' comes before 'use'"),
         (LAUNCHES,),
         N,
         is_wrong=False,

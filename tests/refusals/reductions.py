@@ -32,7 +32,9 @@ CASES = (
         k.row_dots,
         do("realize_reduction", force_outer_iname_for_scan="i"),
         IllegalTransformError,
-        message("'s_update' (i=1, j=0) would compute something else: it is one now for every 'i'"),
+        message(
+            "'s_update' (i=1, j=0) would compute something else: it now has one value for every 'i'"
+        ),
         (do("split_iname", "j", 4, inner_tag="l.0"), do("realize_reduction", by="shared")),
         NM,
     ),
@@ -74,7 +76,7 @@ CASES = (
         prefix,
         do("split_iname", "i", 4, outer_tag="g.0"),
         IllegalTransformError,
-        message("inside the loop over 'i_inner'", "one pass"),
+        message("inside the loop over 'i_inner'", "a single pass"),
         (do("realize_reduction", force_scan=True, by="lookback"), PIECES),
         ({"n": 1}, {"n": 9}, {"n": 33}),
         chain=(do("realize_reduction", force_scan=True, by="lookback"),),

@@ -1,8 +1,8 @@
-"""Whether temporaries that share storage leave each other alone while their values are needed.
+"""Whether temporaries that share storage never overwrite each other's live values.
 
-A schedule that was proven stays right when arrays are laid over each other if no read sees what
-was written to another one of them: each write that lies in the place of the cell comes after
-the read, or a write of the cell itself comes after it, and before the read.
+A proven schedule remains correct with arrays in common storage if no read sees a value written to
+another array: each write to the same bytes comes after the read, or between it and the read the
+cell itself is written again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from loopkit._poly.places import places_of
 
 
 def check_aliases(check: Check) -> None:
-    """Report reads that see what was written to another array of the same storage.
+    """Report reads that see a value written to another array of the same storage.
 
-    Arrays that are wrong in the text already, of which somebody took that on trust, are left out.
+    Arrays for which that is so in the text already, and was accepted unchecked, are left out.
     """
     known = {(found.array, found.detail) for found in overlaid(check.lineage.root)}
     for array, other in _pairs(check.new.kernel):
@@ -50,9 +50,9 @@ def _pairs(kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 @memoised
 def overlaid(kernel: Kernel) -> tuple[Violation, ...]:
-    """Reads of a kernel that see what was written to another array of the same storage.
+    """Reads of a kernel that see a value written to another array of the same storage.
 
-    There are none, unless somebody took on trust that there are none.
+    There are none, unless the storage was shared without a check.
     """
     check = Check(own_lineage(kernel), model_of(kernel))
     for pair in _pairs(kernel):
@@ -115,7 +115,7 @@ def _replaced(
 
 
 def _in_one_place(new: Model, a: Cell, b: Cell) -> isl.Set:
-    """``{ names of both cells : they have bytes in common }``; a superset where data decide."""
+    """``{ names of both cells : they share bytes }``; a superset if data decide."""
     result = new.same_copy(a, b)
     if not all(map(_sets.is_affine, (*a.indices, *b.indices))):
         return result

@@ -1,6 +1,6 @@
-"""Steps after which arguments have other names, another order, or are fewer; nothing else changes.
+"""Steps that rename, reorder or remove arguments and change nothing else.
 
-The kernel before is written down with the new names here, and what the step made must be that.
+The previous kernel is rewritten with the new names here, and the step's result must equal it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def descend_with_names(lineage: Lineage, before: Kernel, change: Change) -> Lineage:
-    """The lineage of a kernel whose arguments ``change`` calls otherwise, and its text, too.
+    """The lineage of a kernel whose arguments ``change`` renames, with its text renamed as well.
 
-    Raises :class:`~loopkit.IllegalTransformError` where more would change than that, or an
-    argument would go that somebody needs.
+    Raises :class:`~loopkit.IllegalTransformError` if anything else changed, or an argument that is
+    needed was removed.
     """
     assert change.arguments is not None
     wanted = with_arguments(before, change.arguments)
@@ -46,10 +46,10 @@ def descend_with_names(lineage: Lineage, before: Kernel, change: Change) -> Line
 
 
 def with_arguments(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
-    """The kernel with its arguments by other names, in the order of ``names``; others go.
+    """The kernel with renamed arguments, in the order of ``names``; all others are removed.
 
-    Raises :class:`~loopkit.IllegalTransformError` where the kernel needs one that goes, and where
-    two would have one name.
+    Raises :class:`~loopkit.IllegalTransformError` if the kernel needs an argument that is removed,
+    or if two would have the same name.
     """
     gone = kernel.arg_by_name.keys() - names.keys()
     needed = gone & names_needed(kernel, gone)

@@ -1,4 +1,4 @@
-"""Whether accesses lie in their arrays, and each cell of an array has a place of its own."""
+"""Whether accesses are in bounds, and distinct cells of an array have distinct addresses."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from loopkit._simplify import simplify
 
 
 def check_bounds(check: Check, statement_id: str) -> None:
-    """Report accesses of a statement that leave a temporary, or that a copy makes outside.
+    """Report accesses to a temporary, and accesses by a copy, that are out of bounds.
 
-    Accesses to arguments that stand in the text were judged when the kernel
-    was made; those of them that data decide are for the executors to catch.
+    Accesses to arguments that are in the text were checked when the kernel was made; those that
+    depend on data are checked by the executors.
     """
     new = check.new
     statement = new.statement[statement_id]
@@ -91,11 +91,11 @@ def _is_inside(new: Model, index: Expression, extent: Expression) -> bool:
 
 
 def check_storage(check: Check, name: str) -> None:
-    """Check that each cell of an array has a place, and no other cell the same.
+    """Check that each cell of an array has an address of its own.
 
-    Looked at where strides are explicit, or places padded or swizzled: a violation of kind
-    ``"overlap"`` is reported, or ``"outside"``.  Strides of arguments that are not constants are
-    taken on trust, those of temporaries are undecided.
+    Only explicit strides, padding and swizzles are checked; violations have kind ``"overlap"`` or
+    ``"outside"``. Strides of arguments that are not constant are trusted, those of temporaries are
+    undecided.
     """
     model = check.new
     array = model.kernel.temporary_by_name.get(name) or model.kernel.arg_by_name.get(name)
@@ -149,9 +149,9 @@ Cells = Sequence[Sequence[Expression]]
 
 
 def _is_swizzled_wrongly(check: Check, array: ArrayArg | TemporaryVariable, cells: Cells) -> bool:
-    """Whether a swizzle puts a cell beyond its axis, or two in one place: that is reported.
+    """Whether a swizzle maps a cell beyond its axis, or two cells to one; reports it.
 
-    Raises :class:`~loopkit._linear.NotAffineError` where extents cannot be compared.
+    Raises :class:`~loopkit._linear.NotAffineError` if extents cannot be compared.
     """
     shape = array.shape or ()
     one, two = (places_of(array, cell, label) for cell, label in zip(cells, LABELS, strict=True))
@@ -186,7 +186,7 @@ def _is_swizzled_wrongly(check: Check, array: ArrayArg | TemporaryVariable, cell
 def _report_overlap(
     check: Check, name: str, together: isl.Set, cells: Cells, digits: Sequence[str] = ()
 ) -> bool:
-    """Whether different cells are among those that lie together: that is reported."""
+    """Report different cells with a common address; returns whether there are any."""
     mine, its = map(tuple, cells)
     for one, two in zip(mine, its, strict=True):
         bad = together & _sets.condition_set(prim.Comparison(one, "<", two))

@@ -1,4 +1,4 @@
-"""The check that every transform goes through: is the new kernel still the text's?"""
+"""The check of every step: does the new kernel still compute what the text says?"""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ def check_change(
 ) -> Lineage:
     """Prove that a changed kernel computes what the text says; returns its lineage.
 
-    Raises :class:`~loopkit.IllegalTransformError` with a witness where it does
-    not, :class:`~loopkit.UndecidedError` where that is open.  ``suggest`` says what would be
-    legal in the place of what is wrong.
+    Raises :class:`~loopkit.IllegalTransformError` with a witness if it does not, and
+    :class:`~loopkit.UndecidedError` if that is open. ``suggest`` proposes legal alternatives.
 
-    What is raised follows from the first thing that is certainly wrong.  What else is wrong
-    of that kind, and the smallest case of it, is found when somebody reads the error.
+    The kind of error follows from the first violation that is certain. Further violations of that
+    kind, and the smallest case, are computed when the error's message is read.
     """
     if change.parts:
         for part in change.parts:
@@ -71,7 +70,7 @@ def check_change(
 
 
 def _holds_retold(before: Kernel, change: Change) -> bool:
-    """Whether what is open holds of kernels that mean the same, and are written in another way."""
+    """Whether an undecided step is proven for equivalent kernels that are written differently."""
     from loopkit._check.retold import retold
 
     with suppress(IllegalTransformError, UndecidedError, Undecided, SpentError, isl.Error):
@@ -86,7 +85,7 @@ def _holds_retold(before: Kernel, change: Change) -> bool:
 
 
 def _every(before: Kernel, change: Change, known: Sequence[Violation]) -> Sequence[Violation]:
-    """All that is wrong with a change of which some is known."""
+    """All violations of a change for which some are known."""
     with turn():
         try:
             return examine(before, change)[1] or known
@@ -139,7 +138,7 @@ def examine(
 
 
 def _read_back(before: Kernel, after: Kernel, claim: Renumbered | Factored) -> None:
-    """Raise where a step is not what it says, or is more than that."""
+    """Raise if a step differs from what it claims to do."""
     from loopkit._check.read_back import not_factored, not_renumbered
 
     if isinstance(claim, Factored):
@@ -170,7 +169,7 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
 
 
 def _parted(lineage: Lineage, kernel: Kernel) -> list[Violation]:
-    """Where threads that are to combine their parts, or to go on from each other's, do not meet."""
+    """Violations: threads that must combine or scan together but may not all arrive."""
     if not combined_axes(kernel):
         return []
     from loopkit._check.meeting_check import crossed_scans, missed_meetings
@@ -179,7 +178,7 @@ def _parted(lineage: Lineage, kernel: Kernel) -> list[Violation]:
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:
-    """What is left to prove of a step whose kernel before was proven; None for everything."""
+    """What remains to be proven of a step from a proven kernel; None if it is everything."""
     try:
         step = StepProof(before, change, lineage)
         found = step.obligations()

@@ -1,7 +1,7 @@
-"""Reads of copies where data choose the cell: ``x_s[place[j]]`` for ``x[place[j]]``.
+"""Reads of copies whose cell depends on data: ``x_s[place[j]]`` for ``x[place[j]]``.
 
-Which of the copied cells that is, nobody knows.  But the text and the schedule choose by the same
-number: it has a name, as sizes have, and whatever it is, the copy holds there what the text reads.
+Which cell is read is unknown. But text and schedule read the same one: the loaded index becomes a
+symbolic constant like a size, and the copy must hold, for any value of it, what the text reads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Same = Callable[[Expression, Expression, ReadEvent], None]
 
 
 def is_chosen(check: Check, its: Access) -> bool:
-    """Whether data choose which cell of a copy is read."""
+    """Whether data decide which cell of a copy is read."""
     by_data = any(variable_names(i) & check.new.data for i in its[1])
     return by_data and bool(check.copy_statements(its[0]))
 
@@ -49,10 +49,10 @@ def is_chosen(check: Check, its: Access) -> bool:
 def named(
     check: Check, old: Expression, its: Access, event: ReadEvent, same: Same
 ) -> tuple[Expression, Access, ReadEvent] | None:
-    """What the text computes, what the schedule reads, and when: with names for numbers.
+    """The text's read, the schedule's read, and the event, with names for loaded indices.
 
-    None where the schedule chooses by other numbers than the text, or what it chooses from is
-    written where data decide.
+    None if the schedule uses other indices than the text, or if what they are loaded from is
+    written depending on data.
     """
     uses = [a for n in nodes_of(old, is_no_access) if (a := access_of(n, check.root.data))]
     writers = [w for name, _ in uses for w in check.root.writers(name)]
@@ -81,9 +81,9 @@ def named(
 
 
 def _where_inside(check: Check, old: Expression, names: Numbers, event: ReadEvent) -> isl.Set:
-    """Where what an expression of the text always reads is there: that is what the text promises.
+    """The event where what the text always reads is in bounds, which the text guarantees.
 
-    As far as sets can say so.
+    As far as sets can express it.
     """
     result = _sets.universe()
     for name, indices, guards in guarded_accesses(old):

@@ -1,9 +1,9 @@
-"""Whether a schedule that computes what the text says can become code, too.
+"""Whether code can be generated for a schedule that computes what the text says.
 
-The proof of a step takes it that threads can wait for each other, and combine what they have,
-wherever one loop nest lets them, and it knows stores of equal values by the text.  Lowering
-looks closer: at the block, at loops that data end, at the values of one launch.  Where these may
-disagree, lowering is asked at once, so that the step that leads there is refused.
+The proof of a step assumes that threads can synchronise and combine wherever one loop nest allows
+it, and it knows stores of equal values from the text. Lowering is more precise: it knows the
+block, loops that data end, and the values within one launch. Where the two may disagree, lowering
+is tried at once, so that the step which causes the problem is refused.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check_code(kernel: Kernel) -> None:
 
 
 def _is_doubtful(kernel: Kernel) -> bool:
-    """Whether lowering may refuse what the proof of a step has found right."""
+    """Whether lowering may refuse a schedule that the proof of a step has accepted."""
     spread, model = combined_axes(kernel), model_of(kernel)
     if any(t.combined_by is not None or (t.shape and t.name in spread) for t in kernel.temporaries):
         return True

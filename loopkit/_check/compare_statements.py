@@ -1,4 +1,4 @@
-"""Whether a statement is what it was, its inames replaced: node by node, indices as numbers."""
+"""Whether a statement is unchanged up to its inames: compared node by node, indices as numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from loopkit._simplify import simplify
 
 @dataclass(frozen=True)
 class Untouched:
-    """In place of an expression of the text: what a cell of an argument held before the kernel."""
+    """Represents, in an expression of the text, the value of a cell before the kernel."""
 
     array: str
     indices: tuple[Expression, ...]
@@ -48,7 +48,7 @@ ANYTHING = prim.Variable(hidden("anything"))
 
 
 def couples(old: Expression, new: Expression) -> list[tuple[Expression, Expression]] | None:
-    """What two expressions are made of, in pairs; None where they are not one operation."""
+    """The corresponding operands of two expressions; None if the operations differ."""
     if type(old) is not type(new) or is_constant(old):
         return None
     found: list[tuple[Expression, Expression]] = []

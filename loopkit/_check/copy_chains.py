@@ -1,7 +1,7 @@
-"""Reads of what statements that only move data have copied.
+"""Reads of copies: following the value to the cell from which it was copied.
 
-A read behind a copy moves on: the copying statement must have read, at its own
-time, what the read is to see.
+When a read sees a copy, the copying statement must have read, when it executed, what the read is
+to see. The event (see :mod:`.schedule_check`) then continues at the copying statement.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from loopkit._uniform import divergent_bounds
 
 
 class CopyChains:
-    """Looks behind the copies of one schedule."""
+    """Follows reads through the copies of one schedule."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
         self.new = check.new
 
     def behind_copies(self, event: ReadEvent, access: Access) -> isl.Set:
-        """``{ names of the event : a copy wrote the cell, and no statement of the text since }``.
+        """``{ names of the event : a copy is the cell's last writer, no statement of the text }``.
 
         Exact; conditions on data that reader and copy share count as true.
         """
@@ -60,9 +60,9 @@ class CopyChains:
     def check_filled(self, mover: str) -> None:
         """Report cells of temporaries that are stored in an argument before they are written.
 
-        What a copy holds in cells that are never used may be anything; what a caller's array
-        holds may not, even if a later statement overwrites it.  Reads that data decide are left
-        out, and writes that data decide count as made.  Bounds of loops must have been loaded.
+        Cells of a copy that are never used may be undefined; those of a caller's array may not,
+        even if a later statement overwrites them. Reads whose cell depends on data are left out,
+        and writes that depend on data count as executed. Bounds of loops must have been loaded.
         """
         for name in self.new.bounds_from_data(mover):
             loads = dataflow_of(self.new.kernel).of_read(mover, (name, ()))
@@ -136,10 +136,10 @@ class CopyChains:
         return where - where
 
     def check_plain(self, copy: Statement, event: ReadEvent, at: Instance, where: isl.Set) -> None:
-        """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
+        """Raise :class:`Undecided` for a copy that is conditional on data, or that accumulates.
 
-        It is not left out where the reader runs under the same condition, or under others from
-        which that of the copy ``at`` follows: ``{ inames of both : the reader sees the copy }``.
+        A conditional copy is accepted if the reader has the same condition, or conditions that
+        imply that of the copy ``at``: ``{ inames of both : the reader sees the copy }``.
         """
         reader = self.new.statement.get(event.time.statement or "")
         known = () if reader is None else reader.predicates
@@ -165,7 +165,7 @@ class CopyChains:
         return not variable_names(condition) <= self.new.integers
 
     def left_out(self, copy: Statement) -> Undecided:
-        """Data say whether there is a copy."""
+        """The error: data decide whether there is a copy."""
         return Undecided(f"data decide whether, or to where, '{copy.id}' copies")
 
     def check_conditions(
@@ -181,7 +181,7 @@ class CopyChains:
             raise self.left_out(copy)
 
     def is_unchanged(self, expr: Expression, at: Instance, until: Instance, where: isl.Set) -> bool:
-        """Whether an expression has the same value at two times, as far as can be told.
+        """Whether an expression is known to have the same value at two times.
 
         ``where`` is ``{ inames of both, and others }``.
         """
@@ -203,9 +203,9 @@ class CopyChains:
     def through_copies(
         self, event: ReadEvent, access: Access
     ) -> Iterator[tuple[ReadEvent, Statement]]:
-        """The copying instances that a read may see: events at their time, with the statement.
+        """The copying instances that a read may see, as events at their time, with the statement.
 
-        They may hold instances whose cell a later copy replaced: see :meth:`latest`.
+        A later copy may have replaced the cell of some of them: see :meth:`latest`.
         """
         if event.depth > 12:
             raise Undecided(f"the copies that '{access[0]}' comes from form a cycle")

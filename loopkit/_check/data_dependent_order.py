@@ -1,7 +1,7 @@
-"""Arrays of which data decide the cells, or whether they are touched at all.
+"""Accesses whose cells, or execution, depend on data: they must keep their order.
 
-Nothing is known of which write a read sees, so all accesses that may meet
-keep the order that they have in the text.
+Which write such a read sees is unknown, so all accesses that may touch a common cell must keep the
+order that they have in the text.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _TRIED = 4096
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """A read, and a write that may be of its cell.
+    """A read, and a write that may be to its cell.
 
-    ``cell`` is what the event reads, ``image`` the statement that writes, and ``pairs`` holds
-    ``{ names of the event, inames·OTHER of the image, inames·WRITER of its origin }``.
+    ``cell`` is what the event reads, ``image`` the statement that writes, and ``pairs`` holds ``{
+    names of the event, inames·OTHER of the image, inames·WRITER of its origin }``.
     """
 
     event: ReadEvent
@@ -67,11 +67,11 @@ class DataDependentOrder:
         self.new = check.new
 
     def matters(self, array: str) -> bool:
-        """Whether the order of an array's writes can show where no read is asked for it.
+        """Whether the order of an array's writes is visible, apart from reads checked singly.
 
-        A read of which data decide the cell may see any of them.  Of an inexact array,
-        it cannot show where each read sees a write that surely happens, under the reader's
-        own conditions say, and sums on top of it: that is asked read by read.
+        A read whose cell depends on data may see any of the writes. For other inexact arrays, the
+        order is not visible if each read sees a write that certainly happens, perhaps under
+        conditions of the reader, and updates on top of it: that is checked read by read.
         """
         if self.is_looked_up(array):
             return True
@@ -87,7 +87,7 @@ class DataDependentOrder:
         )
 
     def _is_sure(self, reader: str, access: Access) -> bool:
-        """Whether all that a read of the text may see, sums aside, is set for certain."""
+        """Whether all cells that a read of the text may see are certainly set, updates aside."""
         if any(map(self.root.is_beyond_sets, access[1])):
             return False
         try:
@@ -113,7 +113,7 @@ class DataDependentOrder:
         return any(self.root.cells_by_data(w) for w in self.root.writers(array))
 
     def concerns(self, access: Access) -> bool:
-        """Whether a read of the text is decided by order alone."""
+        """Whether a read of the text must be checked by order alone."""
         name, indices = access
         if name not in self.root.written:
             return False
@@ -137,9 +137,10 @@ class DataDependentOrder:
                     self.ordered(meeting, written)
 
     def seen(self, meeting: Meeting) -> list[isl.Set]:
-        """The pairs in which the read of the text may see the write, as pieces.
+        """The pairs in which the read of the text may see the write, as several sets.
 
-        Over the names of ``pairs``; a superset: only what is surely replaced is left out.
+        Over the names of ``pairs``; a superset: only writes that are certainly replaced are left
+        out.
         """
         before = [*parts_in(meeting.pairs, self.root.order.before(*meeting.in_text))]
         if not before:
@@ -164,7 +165,7 @@ class DataDependentOrder:
         return tuple(found)
 
     def ordered(self, meeting: Meeting, written: Cell) -> None:
-        """Report a read that does not come after what it may see, or before what overwrites it."""
+        """Report a read that precedes a write it may see, or follows one that overwrites that."""
         event, at, cell = meeting.event, meeting.at, meeting.cell
         side = self.check.origin_side(meeting.image, at)
         late = self.new.not_before(at, event.time, cell.array)
@@ -182,7 +183,7 @@ class DataDependentOrder:
                 self.check.report(self.judged(found, written, cell))
 
     def in_one_copy(self, meeting: Meeting, written: Cell) -> None:
-        """Report values that one thread or block writes, and another one may read."""
+        """Report values in a private or shared copy that another thread or block may read."""
         cell = meeting.cell
         if not written.coordinates and not cell.coordinates:
             return
@@ -247,9 +248,10 @@ class DataDependentOrder:
                 yield {**sizes, **dict(zip(names, map(int, row), strict=True))}
 
     def writes(self, array: str) -> None:
-        """Check that writes of an array that may meet keep their order, or are of one value.
+        """Check that writes that may touch a common cell keep their order, or store equal values.
 
-        Where each read is asked for what it sees, the order matters of what one may see together.
+        Where each read is checked for the write it sees, only the order of writes that one read
+        may see together matters.
         """
         images = [
             image for w in self.root.writers(array) for image in self.images(w.id, array, array)

@@ -1,8 +1,8 @@
-"""Whether an expression of a schedule has the value of one of the text.
+"""Whether an expression of a schedule has the value of an expression of the text.
 
-Both expressions are walked side by side; where they read, the values are followed to the
-statements that computed them (Shashidhar and others, functional equivalence of array
-programs, 2005; Verdoolaege and others, equivalence of static affine programs, 2009).
+Both expressions are walked in parallel; at reads, the values are followed to the statements that
+computed them (Shashidhar and others, functional equivalence of array programs, 2005; Verdoolaege
+and others, equivalence of static affine programs, 2009).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DEPTH = 8
 
 
 class ExpressionCheck:
-    """Walks an expression of the text and one of a schedule side by side."""
+    """Walks an expression of the text and one of a schedule in parallel."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
@@ -167,10 +167,10 @@ class ExpressionCheck:
         self.read(event, mine, its, old)
 
     def in_array(self, mine: Access, event: ReadEvent) -> ReadEvent:
-        """The event where what the text reads lies in its array, as far as sets can tell.
+        """The event restricted to cases in which the text's read is in bounds, as far as sets can.
 
-        Where data decide whether something is read, the text promises that nothing
-        outside is.  What is read always was found inside when the kernel was made.
+        The text guarantees that reads which depend on data are in bounds; unconditional reads were
+        checked when the kernel was made.
         """
         shape = self.root.array(mine[0]).shape
         where = event.where

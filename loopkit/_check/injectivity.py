@@ -1,4 +1,4 @@
-"""Which inames and expressions are the same wherever some other expressions are the same."""
+"""Which inames and expressions are determined by the values of other expressions."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from loopkit._poly.pairs import Instance, Undecided, ahead, parts_in, without
 
 
 def check_instances(check: Check, origin: str) -> None:
-    """Check that the images of a statement execute its instances: all, no others, once.
+    """Check that the images of a statement execute all its instances, no others, each once.
 
-    An instance may run more often where it adds to nothing: each run reads and stores the
-    same, or another check reports it.  What is wrong is reported.
+    An instance may execute repeatedly if it is not an update: each execution stores the same
+    value, or another check reports it.
     """
     root, new, lineage = check.root, check.new, check.lineage
     at = Instance(origin, WRITER)
@@ -52,9 +52,9 @@ def check_instances(check: Check, origin: str) -> None:
 
 
 def _left(check: Check, image: Image, instances: isl.Set, wanted: isl.Set) -> isl.Set:
-    """Those of the instances ``wanted`` that an image does not execute, or not for all data.
+    """The instances in ``wanted`` that an image does not execute, or not for all data.
 
-    A loop that the text has not around the statement is entered if its loaded bounds allow it.
+    A loop that the text does not have around the statement executes if its loaded bounds allow it.
     """
     free = {*check.new.bounds_from_data(image.statement)} - {*check.bounds_from_data(image)}
     if not free:
@@ -73,9 +73,9 @@ def _left(check: Check, image: Image, instances: isl.Set, wanted: isl.Set) -> is
 
 
 def check_stands(check: Check, image: Image) -> None:
-    """Report instances of a schedule that stand for none of the text, of what may stand for many.
+    """Report instances of a schedule that execute no instance of the text, if they may do harm.
 
-    A temporary may be set without need: who reads it is asked what is seen there.
+    Setting a temporary needlessly is allowed: its readers are checked for what they see.
     """
     new = check.new
     own = new.statement[image.statement]
@@ -108,7 +108,7 @@ def check_axes(check: Check, statement: str) -> None:
 
 
 def check_once(check: Check, images: tuple[Image, ...]) -> None:
-    """Check that no instance is executed twice where that shows."""
+    """Check that no instance is executed twice if that has an effect."""
     new = check.new
     for number, first in enumerate(images):
         for second in images[number:]:

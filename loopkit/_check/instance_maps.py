@@ -1,4 +1,4 @@
-"""Where the instances of a scheduled kernel come from in the kernel's text."""
+"""Lineages: which instances of the text the instances of a scheduled kernel execute."""
 
 from __future__ import annotations
 

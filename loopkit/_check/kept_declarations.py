@@ -1,6 +1,6 @@
-"""Whether a step leaves alone what callers and data rely on, and its kernel hangs together.
+"""Whether a step preserves what callers and data rely on, and its kernel is consistent.
 
-All that is proven of instances and their order takes this for granted.
+The proofs about instances and their order rely on this.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def broken_declaration(before: Kernel, change: Change) -> str:
-    """What a step does to a declaration that it may not; empty where all is well.
+    """The forbidden change that a step makes to a declaration; empty if there is none.
 
-    Arguments keep their names, order, types, shapes and offsets (sizes that
-    became numbers go), temporaries their types, and nothing is promised of
-    sizes or data but by steps that say so.
+    Arguments keep their names, order, types, shapes and offsets (sizes that became numbers
+    disappear), temporaries their types, and only steps for that purpose add assumptions on sizes
+    or data.
     """
     after = change.kernel
     kept = [a for a in before.args if a.name not in change.fixed]
@@ -96,10 +96,7 @@ def with_sizes(data: D, numbers: Mapping[str, int]) -> D:
 
 
 def moved_cell(before: Kernel, after: Kernel) -> Witness | None:
-    """A cell of an argument that a changed shape would have elsewhere; None where all keep theirs.
-
-    The first one: it has a name in the caller's array that it has not in the kernel's.
-    """
+    """The first cell of an argument whose address a changed shape would change; None if none."""
     for old in before.args:
         new = after.arg_by_name.get(old.name)
         shapes = [a.shape for a in (old, new) if isinstance(a, ArrayArg) and a.shape is not None]
@@ -109,9 +106,9 @@ def moved_cell(before: Kernel, after: Kernel) -> Witness | None:
 
 
 def broken_structure(kernel: Kernel) -> str:
-    """How the loop tree contradicts the statements and domains; empty where all is well.
+    """How the loop tree contradicts the statements and domains; empty if it does not.
 
-    Or which temporary would lie where it cannot.
+    Or which temporary has an impossible address space.
     """
     broken = broken_launches(kernel)
     if broken:

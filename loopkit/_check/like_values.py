@@ -1,7 +1,7 @@
-"""Expressions of the text that compute one thing at several places: ``f(i - 1)``, ``f(i + 1)``.
+"""Expressions of the text that are shifted versions of each other: ``f(i - 1)``, ``f(i + 1)``.
 
-What was proven of one is known of the others; without that, each step of a chain of copies
-multiplies what is to be proven.
+What was proven of one holds for the others. Otherwise the number of proofs would multiply with
+each step of a chain of copies.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from loopkit._same import key_of
 
 @dataclass(frozen=True)
 class Likeness:
-    """An expression: what it computes of some inames (``shape``), each moved by its ``shifts``.
+    """An expression up to shifts of its inames: its ``shape``, and the ``shifts`` by iname.
 
-    Two of one shape and one shift are one expression, whatever its subscripts look like.  With
-    ``is_lasting`` all that it reads is as it was before the kernel: those of one shape have one
-    value where inames plus shifts are the same numbers.
+    Two expressions with equal shapes and shifts are equal, whatever their subscripts look like.
+    ``is_lasting`` says that all data it reads are unchanged by the kernel: then expressions of one
+    shape have equal values wherever inames plus shifts are equal.
     """
 
     shape: Hashable
@@ -40,7 +40,7 @@ class Likeness:
 
     @property
     def key(self) -> Hashable:
-        """What tells the expression from others."""
+        """What identifies the expression."""
         return self.shape, tuple(self.shifts.items())
 
     def places(self, event: ReadEvent, times: Mapping[str, str], sizes: tuple[str, ...]) -> isl.Set:
@@ -66,7 +66,7 @@ class Likeness:
 
 
 def likeness(expr: Expression, model: Model) -> Likeness | None:
-    """What an expression computes, and where; None for one with subscripts that are not linear."""
+    """The shape and shifts of an expression; None if its subscripts are not linear."""
     shifts: dict[str, int] = {}
     is_lasting = True
     inames = model.kernel.home_domain.keys()

@@ -1,7 +1,7 @@
-"""Reductions that a schedule makes anew: by statements that stand for none of the text.
+"""Reductions that a schedule computes by new statements, which execute no instance of the text.
 
-Such a reduction and one of the text are loops that add up in an accumulator of their own, right
-where it is read.  They have one value where they run over the same values, term for term.
+Such a reduction and one of the text both accumulate in a temporary of their own, directly before
+it is read. They have equal values if they run over the same terms, compared term by term.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Compare = Callable[[Expression, Expression, ReadEvent], None]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A reduction: its accumulator, what that starts from, its terms, and the loops over these."""
+    """A reduction: its accumulator, its initial value, its terms, and its loops."""
 
     accumulator: TemporaryVariable
     start: Statement
@@ -36,15 +36,16 @@ class Parts:
 
     @property
     def operation(self) -> object:
-        """What tells which operation it is, and in which type."""
+        """A key of the operation and its type."""
         held, start = self.accumulator, key_of(self.start.rhs)
         return self.update.operation, held.accumulates, held.dtype, start
 
     @property
     def term(self) -> Expression:
-        """What an iteration adds; of a segmented reduction, what it makes of what there is so far.
+        """The term of an iteration; of a segmented reduction, the new value.
 
-        That has one name on both sides: it is the same if all before was.
+        That is in terms of the previous value, which has one name on both sides: by induction, it
+        is equal.
         """
         if self.update.operation is not None:
             return self.update.rhs
@@ -55,9 +56,8 @@ class Parts:
 def parts_of(model: Model, name: str, reader: str) -> Parts | None:
     """The reduction whose result a statement reads in ``name``.
 
-    None where that is anything else than what the text of a reduction stands for: a start, the
-    loops, and the reader behind them, in one iteration of the same loops.  A segmented one has a
-    single loop, in the order of which it takes its terms.
+    None for anything but an initialisation, the loops, and the reader after them, in one iteration
+    of common loops. A segmented reduction has a single loop, which gives the order of its terms.
     """
     kernel = model.kernel
     accumulator = kernel.temporary_by_name.get(name)
@@ -95,16 +95,16 @@ def is_result(model: Model, name: str) -> bool:
 
 
 def is_made_anew(check: Check, mine: str, its: str) -> bool:
-    """Whether the text reads the result of a reduction, and the schedule one made anew."""
+    """Whether the text reads a reduction's result, and the schedule that of new statements."""
     if not (is_result(check.root, mine) and is_result(check.new, its)):
         return False
     return all(w.id not in check.lineage.image_of for w in check.new.writers(its))
 
 
 def compare(check: Check, mine: str, its: str, event: ReadEvent, same: Compare) -> ReadEvent | None:
-    """Compare a reduction of the text with one made anew, term by term with ``same``.
+    """Compare a reduction of the text with a new one of the schedule, term by term with ``same``.
 
-    Gives an event in which they are of different terms, if there is one.
+    Returns an event in which their terms differ, if there is one.
     """
     assert event.time.statement is not None
     old = parts_of(check.root, mine, event.reader)

@@ -1,10 +1,9 @@
-"""Whether threads come to where they combine, and keep the order of all else that they touch.
+"""Whether all threads reach a combination, and a scan preserves the order of other accesses.
 
-All threads must come to where they combine their partial results.  Those that make running results
-together do so in another order than a loop: as a loop, one iteration's updates and readers come
-before those of the next; as threads, all updates come first, and then what reads.  Of the
-accumulator each thread sees what it is to see, but in any other cell that two of them share, the
-order would be another one.
+All threads of a block must reach the point where they combine partial results. A scan by threads
+changes the order of execution: in a loop, the update and the readers of one iteration precede
+those of the next; with threads, all updates precede all readers. The accumulator gives each thread
+its own running result, but for any other cell that two threads access the order would change.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from loopkit._uniform import partings, thread_inames
 
 
 def missed_meetings(lineage: Lineage, schedule: Kernel) -> Iterator[Violation]:
-    """Combinations that data of some threads may keep from running, each with two threads."""
+    """Combinations that data may keep some threads from reaching, each with two threads."""
     check = Check(lineage, model_of(schedule))
     kernel = check.new.kernel
     for found in partings(with_combinations(kernel)):
@@ -46,7 +45,7 @@ def missed_meetings(lineage: Lineage, schedule: Kernel) -> Iterator[Violation]:
 
 
 def crossed_scans(lineage: Lineage, schedule: Kernel) -> list[Violation]:
-    """Accesses whose order threads of a scan would turn round, each with two instances."""
+    """Accesses whose order a scan by threads would reverse, each with two instances."""
     check = Check(lineage, model_of(schedule))
     new = check.new
     for scan in thread_scans(new.kernel):
@@ -71,7 +70,7 @@ def crossed_scans(lineage: Lineage, schedule: Kernel) -> list[Violation]:
 def _meeting(
     first: Statement, second: Statement, but: tuple[str, ...]
 ) -> Iterator[tuple[Access, Access]]:
-    """Accesses of two statements to one array, one of them a write."""
+    """Pairs of accesses of two statements to one array, one of them a write."""
     for mine in dict.fromkeys(first.accesses):
         for its in dict.fromkeys(second.accesses):
             is_write = mine == first.write or its == second.write

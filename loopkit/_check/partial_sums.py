@@ -1,16 +1,17 @@
-"""Partial sums: updates that reach their cell by way of temporaries.
+"""Partial sums: updates that reach their cell through temporaries.
 
-An update of the text may go to a temporary instead, where that starts at the operation's neutral
-element, and is *flushed* to the cell that is meant: a statement that stands for nothing in the
-text updates that cell, by the same operation, with what the temporary holds.  Since updates of one
-cell are a set without order, nothing else is asked than that each of them is in that set once:
+A schedule may perform an update of the text on a temporary instead. The temporary starts from the
+operation's neutral element and is *flushed* to the original cell: a statement that executes no
+instance of the text updates that cell, by the same operation, with the temporary's value. Since
+the updates of one cell are an unordered set, it is enough that each belongs to the set exactly
+once:
 
-- what is flushed are the neutral element and updates, all of which come before, in some order;
-- each update is in what exactly one flush adds, and that adds to the cell that the text updates;
-- a flush is where the text's update is: after what the cell starts from, before who reads it.
+- the flushed value consists of the neutral element and of updates that precede the flush;
+- each update contributes to exactly one flush, whose target is the cell that the text updates;
+- a flush comes after the cell's initial value and before its readers, as the text's update does.
 
-A flush may go to another temporary, which is flushed in turn.  None of this knows of any transform;
-it is the same for histograms of blocks and for the stages of a sum.
+A flush may go to another temporary, which is flushed in turn. This does not depend on any
+particular transform; it covers privatised histograms as well as the stages of a sum.
 """
 
 from __future__ import annotations
@@ -56,16 +57,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Carried(Image):
-    """A flush as the image of an update: ``statement`` carries what ``via`` added on the way.
+    """A flush as the image of an update: ``statement`` adds what ``via`` accumulated before.
 
-    ``values`` are empty: one flush carries many instances (:meth:`PartialSums.relation`).
+    ``values`` are empty, since one flush adds many instances (:meth:`PartialSums.relation`).
     """
 
     via: Image | None = None
 
     @cached_property
     def flushes(self) -> tuple[Carried, ...]:
-        """The flushes on the way, the last one first."""
+        """The flushes from the update to its cell, the last one first."""
         return (self, *(self.via.flushes if isinstance(self.via, Carried) else ()))
 
     @property
@@ -86,7 +87,7 @@ class PartialSums:
         self._checked: set[str] = set()
 
     def flushed(self, statement: Statement) -> Access | None:
-        """What a flush reads: one temporary; None for any other statement."""
+        """The temporary that a flush reads; None for any other statement."""
         if statement.operation is None or statement.id in self.images:
             return None
         read = access_of(statement.rhs, self.new.data)
@@ -100,7 +101,7 @@ class PartialSums:
 
     @memoised
     def carried(self, image: Image, array: str) -> tuple[Carried, ...]:
-        """The flushes that bring the updates of an image to ``array``; none if it goes there."""
+        """The flushes through which an image's updates reach ``array``; none if directly."""
         statement = self.new.statement[image.statement]
         if statement.operation is None or statement.written == array:
             return ()
@@ -112,7 +113,7 @@ class PartialSums:
         return tuple(found)
 
     def carried_by(self, flush: Statement) -> tuple[Carried, ...]:
-        """All images whose updates a flush carries to what it writes."""
+        """All images whose updates a flush adds to its target."""
         if self.flushed(flush) is None:
             return ()
         found = (
@@ -230,7 +231,7 @@ class PartialSums:
     # {{{ what must hold
 
     def check_image(self, image: Image) -> None:
-        """Report updates of an image that do not reach the cell of the text, each once."""
+        """Report updates of an image that do not reach the cell of the text exactly once."""
         origin = self.check.root.statement[image.origin]
         own, array = self.new.statement[image.statement], origin.written
         seen: set[str] = set()
@@ -249,7 +250,7 @@ class PartialSums:
             self.check_place(carried, cell.indices)
 
     def check_place(self, carried: Carried, indices: tuple[Expression, ...]) -> None:
-        """Report a flush that adds to another cell than the text's update changes."""
+        """Report a flush that adds to another cell than the one the text updates."""
         image = carried.update
         mine = self.model.statement[image.statement].write[1]
         own = self.new.statement[image.statement]
@@ -385,7 +386,7 @@ class PartialSums:
         return bool(added <= equal_inames(inames, ONE, TWO))
 
     def check_order(self, statement: Statement, array: str) -> None:
-        """Report writes of ``array`` that nothing orders with what a statement does there.
+        """Report writes of ``array`` that are unordered with a statement's access there.
 
         Atomic updates by one operation need no order.
         """

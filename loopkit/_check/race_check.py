@@ -1,7 +1,7 @@
-"""Whether two instances meet in one cell in no order, whatever becomes of it.
+"""Whether two instances without an order access one cell, one of them writing it.
 
-These are Bernstein's conditions (1966): what runs at once may not write what the other one
-writes or reads.
+These are Bernstein's conditions (1966): instances that execute at the same time must not write
+what the other one reads or writes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from loopkit._same import key_of
 
 
 def check_races(check: Check, array: str) -> None:
-    """Report writes of one cell that nothing orders, unless they are known to be of one value.
+    """Report unordered writes of one cell, unless they are known to store equal values.
 
-    Updates of a reduction are judged where their sum is read, and writes that
-    data decide by their order.
+    Updates of a reduction are checked where their sum is read, and writes that depend on data by
+    their order.
     """
     check_carriers(check, array)
     for one, two, how, bad in unordered_writes(check.new, array):
@@ -43,9 +43,9 @@ def check_races(check: Check, array: str) -> None:
 
 
 def unordered_writes(new: Model, array: str) -> Iterator[tuple[Instance, Instance, str, isl.Set]]:
-    """Where two writes meet in one cell and nothing orders them: the two, how, and the cases.
+    """Pairs of unordered writes of one cell: the two statements, why, and the cases.
 
-    Statements that write alike have one answer, but for each with itself.
+    Statements whose writes are equivalent are checked once for all, but each with itself.
     """
     if all(axis[0] == "ilp" for axis in new.axes):
         return
@@ -77,7 +77,7 @@ def unordered_writes(new: Model, array: str) -> Iterator[tuple[Instance, Instanc
 
 
 def _form(model: Model, writer: Statement) -> tuple[object, tuple[int, ...]]:
-    """What decides where a write meets others: all but the constants of its indices, and these."""
+    """A key on which a write's races depend: its indices without constants, and the constants."""
     indices = model.write_cell(Instance(writer.id, "")).indices
     form: object
     try:
@@ -92,7 +92,7 @@ def _form(model: Model, writer: Statement) -> tuple[object, tuple[int, ...]]:
 
 
 def _shows_its_threads(new: Model, statement: Statement) -> bool:
-    """Whether the cell that a statement writes says on which blocks and threads it ran."""
+    """Whether the cell that a statement writes determines the blocks and threads."""
     array, indices = statement.write
     known = Injectivity(new).determined_by(indices)
     at = Instance(statement.id, "")
@@ -107,12 +107,12 @@ def _shows_its_threads(new: Model, statement: Statement) -> bool:
 
 
 def check_carriers(check: Check, array: str) -> None:
-    """Report statements that carry data which another block may be writing.
+    """Report copies that read data which another block may be writing.
 
-    What reads of the text's statements see, and what stands behind them, is asked
-    of each (see :mod:`loopkit._check.read_check`).  Some of what is carried nobody looks
-    at, the corners of a box around a footprint, say.  Cells and instances that data
-    decide are left to those questions.
+    The reads of the text's statements, and the copies they see, are checked one by one
+    (:mod:`loopkit._check.read_check`). This covers copied data that no read uses, such as the
+    corners of a box around a footprint. Cells and instances that depend on data are left to those
+    checks.
     """
     new = check.new
     if not new.is_global(array) or not any(axis[0] == "g" for axis in new.axes):

@@ -1,8 +1,8 @@
-"""What copies read where data decide the place: is it there?
+"""Whether reads by copies are in bounds if their cells depend on data.
 
-A copy of ``x[idx[i]]`` may stand where the text asks nobody what ``idx[i]`` is: in front of the
-condition under which that is a place of ``x``.  It reads nothing that is not there where
-assertions or conditions of its own say so, or where the text surely reads the same.
+A copy of ``x[idx[i]]`` may execute where the text does not read ``x[idx[i]]``, for example before
+the condition under which ``idx[i]`` is a valid index. It is in bounds if assertions or conditions
+of its own show it, or if the text certainly reads the same cell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from loopkit._poly.pairs import Instance, equal_inames, parts_in, renamed
 
 
 def accesses_by_data(model: Model, statement: Statement) -> list[Guarded]:
-    """The arrays that a statement accesses at places that no set tells, with the conditions."""
+    """The arrays that a statement accesses at cells which depend on data, with the conditions."""
     own = (*statement.write, statement.predicates)
     return [
         (name, indices, guards)
@@ -37,7 +37,7 @@ def accesses_by_data(model: Model, statement: Statement) -> list[Guarded]:
 
 
 def check_read_ahead(check: Check, statement_id: str) -> None:
-    """Report what a copy accesses, where data decide whether that lies in its array."""
+    """Report accesses by a copy that may be out of bounds because of data."""
     new = check.new
     at = Instance(statement_id, BASE)
     used: isl.Set | None = None

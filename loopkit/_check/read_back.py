@@ -1,13 +1,13 @@
-"""Whether a step that is no map between sets does what it says, and nothing else.
+"""Whether steps that no affine map describes do what they claim, and nothing else.
 
-A step that gives iterations other numbers is read back: the tree has the new loops where the old
-ones were, one directly inside the other, and every statement is what it was, with the values of the
-old inames in their places.  That these run through the old iterations in their order is a fact
-about numbers of any size (:mod:`loopkit._change`), and is counted out for small ones.
+A step that renumbers iterations is compared literally: the tree must have the new loops in place
+of the old ones, directly nested, and every statement must be unchanged but for the old inames'
+values. That the new loops run through the old iterations in order is an arithmetic fact for all
+sizes (:mod:`loopkit._change`), which is checked by enumeration for small ones.
 
-After one that takes a factor out of a sum, no read sees the same value as before: what is added is
-the factor times what is added now, what is read is multiplied by it, and it is the same number
-wherever a value is added, and wherever that is read.
+After a step that takes a factor out of a sum, reads see other values than before: what is added
+equals the factor times the new summand, and what is read is multiplied by the factor. The factor
+must have the same value at each addition and each read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def not_renumbered(before: Kernel, after: Kernel, claim: Renumbered) -> str:
-    """Why ``after`` is not ``before`` with loops renumbered as claimed; empty where it is."""
+    """Why ``after`` is not ``before`` with loops renumbered as claimed; empty if it is."""
     old, new = frozenset(claim.old), frozenset(claim.new)
     if new & before.all_names or len(new) < len(claim.new):
         return "a new iname has a name that there is already"
@@ -73,7 +73,7 @@ def not_renumbered(before: Kernel, after: Kernel, claim: Renumbered) -> str:
 
 
 def _in_sizes(before: Kernel, after: Kernel, claim: Renumbered) -> str:
-    """What is wrong with the sizes: one more may be there, which is computed, and not negative."""
+    """What is wrong with the sizes: at most one new one is allowed, computed and nonnegative."""
     more = after.args[len(before.args) :]
     names = {a.name for a in more}
     allowed = variable_names(claim.count) if isinstance(claim, Joined) else frozenset()
@@ -95,7 +95,7 @@ def _in_sizes(before: Kernel, after: Kernel, claim: Renumbered) -> str:
 
 
 def _in_domains(before: Kernel, after: Kernel, claim: Renumbered) -> str:
-    """What is wrong with the domains: those of the inames are boxes, and stand alone."""
+    """What is wrong with the domains: those of the inames must be boxes of their own."""
     old, new = frozenset(claim.old), frozenset(claim.new)
     whole, rest = _taken(before, old)
     its, others = _taken(after, new)
@@ -119,7 +119,7 @@ def _in_domains(before: Kernel, after: Kernel, claim: Renumbered) -> str:
 
 
 def _in_numbers(before: Kernel, after: Kernel, claim: Renumbered) -> str:
-    """What is wrong with the values for some small sizes: they are all, in their order."""
+    """What is wrong with the values for small sizes: they must be all old ones, in order."""
     names = sorted({n for count in claim.counts for n in variable_names(count)})
     base = [n for n in names if n not in before.computed_sizes]
     known = known_of_sizes(before)
@@ -184,7 +184,7 @@ def _with_loops(tree: Tree, old: tuple[str, ...], new: tuple[str, ...]) -> Tree:
 
 
 def not_factored(before: Kernel, after: Kernel, claim: Factored) -> str:
-    """Why ``after`` is not ``before`` with a factor taken out as claimed; empty where it is."""
+    """Why ``after`` is not ``before`` with a factor taken out as claimed; empty if it is."""
     name = claim.name
     if name not in before.temporary_by_name:
         return "it is no temporary, and callers see what is left in it"
@@ -207,7 +207,7 @@ def not_factored(before: Kernel, after: Kernel, claim: Factored) -> str:
 
 
 def _varying(kernel: Kernel, claim: Factored) -> Iterator[str]:
-    """Where the factor may be another number where a value is read than where it was added."""
+    """Where the factor may differ between the read of a value and the additions to it."""
     axes = {name for name, _ in claim.axes}
     for read, _ in accesses(claim.factor):
         if read in axes or read in kernel.home_domain:
@@ -233,7 +233,7 @@ def _varying(kernel: Kernel, claim: Factored) -> Iterator[str]:
 
 
 def _of_other_types(before: Kernel, after: Kernel, claim: Factored) -> Iterator[str]:
-    """Where arithmetic is none in which a factor may leave a sum."""
+    """The arithmetic in which a factor must not be taken out of a sum, if there is any."""
     dtype = before.temporary_by_name[claim.name].dtype
     if dtype is None:
         yield "its type is still open: add_dtypes gives it one"

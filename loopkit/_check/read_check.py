@@ -1,10 +1,9 @@
 """Whether every read of a schedule sees the writes that the text says.
 
-The question is asked read by read.  An *event* is a set of executions of one
-read in the schedule, together with the read of the text that it stands for.
-The text's sources of that read (see :mod:`loopkit._poly.dataflow`) must have
-written the cell before, and nothing else may have written it since.  Where
-the schedule reads a copy, the event moves on to the statement that made the
+Each read is checked by itself. An *event* is a set of executions of one read in the schedule,
+together with the read of the text that it corresponds to. The sources of that read in the text
+(see :mod:`loopkit._poly.dataflow`) must have written the cell before, and nothing else may have
+written it since. If the schedule reads a copy, the event continues at the statement that made the
 copy, and the question is asked there.
 """
 
@@ -40,9 +39,9 @@ class ReadCheck(SourceCheck):
         self._seen: dict[tuple[object, ...], isl.Set] = {}
 
     def direct(self, event: ReadEvent, old: Access, new: Access) -> None:
-        """Check reads behind which no copy stands: the text's sources wrote the cell themselves.
+        """Check reads that see no copy: the text's sources must have written the cell.
 
-        Where they did not, or something else has written the cell since, is reported.
+        Reports a source that did not, and any other write of the cell after the source.
         """
         sources = event.sources or self.check.dataflow.of_read(event.reader, old)
         event = replace(event, access=old, sources=sources)
@@ -94,7 +93,7 @@ class ReadCheck(SourceCheck):
             self.check_between(event, found if complete else [], cell, again)
 
     def check_apart(self, event: ReadEvent, image: Image, related: isl.Set) -> None:
-        """Report updates of the text that one event is to see, and that are one update now.
+        """Report updates of the text, both seen by one event, that one update executes now.
 
         ``related`` is ``{ names of the event, inames·WRITER of the update }``.
         """
@@ -110,7 +109,7 @@ class ReadCheck(SourceCheck):
             self.check.report(Violation("merged", bad, sink, source, text=self.root))
 
     def check_untouched(self, event: ReadEvent, untouched: isl.Set, cell: Cell) -> None:
-        """Check that a read of what was there before the kernel comes before all writes.
+        """Check that a read of a value from before the kernel precedes all writes of the cell.
 
         ``untouched`` is ``{ names of event.bound }``.
         """
@@ -221,10 +220,10 @@ class ReadCheck(SourceCheck):
     def overwritten(
         self, bad: isl.Set, event: ReadEvent, at: Instance, cell: Cell, how: str
     ) -> Violation:
-        """The violation of a foreign write ``at`` that an event may see, in the cases ``bad``.
+        """The violation that an event may see another write, ``at``, in the cases ``bad``.
 
-        It may be unordered with the right write, come after it, or be older
-        and not replaced.
+        That write may be unordered with the right one, come after it, or be older and not
+        replaced.
         """
         other = self.check.side_of(at)
         for origin, relation in event.seen.writes.items():

@@ -1,9 +1,8 @@
-"""Whether a schedule that is refused computes something else: both are run where it is said to.
+"""Whether a refused schedule computes something else: text and schedule are run and compared.
 
-What is wrong is found with sets, which know nothing of values, and little of data.  At the
-sizes of a witness the text and the schedule are run on the same data, and the schedule in
-several orders of its blocks and threads: what each instance stores, and what is left at the
-end, must differ somewhere.
+Violations are found with sets, which ignore values and most data. Text and schedule are executed
+on the same data at the sizes of a witness, the schedule in several orders of blocks and threads. A
+difference shows in what instances store, or in the final arrays.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Replay:
         self.root, self.new = model_of(lineage.root), model_of(kernel)
 
     def would_be_legal(self, changed: Callable[[Kernel], Kernel]) -> bool:
-        """Whether the schedule would be proven if the text, and it, were ``changed`` like that."""
+        """Whether the schedule would be proven if text and schedule were both ``changed``."""
         root, new = changed(self.lineage.root), changed(self.kernel)
         lineage = replace(self.lineage, root=root)
         try:
@@ -85,10 +84,10 @@ class Replay:
         return "not run" if answer == "same" and self.is_certain(violation) else answer
 
     def is_certain(self, violation: Violation) -> bool:
-        """Whether no data bear on a case, of which sets then know all.
+        """Whether a case does not depend on data, so that the sets are exact.
 
-        Two writes that nothing orders are a race also where a third one hides what they leave.
-        What types of fewer bits make of a value is not seen by a run on wide numbers.
+        Two unordered writes are a race even if a third one overwrites both. Effects of narrow
+        types are not seen in a run, which uses wide numbers.
         """
         if violation.kind == "expression":
             arrays = (*self.root.kernel.args, *self.root.kernel.temporaries)
@@ -146,9 +145,9 @@ class Replay:
 def reproduced(
     replay: Replay, found: Sequence[Violation], every: Callable[[], Sequence[Violation]]
 ) -> Sequence[Violation]:
-    """What is wrong with a schedule, with what a run shows to be so in front.
+    """The violations of a schedule, those first that a run reproduces.
 
-    Where no run shows anything that is certain by the sets, it may be that it is not wrong.
+    If no run reproduces a violation that is certain by the sets, the schedule may be right.
     """
     certain = [v for v in found if v.exact]
     if not certain or replay.shows(certain[0]) != "same":
@@ -160,7 +159,7 @@ def reproduced(
 
 
 class _Both(Both):
-    """Both kernels, on data that tell values apart."""
+    """Both kernels, with data in which values are distinct."""
 
     def data(self, trial: int) -> ExampleData:
         indices = frozenset(name for one in (self.one, self.two) for name in index_data(one.kernel))

@@ -1,4 +1,4 @@
-"""The proof of a step over kernels that mean the same, where those as written leave it open."""
+"""Proof of a step on equivalent kernels, if the kernels as written leave it undecided."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def retold(before: Kernel, change: Change) -> Iterator[tuple[Kernel, Change]]:
-    """The same step of kernels that are written in another way.
+    """The same step on equivalent kernels that are written differently.
 
-    It is legal if one of these is.  They have arrays of rows in place of flat ones, or writes
-    that keep what a cell holds in place of those that data leave out.
+    The step is legal if it is for one of these. Flat arrays become arrays of rows, or writes under
+    conditions on data become writes that otherwise store the old value of the cell.
     """
     if change.parts or change.claim is not None or change.arguments is not None:
         return
@@ -43,9 +43,10 @@ def retold(before: Kernel, change: Change) -> Iterator[tuple[Kernel, Change]]:
 
 
 def _left_out(lineage: Lineage, new: Model) -> set[tuple[str, int]]:
-    """Conditions on data that a schedule is told without: a statement of the text, and a number.
+    """Conditions on data that are rewritten: the statement of the text, and the condition's
+    number.
 
-    They are those of writes to what is copied whether or not they hold.
+    They guard writes to arrays that are copied whether or not the conditions hold.
     """
     moves = [s for s in new.kernel.statements if s.id not in lineage.image_of]
     return {
@@ -60,9 +61,10 @@ def _left_out(lineage: Lineage, new: Model) -> set[tuple[str, int]]:
 def _keeping(
     kernel: Kernel, lineage: Lineage, left: Set[tuple[str, int]], flow: Dataflow | None = None
 ) -> Kernel:
-    """A kernel whose writes store what is there where conditions do not hold that are ``left`` out.
+    """A kernel without the conditions ``left``: writes store the old value where these are false.
 
-    Updates add nothing then.  A text, with its ``flow``, has anything there that nobody looks at.
+    Updates then add the neutral element. In a text with a ``flow``, writes that nobody sees where
+    the condition is false may store anything.
     """
     model = model_of(kernel)
 

@@ -1,6 +1,6 @@
-"""A schedule beside the text that it is to compute: what each check asks of both.
+"""A schedule and the text that it must compute: the common state and tools of all checks.
 
-Most is asked about reads: an *event* is a set of executions of one.
+Most questions are about reads: an *event* is a set of executions of one read.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from loopkit._same import key_of
 
 @dataclass(frozen=True, eq=False)
 class ReadEvent:
-    """Executions of a read.
+    """Executions of one read.
 
-    ``where`` holds the names of all instances involved; ``time`` is the
-    instance that reads now, ``reader`` and ``values`` the instance of the text
-    whose read this is.  ``sources``, where given, replace the text's answer.
+    ``where`` is a set over the names of all instances involved; ``time`` is the instance of the
+    schedule that reads, ``reader`` and ``values`` the corresponding instance of the text.
+    ``sources``, if given, replace those of the text's dataflow.
     """
 
     where: isl.Set
@@ -69,7 +69,7 @@ class ReadEvent:
 
     @property
     def seen(self) -> Sources:
-        """What the text says that is seen: known once the read is asked for it."""
+        """The sources according to the text, known once the read is checked."""
         assert self.sources is not None
         return self.sources
 
@@ -81,7 +81,7 @@ class ReadEvent:
         return self.access[0], tuple(substitute(i, self.values) for i in self.access[1])
 
     def violation(self, kind: str, where: isl.Set, cell: Cell, **details: Any) -> Violation:
-        """What is wrong with the event where it reads ``cell``."""
+        """A violation of the event at its read of ``cell``."""
         return Violation(
             kind,
             where,
@@ -98,9 +98,9 @@ class ReadEvent:
 
 
 def with_computed_sizes(where: isl.Set, computed: Mapping[str, Expression]) -> isl.Set | None:
-    """The part of ``where`` for some small sizes, with those that are computed of them.
+    """The part of ``where`` for some small sizes and the sizes computed from them.
 
-    None where there is none for small ones: whether there is any is open.
+    None if no small sizes have one, which leaves open whether larger ones do.
     """
     names = sorted({name for value in computed.values() for name in variable_names(value)})
     for numbers in islice(product(range(_SMALL), repeat=len(names)), _TRIED):
@@ -116,16 +116,16 @@ _SMALL, _TRIED = 5, 625
 
 
 def written_cells(statement: Statement) -> tuple[object, ...]:
-    """What decides which cells a statement writes, and in which of its instances."""
+    """A key of the cells that a statement writes, and of its instances."""
     return statement.inames, key_of((statement.predicates, statement.write))
 
 
 class DecidedError(Exception):
-    """A violation is certain, and no more was to be known."""
+    """A violation is certain, and no further ones are wanted."""
 
 
 class Check:
-    """One schedule compared with the text; ``found`` gathers what is wrong."""
+    """One schedule compared with the text; ``found`` collects violations."""
 
     def __init__(self, lineage: Lineage, new: Model, aim: Aim = Aim.TELL) -> None:
         self.lineage = lineage
@@ -200,7 +200,7 @@ class Check:
         return Side(at, image.origin, {i: self.new.named(e, at.label) for i, e in image.values})
 
     def computed_by(self, at: Instance) -> Computed | None:
-        """What an instance of the schedule computes, in the text; None for what only moves data."""
+        """The statement of the text that an instance executes; None for copies and flushes."""
         image = self.lineage.image_of.get(at.statement or "")
         return None if image is None else Computed(image.origin, self.origin_side(image, at).values)
 
@@ -301,7 +301,7 @@ class Check:
         return self.new.cell(access[0], indices, event.time, dict(event.everywhere))
 
     def missing(self, event: ReadEvent, cell: Cell) -> None:
-        """Report a read of what nothing wrote."""
+        """Report a read of a cell that nothing wrote."""
         self.report(event.violation("missing", event.where, cell))
 
     def images_writing(self, origin: str, array: str) -> tuple[Image, ...]:
@@ -326,7 +326,7 @@ class Check:
         return self.new.domain(at) & bounds & self.lineage.sizes, everywhere
 
     def moves(self, array: str) -> tuple[Statement, ...]:
-        """The statements that write ``array`` but stand for nothing in the text."""
+        """The statements that write ``array`` but execute no instance of the text."""
         return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)
 
     def copy_statements(self, array: str) -> tuple[Statement, ...]:

@@ -1,7 +1,6 @@
 """The proof of a whole schedule against its text, for steps that cannot be proven alone.
 
-Most steps can (:mod:`loopkit._check.step_proof`): this file, and the questions that it asks, are
-imported when one cannot.
+Most steps can (:mod:`loopkit._check.step_proof`), so this module is imported only when needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A step that is wrong for some numbers, where products of sizes leave open what it is for all.
+"""Counterexamples for small sizes, if products of sizes leave a step undecided.
 
-Sets know no products of names: ``a[q // m, 0]`` is a cell that nobody tells, until ``m`` is a
-number.  Whether such a step is legal for some small sizes is no proof that it is; but where it is
-wrong for some, it is wrong, and these are the case to show.
+Sets cannot represent products of names: the cell ``a[q // m, 0]`` is known only once ``m`` is a
+number. If a step is legal for some small sizes, that is no proof; but if it is wrong for some, it
+is wrong, and these sizes are the counterexample.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What executes the writes that a read is to see: each such write comes before it, to its cell."""
+"""Whether the writes that a read must see execute before it, and write to its cell."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from loopkit._poly.pairs import Instance, differ, nonempty, parts_in, without
 
 @dataclass(frozen=True, eq=False)
 class SourceImage:
-    """A source of an event: an image, the pairs of source and reader, and how near they are.
+    """An image of a source: pairs of source and reader, and the number of common loops.
 
-    ``equal`` counts the shared loops, outermost first, whose values agree.
+    ``equal`` counts the shared loops, outermost first, in the same iteration.
     """
 
     image: Image
@@ -31,7 +31,7 @@ class SourceImage:
 
 
 class SourceCheck:
-    """Asks of each execution of a write when it is made, and where."""
+    """Checks when and where each execution of a source writes."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
@@ -96,11 +96,10 @@ class SourceCheck:
             yield event.violation("order", bad, cell, source=source, how=how)
 
     def _may_serve(self, found: SourceImage, other: Violation) -> bool:
-        """Whether one execution of several is enough: a store whose cell, and loops, are known.
+        """Whether one of several executions of a source is enough: a store to a known cell.
 
-        Data let all of them happen, or none.  The ``other`` execution is in another cell, such as
-        that of another thread.  Or it comes later, and no update changes what is stored: it would
-        undo that.
+        Data let all executions happen, or none. The ``other`` execution writes another cell, such
+        as that of another thread; or it comes later, and no update in between is undone by it.
         """
         statement = self.new.statement[found.image.statement]
         by_data = self.new.cells_by_data(statement) or self.new.bounds_from_data(statement.id)
@@ -110,7 +109,7 @@ class SourceCheck:
         return may_be and not (by_data or any(map(is_update, writers)))
 
     def serving(self, where: isl.Set, event: ReadEvent, sure: Instance, cell: Cell) -> isl.Set:
-        """The part of ``where`` in which a write is of the cell, and before it is read."""
+        """The part of ``where`` in which a write is to the cell, and precedes the read."""
         late = [piece for _, piece in self.new.not_before(sure, event.time, cell.array)]
         for piece in (*self.new.other_cell(self.new.write_cell(sure), cell), *late):
             where = where - piece

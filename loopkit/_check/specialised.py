@@ -1,7 +1,7 @@
-"""Whether a step only gives types and sizes: the schedule is the one that was proven.
+"""Whether a step only fixes types and sizes, so that the proven schedule remains valid.
 
-A schedule that is right for all sizes is right for some, and no order hangs on a type.  What a
-type may change is a value that is carried: where a temporary rounds it, or no longer does.
+A schedule that is correct for all sizes is correct for some, and no order depends on a type. A
+type may only change the value kept in a temporary, which may round it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the statements of a schedule compute those of the text, and leave what they leave."""
+"""Whether the statements of a schedule compute those of the text, and leave the same results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from loopkit._poly.pairs import Instance, equal, renamed
 
 
 class StatementCheck(ExpressionCheck):
-    """Asks of each statement, and of the end, what is asked of expressions."""
+    """Checks the expressions of each statement, and the final contents of arguments."""
 
     def event(self, image: Image) -> ReadEvent:
         """All executions of one statement of the schedule."""
@@ -120,7 +120,7 @@ class StatementCheck(ExpressionCheck):
         return is_literal(value) and bool(alike)
 
     def ends(self, array: str) -> None:
-        """Check what is left in an argument that the text writes."""
+        """Check the final contents of an argument that the text writes."""
         access_of = {s.id: s.write for s in self.root.writers(array)}
         for move in self.check.moves(array):
             if move.operation is not None:
@@ -147,7 +147,7 @@ class StatementCheck(ExpressionCheck):
         self.extra_stores(array)
 
     def extra_stores(self, array: str) -> None:
-        """Stores to cells that the text leaves alone must put back what was there."""
+        """Check that stores to cells which the text does not write store their old values."""
         for statement in self.check.copy_statements(array):
             at = Instance(statement.id, BASE)
             where, everywhere = self.check.runs(at)

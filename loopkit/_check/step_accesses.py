@@ -1,6 +1,6 @@
-"""A step's statements before and after it, on their hardware axes, and what they access.
+"""A step's statements before and after it, on their hardware axes, and their accesses.
 
-Each access is as it was and as it is; those that are alike are one.
+Accesses that are equivalent before and after the step are represented by one.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class StepAccess:
 
 @dataclass(frozen=True, eq=False)
 class AccessPair:
-    """Two accesses of one array: do they come in the order in which they came?
+    """Two accesses of one array, whose order a step must preserve.
 
-    ``itself``: they belong to one statement.  ``own`` are the axes along which the array exists
-    once per index.  Where ``loops`` differ, the order does not matter.
+    ``itself``: they belong to one statement. ``own`` are the axes along which the array exists
+    once per index. In different iterations of ``loops``, the order does not matter.
     """
 
     one: StepAccess

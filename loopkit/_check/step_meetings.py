@@ -1,6 +1,6 @@
-"""Two accesses that meet in a cell, before a step and after it: is their order the same?
+"""Whether two accesses to a common cell have the same order before and after a step.
 
-This asks isl of the instances that meet, where the forms of subscripts and loops do not say.
+isl decides this on the pairs of instances, if the forms of subscripts and loops do not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whether a step keeps the order of all accesses that meet, and what threads keep for themselves.
+"""Whether a step preserves the order of all conflicting accesses, and what threads own.
 
-Two accesses of one cell, one of them a write, must come in the order in which they came.  Those
-on different threads of a block are ordered as the loops and the text order them, by a barrier;
-those of one statement in the same iteration, and those of different blocks, are not ordered.
+Two accesses to one cell, one of them a write, must keep their order. Accesses on different threads
+of a block are ordered by barriers in the order of loops and text; those of one statement in the
+same iteration, and those of different blocks, have no order.
 """
 
 from __future__ import annotations

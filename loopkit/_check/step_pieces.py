@@ -1,9 +1,8 @@
-"""A step after which several statements run what one ran, or stand in another order.
+"""Steps after which several statements execute the instances of one, or statements are reordered.
 
-Loops that are cut in parts, or distributed.  Each old instance is then one of exactly one piece,
-and any two that touch one cell come in the order in which they came.  Pieces may have temporaries
-of their own in place of one that they shared: accumulators, in each of which is seen what was
-seen in the one.
+Such steps split or distribute loops. Each old instance belongs to exactly one piece, and any two
+instances that touch one cell keep their order. Pieces may have separate temporaries in place of a
+common one, if each accumulator shows the values that the common one showed.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from loopkit._relations import grouped
 
 
 class Pieces:
-    """A step as :class:`StepProof` sees it, and which old statement each new one is a piece of."""
+    """A step, and for each new statement the old one of which it is a piece."""
 
     def __init__(self, step: StepProof) -> None:
         self.step = step
@@ -44,7 +43,7 @@ class Pieces:
         self._kept: dict[tuple[object, ...], bool] = {}
 
     def keep_all(self) -> bool:
-        """Whether every value is what it was."""
+        """Whether all values are preserved."""
         step = self.step
         return (
             step.keeps_data()
@@ -127,7 +126,7 @@ class Pieces:
         return True
 
     def are_all(self) -> bool:
-        """Whether each old instance is one of exactly one piece."""
+        """Whether each old instance belongs to exactly one piece."""
         if self.pieces.keys() != self.old.statement.keys():
             return False
         for name, pieces in self.pieces.items():
@@ -236,7 +235,7 @@ class Pieces:
         return once(self._kept, (*pair.key, is_above, is_one), asked)
 
     def keeps_values_apart(self, array: str) -> bool:
-        """Whether all that a piece read of a temporary was written where it reads it now."""
+        """Whether each piece reads only values that were written in the temporary it reads now."""
         flow = dataflow_of(self.old.kernel)
         for reader, pieces in self.pieces.items():
             for access in dict.fromkeys(self.old.kernel.reads_of(self.old.statement[reader])):

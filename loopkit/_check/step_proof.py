@@ -1,15 +1,14 @@
-"""Whether a step leaves every value as it was, or but for some reads that it replaced.
+"""Whether a step preserves every value, except for reads that it replaced.
 
-A schedule that was proven stays right under a step if each instance is the
-image of one before, touches the same cells, and any two that touch one cell
-come in the same order; where an array exists once per index of a new hardware
-axis, it is enough that what is read there was written there.  To see that
-takes no look at where values come from, and it holds for most steps.  Where it
-does not, nothing is wrong yet: the whole proof is asked for.
+A proven schedule remains correct if each new instance is the image of one old instance, touches
+the same cells, and conflicting instances keep their order. If an array exists once per index of a
+new hardware axis, each value must be written on the index where it is read. This check needs no
+dataflow analysis and covers most steps. If it fails, the step may still be legal: the whole proof
+is then attempted.
 
-Statements that only move data may be new, and reads may be replaced.  Then the
-whole proof is asked for of these alone: see :class:`Obligations`.  Temporaries may have more
-axes than before, where each read finds at the new indices what it is to see.
+A step may add copying statements and replace reads. The whole proof is then needed for these only:
+see :class:`Obligations`. Temporaries may get additional axes if each read finds its value at the
+new indices.
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Obligations:
-    """What is left to prove of a step: statements that read anew, moves, and new arrays.
+    """What remains to be proven: statements with replaced reads, copies, and new arrays.
 
-    ``unchanged`` holds the identities of expressions whose value is known to be
-    what it was.
+    ``unchanged`` holds the identities of expressions whose values are known to be unchanged.
     """
 
     statements: frozenset[str]
@@ -70,7 +68,7 @@ NOTHING = Obligations(frozenset(), frozenset(), frozenset(), frozenset())
 
 @dataclass(frozen=True)
 class Untouched:
-    """Arrays and statements of which a step leaves nothing to be asked."""
+    """Arrays and statements of a step for which nothing remains to be proven."""
 
     arrays: frozenset[str]
     statements: frozenset[str]
@@ -91,7 +89,7 @@ class StepProof:
         self._known: dict[tuple[object, ...], bool] = {}
 
     def obligations(self) -> Obligations | None:
-        """What is left to prove, or None for everything."""
+        """What remains to be proven, or None if it is everything."""
         if is_specialised(self.old, self.new, self.change, self.lineage):
             return NOTHING
         if self.change.fixed or self.change.merges:
@@ -262,7 +260,7 @@ class StepProof:
 
     @cached_property
     def moves(self) -> set[str]:
-        """Statements that carry data to new temporaries."""
+        """Statements that copy data to new temporaries."""
         return {
             s.id
             for s in self.new.kernel.statements
@@ -380,7 +378,7 @@ class StepProof:
         return found & self.new.kernel.assumptions.set
 
     def reached(self, pair: StatementPair) -> isl.Set:
-        """``{ inames·OLD, sizes : some new instance stands for the old one }``."""
+        """``{ inames·OLD, sizes : some new instance executes the old one }``."""
         kept = pair.old.inames - pair.values.keys()
         mine = self.new.domain(pair.at)
         for iname, value in pair.values.items():

@@ -1,8 +1,7 @@
-"""Values that stay in an iteration, or on a thread: where what is read of a temporary was written.
+"""Values that stay within an iteration, or on a thread: where a temporary's values are written.
 
-That is known of the text, and carries over where the schedule touches the array where the text
-does.  Of what the text does not have, or does elsewhere, it is known of the schedule before the
-step, which was proven.
+This is known for the text, and holds for a schedule that accesses the array at the same places.
+For other arrays it is known of the schedule before the step, which was proven.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ NONE: frozenset[str] = frozenset()
 
 
 class KeptValues:
-    """What a step's temporaries hold; ``lineage`` is that of the kernel after it."""
+    """Where the values of a step's temporaries come from; ``lineage`` is that after the step."""
 
     def __init__(self, axes: StepAxes, lineage: Lineage, injectivity: Injectivity) -> None:
         self.axes = axes

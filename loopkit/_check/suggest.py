@@ -1,8 +1,8 @@
-"""What would make a refused step legal: candidates, each tried before it is named.
+"""Legal alternatives to a refused step: candidates, each of which is checked.
 
-Nothing is looked for until somebody reads a refusal's message, so that
-refusals stay cheap, and tries (which read no messages) never start a search of
-their own.  A search never raises, and it ends with the tries that it has.
+The search starts only when a refusal's message is read, so that refusals remain cheap; checks of
+candidates read no messages and thus start no nested searches. A search never raises, and ends with
+what it has found when its budget is spent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Repairs that keep the step: with another argument, or for some sizes or data alone."""
+"""Repairs that keep the step, with another argument or for fewer sizes or data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs of steps that put iterations side by side: fewer tags, other ones, several launches."""
+"""Repairs of parallel steps: fewer or other tags, or several launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs that concern where values are kept: axes, address spaces, copies."""
+"""Repairs of storage: additional axes, address spaces, copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trying a schedule that was not asked for: is it legal, with a little effort?"""
+"""Checks whether a suggested schedule is legal, within a budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from loopkit.codegen.lower import lower
 
 
 class OutOfTriesError(Exception):
-    """All the effort for tries is spent."""
+    """The budget for suggestions is spent."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whether a temporary keeps all of a value, or rounds it."""
+"""Whether a temporary holds a value exactly, or rounds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checker found wrong, before it becomes a message, and its smallest case."""
+"""Violations found by the checker, before they become messages, and their smallest cases."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Violation:
 
 
 class Aim(Enum):
-    """What is to be known of a schedule: how much is looked for in one that is wrong."""
+    """How much the check of a schedule must find out if it is wrong."""
 
     DECIDE = "whether it is legal, and if not, of which kind what is wrong is"
     """It ends with the first violation that is certain."""

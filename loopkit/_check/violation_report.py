@@ -1,4 +1,4 @@
-"""Violations as messages that teach: what goes wrong, in which case, and what would help."""
+"""Violations as error messages: what goes wrong, in which case, and what would help."""
 
 from __future__ import annotations
 

@@ -29,10 +29,9 @@ _FORM = (
 def atomic_update(
     lhs: Expression, rhs: Expression, position: SourcePosition | None
 ) -> tuple[str, Expression]:
-    """The operation of ``lhs = rhs``, and what it combines ``lhs`` with.
+    """The operation of ``lhs = rhs``, and the operand that it combines ``lhs`` with.
 
-    Raises :class:`ParseError` where it is no update of ``lhs``, or is one that looks at ``lhs``
-    twice.
+    Raises :class:`ParseError` where it is no update of ``lhs``, or reads ``lhs`` twice.
     """
     operation = OPERATIONS.get(type(rhs))
     operands: tuple[Expression, ...] = rhs.children if operation is not None else ()
@@ -53,9 +52,9 @@ _SIGNS = {o: SYMBOLS[kind] for kind, o in OPERATIONS.items() if kind not in (pri
 
 
 def as_update(statement: Statement) -> tuple[Statement, str] | None:
-    """The atomic update that an assignment could be, and its text.
+    """The atomic update that is equivalent to an assignment, and its text.
 
-    Several operands are made one.  None for other statements.
+    Several operands are combined into one.  None for other statements.
     """
     lhs, rhs = statement.lhs, statement.rhs
     if statement.kind != "user" or statement.operation is not None:
@@ -80,9 +79,9 @@ def as_update(statement: Statement) -> tuple[Statement, str] | None:
 
 
 def check_update(statement: Statement, typer: Callable[[Expression], Typed], cell: DType) -> None:
-    """Raise :class:`TypeInferenceError` where an update is not made in the type of its cell.
+    """Raise :class:`TypeInferenceError` where an update is not computed in the type of its cell.
 
-    Then the value would be rounded, or wrap, before it is combined, and the text says after.
+    The value would then be rounded, or wrap, before it is combined, instead of afterwards.
     """
     operation, value = statement.operation, statement.rhs
     assert operation is not None

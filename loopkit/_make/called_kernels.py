@@ -98,9 +98,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, eq=False)
 class Unlinked:
-    """What :func:`make_kernel` or :func:`make_function` gives for a text that calls ``missing``.
+    """A kernel or a function whose text calls functions that are ``missing``.
 
-    :func:`merge` makes it a kernel; whatever else is asked of it raises the error that says so.
+    :func:`merge` makes a kernel of it; any other use raises the error about the missing function.
     """
 
     make: Callable[..., Any]
@@ -110,11 +110,11 @@ class Unlinked:
 
     @property
     def missing(self) -> str:
-        """The function that is called first and not known."""
+        """The first function in the text that is not known."""
         return self.error.name
 
     def linked(self, functions: Iterable[Any]) -> Any:
-        """The same with some functions."""
+        """The same, linked with some functions."""
         return self.make(*self.args, **{**self.kwargs, "functions": tuple(functions)})
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -129,7 +129,7 @@ class Unlinked:
 
 
 def linkable(make: Callable[P, R]) -> Callable[P, R]:
-    """Let a maker of kernels give an :class:`Unlinked` for what it was given no functions."""
+    """Let a maker of kernels return an :class:`Unlinked` where called functions are missing."""
 
     @wraps(make)
     def made(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -204,7 +204,7 @@ def _linked(given: Iterable[Any]) -> list[Any]:
 
 
 def _why_not(waiting: Iterable[Unlinked]) -> InvalidArgumentError | MissingFunctionError:
-    """None of them calls only what is there: something is missing, or they call each other."""
+    """The error for functions that cannot be linked: one is missing, or they call each other."""
     names = [one.kwargs.get("name") for one in waiting]
     for one in waiting:
         if one.missing not in names:

@@ -33,9 +33,9 @@ from loopkit._same import Key, key_of
 
 @dataclass(frozen=True)
 class Outside:
-    """An access that leaves its array along ``axis`` in the instances ``where``.
+    """An access that is out of bounds along ``axis`` for the instances ``where``.
 
-    ``where`` is ``{ inames, sizes }``, exact but for conditions that data decide.
+    ``where`` is ``{ inames, sizes }``, exact except for data-dependent conditions.
     """
 
     statement: Statement
@@ -48,9 +48,9 @@ class Outside:
 def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     """Raise :class:`OutOfBoundsError` for the first access that leaves a declared array.
 
-    Subscripts and conditions that data decide are left to the executors, and what neither sets
-    nor the order of products (:mod:`loopkit._assertions.constraints`) tell. What a table of
-    constants holds is known.
+    Data-dependent subscripts and conditions are left to the executors, and so is what neither sets
+    nor the order of products (:mod:`loopkit._assertions.constraints`) decide.  The contents of a
+    table of constants are known.
     """
     kernel = expand_rules(kernel)
     found = next(outside_accesses(kernel, declared), None)
@@ -59,7 +59,7 @@ def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
 
 
 def check_settled(kernel: Kernel) -> None:
-    """Raise for an access that leaves its array, of a kernel that owes the proof of its bounds."""
+    """Raise for an out-of-bounds access of a kernel whose proof of bounds was postponed."""
     if kernel.owes_bounds and (found := first_outside(kernel)) is not None:
         raise error_for(expand_rules(kernel), found, LATER)
 
@@ -79,9 +79,9 @@ def every_outside(kernel: Kernel) -> Iterator[Outside]:
 
 
 def check_may_settle(kernel: Kernel, declared: frozenset[str]) -> None:
-    """Raise for the first access that leaves its array whatever the sizes are.
+    """Raise for the first access that is out of bounds for all sizes.
 
-    No assumption could settle that.
+    No assumption about the sizes could make it legal.
     """
     kernel = expand_rules(kernel)
     for found in outside_accesses(kernel, declared):
@@ -97,8 +97,8 @@ def outside_accesses(
 ) -> Iterator[Outside]:
     """All accesses that leave declared arrays; rules of the kernel are expanded.
 
-    Left out is what data decide: subscripts, and accesses under conditions of data unless
-    these are taken to hold (``whatever_data_hold=False``).
+    Data-dependent subscripts are left out, and accesses under data-dependent conditions as well,
+    unless these are taken to be true (``whatever_data_hold=False``).
     """
     for statement in kernel.statements:
         seen: set[Key] = set()
@@ -150,10 +150,10 @@ def _outside(
 
 
 def _beyond_sets(kernel: Kernel, where: isl.Set, index: Expression, extent: Expression) -> isl.Set:
-    """A case of ``where`` in which an index that multiplies names leaves its axis; or no case.
+    """The points of ``where`` at which a non-affine index is out of bounds, if any are found.
 
-    Where it is not known to stay inside, it is computed for small sizes: no case may mean that
-    nobody knows, and is left to the executors.
+    Where it is not known to stay inside, it is computed for small sizes.  An empty set may mean
+    that the question is open; then it is left to the executors.
     """
     maybe = maybe_outside(where, kernel.assertions, index, extent, data_of(kernel))
     sizes = [s for s in kernel.sizes if _sets.involves(maybe, s)]
@@ -173,7 +173,7 @@ def _beyond_sets(kernel: Kernel, where: isl.Set, index: Expression, extent: Expr
 
 
 def _is_open(kernel: Kernel, extent: Expression) -> bool:
-    """Whether the caller's array alone says how long it is: a size that nothing else speaks of."""
+    """Whether only the caller's array determines an extent: nothing else uses its sizes."""
     names = variable_names(extent)
     used = [
         *_sets.involved_names(kernel.assumptions.set),
@@ -216,7 +216,7 @@ LATER = "exclude these sizes with assume(...) or fix_parameters(...)"
 
 
 def error_for(kernel: Kernel, found: Outside, instead: str = _NOW) -> OutOfBoundsError:
-    """The error that says so, with the smallest case."""
+    """The error for an access that is out of bounds, with the smallest case."""
     name, axis = found.array, found.axis
     case = smallest_access(
         "out of bounds", kernel, found.statement, name, found.indices, found.where
@@ -242,9 +242,9 @@ def out_of_bounds(
 
 
 def without_needless_guards(kernel: Kernel) -> Kernel:
-    """The kernel, updates having no conditions beside those that start their accumulators.
+    """The kernel whose updates have only the conditions of their accumulators' initializations.
 
-    Except those that may fail without.
+    An update that might fail without its other conditions keeps them.
     """
     changed: dict[str, Statement] = {}
     for statement in kernel.statements:

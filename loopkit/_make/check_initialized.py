@@ -23,12 +23,12 @@ from loopkit._rules import expand_rules
 
 
 def check_initialized(kernel: Kernel, handed_on: Collection[str] = ()) -> tuple[Argument, ...]:
-    """Raise :class:`UninitializedReadError` where something is read that nothing wrote or passed.
+    """Raise :class:`UninitializedReadError` for a read of a cell that was not written or passed.
 
-    Returns the arguments with what is known of them: which are written, and
-    which may be read before they are; for those ``handed_on`` that is asked exactly.
-    The answer is exact for affine accesses and conditions.  Where data decide what is
-    accessed or whether a statement runs, the read passes: the reference executor finds it.
+    Returns the arguments with ``is_input`` and ``is_output``: which may be read before they are
+    written, and which are written; exact for those ``handed_on``.  The check is exact for affine
+    accesses and conditions.  Where an access or its execution depends on data, the read is
+    accepted: the reference executor checks it.
     """
     checker = Checker(kernel, handed_on)
     checker.check_temporaries()
@@ -48,11 +48,11 @@ class Checker:
 
     @cached_property
     def dataflow(self) -> Dataflow:
-        """Who wrote last; asked where one look does not tell."""
+        """The exact dataflow (last writers), computed only if the syntactic test fails."""
         return Dataflow(Model(self.kernel))
 
     def check_temporaries(self) -> None:
-        """Raise for the first read of what no call passes, and nothing wrote before."""
+        """Raise for the first read of a cell of unpassed data that was not written before."""
         for statement, (name, indices, guards) in self.reads:
             access = (name, indices)
             if name not in self.unpassed or self._is_plainly_written(statement, access):
@@ -93,17 +93,14 @@ class Checker:
         return known and self.dataflow.unwritten(reader.id, access, guards) is None
 
     def _reads(self, statement: Statement) -> Iterable[Guarded]:
-        """The different reads of a statement.
-
-        Of what the kernel does not write one is enough.
-        """
+        """The distinct reads of a statement; one per array if the kernel does not write it."""
         reads = all_guarded_reads(self.kernel, statement)
         if len(reads) < 2:
             return reads
         return {(r if r[0] in self.kernel.changing else r[0]): r for r in reads}.values()
 
     def _is_plainly_written(self, reader: Statement, access: Access) -> bool:
-        """Whether one look shows a write of the same cell, in its launch where that matters."""
+        """Whether a syntactic test finds a write of the cell, in the same launch if required."""
         temporary = self.kernel.temporary_by_name.get(access[0])
         own = temporary is not None and temporary.address_space in (
             AddressSpace.PRIVATE,

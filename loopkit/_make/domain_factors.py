@@ -62,7 +62,7 @@ class Inames:
         self._closed: dict[frozenset[str], frozenset[str]] = {}
 
     def closure(self, inames: frozenset[str]) -> frozenset[str]:
-        """``inames`` with all that their domains need."""
+        """``inames`` and all inames that their domains depend on."""
         if not self.any_parents:
             return inames
         return once(self._closed, inames, reachable, inames, self._parents.__getitem__)
@@ -204,9 +204,8 @@ def _factors(
 def _unlinked(text: DomainText) -> list[isl.Set]:
     """The sets over groups of inames that no condition of ``text`` links.
 
-    isl needs time quadratic in the number of inames to read one big
-    conjunction, and does not take a union apart; the text says what is joined
-    by ``and``.
+    isl takes quadratic time in the number of inames to parse one large conjunction, and does not
+    split a union; the text shows which conditions ``and`` joins.
     """
     piece = text.pieces[0]
     if len(text.pieces) > 1 or not piece.is_plain or len(piece.entries) < 2:

@@ -93,7 +93,7 @@ class Drafting:
         return ids
 
     def _changing_blocks(self, items: list[Any]) -> set[int]:
-        """The ``if`` blocks whose conditions read what their bodies write."""
+        """The ``if`` blocks whose bodies write names that their conditions read."""
         reads: dict[int, set[str]] = {}
         writes: dict[int, set[str]] = {}
         for item in items:
@@ -124,10 +124,10 @@ class Drafting:
         conditions: dict[tuple[int, Key], Expression],
         found: list[Draft | Nop],
     ) -> Expression:
-        """A variable that holds ``predicate``, computed in front of the block.
+        """A temporary with the value of ``predicate``, computed in front of the block.
 
-        It is asked where the ``outer`` conditions hold, as the text asks it: elsewhere what it
-        reads may not be there.
+        It is computed only where the ``outer`` conditions are true, as in the text: otherwise its
+        reads might be invalid.
         """
         negated = isinstance(predicate, prim.LogicalNot)
         condition = predicate.child if negated else predicate
@@ -155,7 +155,7 @@ class Drafting:
         return prim.LogicalNot(variable) if negated else variable
 
     def _resolve(self, draft: Draft) -> Draft:
-        """Find the draft's reductions and the names that it uses."""
+        """Find the reductions of a draft and the names that it uses."""
         book, operations = self.book, self.operations
         parts = [draft.lhs, draft.rhs, *draft.predicates]
         raw = [book.without_reductions(p) for p in parts] if book.rules else parts
@@ -284,7 +284,7 @@ def with_flags(items: Sequence[RawItem], taken: set[str]) -> list[RawItem]:
 def _start(
     item: RawBreak, flag: prim.Variable, outer: tuple[tuple[int, prim.Variable], ...]
 ) -> RawAssignment:
-    """What sets a flag, in front of the loop."""
+    """The item that sets a flag, in front of the loop."""
     number, inames = item.scopes[-1]
     around = ((number, inames[:-1]),) if len(inames) > 1 else ()
     scopes, text, position = (*item.scopes[:-1], *around), item.text, item.position

@@ -22,7 +22,7 @@ from loopkit._tree import Path
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Where the value comes from that a statement reads in a temporary.
+    """The origin of a value that a statement reads in a temporary.
 
     The reader is inside ``inames`` because the statements in ``writers`` are.
     """
@@ -36,13 +36,12 @@ class Source:
 def find_inames(
     drafts: Sequence[Draft], inames: Inames, temporaries: Collection[str]
 ) -> list[Source]:
-    """Set ``inames`` of every draft; gives what statements read from temporaries.
+    """Set ``inames`` of every draft; returns the sources of the temporaries that statements read.
 
-    A statement is inside the inames that its text uses, those that its ``for``
-    blocks and options name, and those that their domains need.  Where it reads
-    a temporary, it is also inside those that all statements are in which give
-    the temporary its value, except where they index what is written (an
-    element of ``t[j]`` outlives the loop over ``j``).
+    A statement is inside the inames that its text uses, those that its ``for`` blocks and options
+    name, and those that their domains depend on.  If it reads a temporary, it is also inside the
+    inames that all writers of the temporary share, except those in the written subscripts (an
+    element of ``t[j]`` is live after the loop over ``j``).
     """
     names = inames.order.keys()
     temporaries = frozenset(temporaries)
@@ -59,7 +58,7 @@ def find_inames(
     }
 
     def home(name: str) -> frozenset[str]:
-        """The inames in which all statements are that give a temporary its value."""
+        """The inames that all writers of a temporary share."""
         lives = [
             w.inames.difference(*map(variable_names, _indices(w, name)))
             for w in sources.get(name, ())
@@ -67,7 +66,7 @@ def find_inames(
         return frozenset.intersection(*lives) if lives else frozenset()
 
     def held(draft: Draft, name: str) -> frozenset[str]:
-        """The inames among these over which all reductions run that read it."""
+        """Those of the inames over which every reduction runs that reads the temporary."""
         parts = (draft.rhs, *draft.predicates, *_indices(draft))
         return frozenset(
             i
@@ -103,10 +102,10 @@ def find_inames(
 
 
 def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
-    """A temporary is read in the same loops that give it its value.
+    """Check that a temporary is read in the same loops in which it is written.
 
-    Two loops over one iname are two loops; where nobody wrote them as blocks,
-    reading in the second what the first has left there last is not what was meant.
+    Two loops over one iname are different loops; unless the user wrote them as blocks, reading in
+    the second loop what the last iteration of the first one left is taken for a mistake.
     """
     for source in sources:
         reader = source.reader
@@ -155,10 +154,9 @@ def _fail_at_clash(draft: Draft, iname: str, read: Sequence[str]) -> None:
 
 @dataclass
 class _Open:
-    """A loop that the last statement stands in.
+    """A loop that contains the preceding statement.
 
-    ``block`` is the number of the ``for`` block that it is, 0 as long as only
-    statements were in it that no block encloses.
+    ``block`` is the number of its ``for`` block; 0 while it has only statements outside of blocks.
     """
 
     iname: str
@@ -167,10 +165,10 @@ class _Open:
 
 
 class Nest:
-    """Gives every statement its path; neighbours share the loops that both are in.
+    """Assigns a path to every statement; neighbours share the loops that both are in.
 
-    Two ``for`` blocks are two loops, also over one iname.  A statement that is
-    in a loop only because its text uses the iname joins the loop beside it.
+    Two ``for`` blocks are two loops, even over one iname.  A statement that is in a loop only
+    because its text uses the iname joins an adjacent loop over it.
     """
 
     def __init__(self, inames: Inames, numbers: Iterator[int]) -> None:
@@ -220,9 +218,8 @@ def resolve_dependencies(nodes: Sequence[Node]) -> None:
 def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]) -> list[Node]:
     """The statements, and the ends of launches, in execution order.
 
-    Explicit dependencies come first, and a temporary with one writer is written
-    before it is read.  All other statements that share data keep the order of
-    the text.
+    Explicit dependencies are respected first, then that a temporary with one writer is written
+    before it is read.  All other statements that access the same data keep the order of the text.
     """
     resolve_dependencies(nodes)
     number = {node.id: position for position, node in enumerate(nodes)}
@@ -266,12 +263,12 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
 def _keep_text_order(
     nodes: Sequence[Node], reads: Sequence[frozenset[str]], before: list[set[int]]
 ) -> None:
-    """Add to ``before`` what shares data, where nothing demands the opposite order."""
+    """Add edges to ``before`` for common data, unless the opposite order is required."""
     demanded = [frozenset(b) for b in before]
 
     @cache
     def all_before(position: int) -> frozenset[int]:
-        """Everything that must come before ``position``, by demand."""
+        """Everything that is required to come before ``position``."""
         return reachable(demanded[position], demanded.__getitem__)
 
     last_write: dict[str, int] = {}
@@ -316,5 +313,5 @@ def _sorted(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
 
 
 def _through(node: Node) -> frozenset[str]:
-    """What else those depend on that depend on a node: nothing, unless it is without work."""
+    """The dependencies that a node without work passes on; none for statements."""
     return node.resolved if isinstance(node, Nop) else frozenset()

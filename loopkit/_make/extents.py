@@ -75,7 +75,7 @@ def _ends(piece: isl.BasicSet, name: str) -> list[Expression] | None:
 
 
 def _without_strides(piece: isl.BasicSet, name: str, where: isl.Set) -> Expression | None:
-    """What is enough where strides leave something out, whatever that is; None without an end."""
+    """A sufficient extent that ignores strides; None without an upper bound."""
     ends = _ends(piece.remove_divs().remove_redundancies(), name)
     return least(ends, where) if ends else None
 
@@ -116,7 +116,7 @@ def _is(extreme: Expression, end: Expression, where: isl.Set) -> bool:
 def _around(
     cases: Sequence[tuple[isl.Set, isl.Aff]], name: str, known: isl.Set
 ) -> Expression | None:
-    """The least end above the convex hull of all cases: it joins those that hold for few sizes."""
+    """The least upper bound of the convex hull of all cases, for cases that hold for few sizes."""
     graph, sizes = isl.Set.empty(known.get_space()), isl.Set.empty(known.get_space())
     for condition, aff in cases:
         graph = graph | (condition & _sets.equality(name, _sets.from_affine(aff)))
@@ -156,7 +156,7 @@ def largest(ends: Mapping[Expression, Callable[[], isl.Set]]) -> Expression:
 
 
 def _longest(ends: Sequence[Expression]) -> list[Expression]:
-    """``ends`` without those that differ from another one by a constant, and are less."""
+    """``ends`` without those that are smaller than another one by a constant."""
     best: dict[object, tuple[int, Expression]] = {}
     for end in ends:
         try:

@@ -74,17 +74,17 @@ def names_outside_reductions(expr: Expression, operations: Collection[str]) -> f
 
 
 def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """``found`` and all names that need one of them, directly or not."""
+    """``found`` and all names that depend on one of them, directly or indirectly."""
     users = grouped((name, user) for user, names in needs.items() for name in names)
     return reachable(found, lambda name: users.get(name, ()))
 
 
 class RuleBook:
-    """Substitution rules, with those that hold reductions told apart.
+    """Substitution rules, where those with reductions are treated separately.
 
-    The loops of a reduction belong to the statement that uses the rule.  So a use names the
-    reductions behind its arguments, ``f(i, sum(k, a[i, k]))``, and their results when these are
-    statements.  Rules of which a use decides what they reduce are expanded where they are used.
+    The loops of a reduction belong to the statement that uses the rule.  So a use lists the
+    reductions after its arguments, ``f(i, sum(k, a[i, k]))``, and later their accumulators.  Rules
+    whose reductions differ between uses are expanded in place.
     """
 
     def __init__(self, rules: Rules, components: Components, inames: Collection[str]) -> None:
@@ -120,7 +120,7 @@ class RuleBook:
 
     @property
     def kept(self) -> tuple[SubstitutionRule, ...]:
-        """The rules that stay rules."""
+        """The rules that are not expanded."""
         known = {n: self.resolved.get(n, rule) for n, rule in self.rules.items()}
         gone = self.reducing.keys() - self.resolved.keys()
         return tuple(r for n, r in known.items() if n not in gone)
@@ -144,7 +144,7 @@ class RuleBook:
         return _WithReductions(fit, self)(_expanded(expr, rest))
 
     def reduction_of(self, expr: Expression) -> Reduction | None:
-        """The reduction that ``expr`` is, or that a rule is of which it is a use."""
+        """The reduction that ``expr`` is, directly or as a use of a rule."""
         rule = self.resolved.get(expr.function.name) if isinstance(expr, prim.Call) else None
         if rule is not None and isinstance(rule.expression, Reduction):
             expr = expr.parameters[-1]

@@ -97,7 +97,7 @@ def _numbers(item: RawStatement) -> list[int]:
 
 
 class _Call:
-    """One call: what stands for each name of the function."""
+    """One call, with the caller's names and expressions for the names of the function."""
 
     def __init__(self, owner: Inlining, item: RawAssignment, function: KernelFunction) -> None:
         self.owner = owner
@@ -215,7 +215,7 @@ class _Call:
         return domain.without(frozenset(domain.inames).difference(fixed)) & self.owner.known
 
     def extent_of(self, iname: str) -> Expression:
-        """How many elements a part has along an iname: what a size is that is an extent."""
+        """The length of a part along an iname, which determines a size of the function."""
         found = extents(self.values_of(iname), iname, self.owner.known)
         if found is None or len(found) != 1:
             raise self.fail(f"the extent of '{iname}' is no one expression")
@@ -295,7 +295,7 @@ class _Call:
             yield found
 
     def bring_domains(self, names: Mapping[str, str]) -> None:
-        """The loops of the function, over the caller's sizes."""
+        """Add the domains of the function, over the caller's sizes."""
         made_up = {p: hidden("size", p) for p in self.values}
         for domain in self.function.domains.domains:
             set_ = _sets.rename(domain.set, {**made_up, **names})
@@ -321,7 +321,7 @@ class _Call:
         around: tuple[tuple[int, tuple[str, ...]], ...],
         blocks: dict[tuple[str, int], int],
     ) -> Any:
-        """A statement of the function where the call stands, with what is said of the call."""
+        """A statement of the function at the place of the call, with the options of the call."""
         call = self.item
 
         def number(old: int, of: str) -> int:

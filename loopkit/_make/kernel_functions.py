@@ -45,7 +45,7 @@ class KernelFunction:
 
     @property
     def parameters(self) -> tuple[ArrayArg | ValueArg, ...]:
-        """What a call gives it: the arrays that it reads, and values, sizes among them."""
+        """The arguments of a call: the arrays that it reads, and values, sizes among them."""
         return tuple(
             a for a in self.kernel.args if isinstance(a, ValueArg) or a.is_input is not False
         )
@@ -57,7 +57,7 @@ class KernelFunction:
 
     @property
     def given_sizes(self) -> frozenset[str]:
-        """Sizes that are extents of arrays: parts that a call gives tell them."""
+        """Sizes that are extents of arrays, so that the parts in a call determine them."""
         arrays = (a for a in self.kernel.args if isinstance(a, ArrayArg))
         extents_ = [e for a in arrays for e in a.shape or ()]
         names = {e.name for e in extents_ if isinstance(e, prim.Variable)}
@@ -167,7 +167,7 @@ def check_dtypes(kernel: Kernel, due: Iterable[tuple[str, Any, str]]) -> None:
 
 @dataclass(frozen=True)
 class Parts:
-    """What stands for the names of a function: parts of arrays, values, and other names."""
+    """The caller's parts of arrays, values and names for the names of a function."""
 
     arrays: Mapping[str, Any]
     values: Mapping[str, Expression]
@@ -175,7 +175,7 @@ class Parts:
 
 
 def in_names_of_caller(item: RawItem, parts: Parts, fresh: Callable[[str], str]) -> RawItem:
-    """An item of a function with what stands for its names; ``fresh`` makes names."""
+    """An item of a function in the caller's names; ``fresh`` makes new names."""
     bound: dict[str, str] = {}
     if isinstance(item, RawSubstitution):
         # What a part of an array says could hold a name like that of a rule's argument.

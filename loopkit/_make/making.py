@@ -29,7 +29,7 @@ from loopkit._syntax.items import (
 
 
 class _Placed:
-    """What the blocks around an instruction say of it."""
+    """An instruction with the blocks around it."""
 
     item: RawAssignment | RawNop
 
@@ -50,9 +50,9 @@ class _Placed:
 
 @dataclass(eq=False)
 class Held:
-    """A temporary that reductions of a draft read, with values only in loops over ``inames``.
+    """A temporary that reductions of a draft read, which is written in loops over ``inames``.
 
-    ``writers`` give it these.
+    ``writers`` are the statements that write it.
     """
 
     name: str
@@ -100,13 +100,13 @@ class Draft(_Placed):
 
 
 def targets_of(lhs: Expression) -> tuple[Expression, ...]:
-    """What a left side assigns to: several places, if it is a record."""
+    """The targets of an assignment: the parts of a record, or one."""
     return lhs.parts if isinstance(lhs, Record) else (lhs,)
 
 
 @dataclass(eq=False)
 class Nop(_Placed):
-    """A place in the order that others depend on, and perhaps the end of a launch."""
+    """A marker in the order of statements, possibly the end of a launch."""
 
     id: str
     item: RawNop
@@ -116,7 +116,7 @@ class Nop(_Placed):
 
     @property
     def ends_launch(self) -> bool:
-        """Whether it is a barrier for all blocks."""
+        """Whether it is a grid-wide barrier."""
         return self.item.word == "gbarrier"
 
 
@@ -132,7 +132,7 @@ class Use:
 
 @dataclass
 class Uses:
-    """How names are used: with how many indices, in what, and by which statement written first."""
+    """How names are used: number of indices, kinds of uses, first writer, and all accesses."""
 
     axes: dict[str, int] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
@@ -156,13 +156,13 @@ class Uses:
 
 
 class _Found:
-    """What the passes find, in the order in which they find it.
+    """The results of the passes, in the order in which they are computed.
 
-    ``domains`` and ``known`` are the domains and assumptions, ``results`` the arrays that calls
-    of kernels write, ``called_inames`` the loops that these brought, and ``due`` the types that
-    they ask of arrays.  ``names`` are all names that something has, ``ids`` those of instructions.
-    ``expanded`` is the kernel without its rules, as its arguments were inferred from it, and
-    ``inferred`` are the arrays whose shapes follow from their accesses.
+    ``domains`` and ``known`` are the domains and assumptions, ``results`` the arrays that called
+    kernels write, ``called_inames`` the inames of their loops, and ``due`` the types that they
+    require of arrays.  ``names`` are all names in use, ``ids`` those of instructions.  ``expanded``
+    is the kernel without its rules, from which its arguments were inferred, and ``inferred`` are
+    the arrays whose shapes follow from their accesses.
     """
 
     domains: Domains
@@ -185,11 +185,11 @@ class _Found:
 
 @dataclass(eq=False)
 class Making(_Found):
-    """A kernel while it is made.
+    """A kernel under construction.
 
-    The fields are what was given.  Passes change some of them: ``items`` becomes a text without
-    calls of kernels, in the language's own words, with one index for each axis; ``functions`` are
-    those in C among the ``given_functions``.
+    The fields are the user's arguments.  Passes change some of them: ``items`` becomes a text
+    without calls of kernels, with canonical names, and one index for each axis; ``functions`` are
+    the C functions among the ``given_functions``.
     """
 
     name: str
@@ -209,12 +209,12 @@ class Making(_Found):
 
     @property
     def declared(self) -> set[str]:
-        """The names of what is declared beside the text."""
+        """The names that are declared outside of the text."""
         return self.given.names.union(self.dtypes)
 
     @property
     def operations(self) -> Mapping[str, ReductionOperation]:
-        """The reductions that the text may name."""
+        """The reduction operations that the text may use."""
         return operations_of(self.reductions)
 
     @property
@@ -223,7 +223,7 @@ class Making(_Found):
         return {*self.operations, *by_name(self.functions)}
 
     def position_of(self, name: str) -> SourcePosition | None:
-        """Where a name stands in the text first."""
+        """The position of a name's first occurrence in the text."""
         for item in self.items:
             if isinstance(item, (RawAssignment, RawSubstitution)):
                 position = position_of_name(item, name)

@@ -29,7 +29,7 @@ _PARTS = ("value", "restart")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Segments(RecordOperation):
-    """What joins two parts of a segmented reduction, the one that comes first on the left."""
+    """The associative operation on pairs of a segmented reduction; the left operand comes first."""
 
     components: tuple[str, ...] = _PARTS
     is_ordered: bool = True
@@ -37,25 +37,25 @@ class Segments(RecordOperation):
 
     @property
     def shown(self) -> str:
-        """The segmented operation."""
+        """The name of the segmented operation."""
         return f"segmented {self.whole.name}"
 
     def neutral(self, kinds: Sequence[DType]) -> tuple[Any, ...]:
-        """Nothing, in which nothing starts anew."""
+        """The pair of an empty part: the neutral element, without a segment start."""
         return self.whole.start(kinds[0]), False
 
     def joined(self, dtype: DType) -> Parts:
-        """The second value, if it started anew, or both."""
+        """The second value if a segment starts in its part, else both combined."""
         (a, first), (b, second) = operands(self.components)
         return prim.If(second, b, self.whole.combine(a, b)), prim.LogicalOr((first, second))
 
 
 def with_segments(kernel: Kernel) -> Kernel:
-    """The kernel whose threads scan segmented reductions, or ordered ones, by an operation.
+    """The kernel whose threads scan segmented or ordered reductions by an associative operation.
 
     Until then, the updates of both read their accumulator like any variable.  Types and address
-    spaces must have been decided.  Raises :class:`IllegalTransformError` where an update does not
-    say any more where it starts anew.
+    spaces must have been decided.  Raises :class:`IllegalTransformError` where an update no longer
+    shows where a segment starts.
     """
     names = {name for scan in thread_scans(kernel) for name in scan.accumulators}
     for name in sorted(names):  # each of them once: a loop that is peeled has several scans

@@ -88,11 +88,10 @@ def find_shapes(making: Making) -> None:
 
 
 def _extents_of_the_call(making: Making, shapes: Shapes) -> isl.Set:
-    """Add arguments for the extents of arrays that are as long as the caller's are.
+    """Add arguments for extents that are those of the caller's arrays.
 
-    So are those of arrays whose shape nothing says, where the proof of bounds is owed.
-    Returns what accesses need of these extents, a condition on the sizes; of an axis whose
-    cells only data tell, nothing.
+    This includes arrays without a known shape, if the proof of bounds was postponed.  Returns the
+    condition on the sizes that keeps all accesses in bounds; data-dependent accesses are ignored.
     """
     args, uses, names = making.args, making.uses, making.given.of_the_call
     least = _sets.universe()
@@ -120,8 +119,8 @@ def _extents_of_the_call(making: Making, shapes: Shapes) -> isl.Set:
 class Shapes:
     """Finds the extents of arrays from the accesses to them.
 
-    ``sizes`` are the integers among the arguments of the kernel, whose rules are expanded and
-    whose arrays may lack shapes.  Where the proof of bounds is ``owed``, indices may be negative.
+    ``sizes`` are the integer arguments of the kernel, whose rules are expanded and whose arrays may
+    lack shapes.  If the proof of bounds is postponed (``owed``), indices may be negative.
     """
 
     def __init__(self, making: Making) -> None:
@@ -139,7 +138,7 @@ class Shapes:
         return tuple(self.extent_of(uses, axis) for axis in range(len(uses[0].indices)))
 
     def extent_of(self, uses: Sequence[Use], axis: int) -> Expression:
-        """How long an axis must be; raises :class:`InvalidArgumentError` where nothing says it."""
+        """The extent of an axis; raises :class:`InvalidArgumentError` if nothing determines it."""
         needs: dict[Expression, list[Use]] = {}
         for use in uses:
             for extent in self._extents_of(use, axis):
@@ -148,7 +147,7 @@ class Shapes:
         return largest(where)
 
     def least_shape(self, uses: Sequence[Use]) -> tuple[Expression | None, ...]:
-        """The extents that the accesses need, None for axes of which only data say it."""
+        """The extents that the accesses need; None for axes with data-dependent accesses only."""
         return tuple(self._least_extent(uses, axis) for axis in range(len(uses[0].indices)))
 
     def _least_extent(self, uses: Sequence[Use], axis: int) -> Expression | None:
@@ -172,7 +171,7 @@ class Shapes:
         return _sets.project_onto(happens, self.sizes)
 
     def _extents_of(self, use: Use, axis: int) -> list[Expression]:
-        """How long the axis must be for one access: as long as the longest of these."""
+        """Candidates for the extent of an axis for one access: it is the largest of them."""
         index = use.indices[axis]
         if isinstance(index, int):
             if index < 0:
@@ -303,7 +302,7 @@ class Shapes:
 
 
 def _least_of_a_number(extent: Expression) -> int | None:
-    """The number in a minimum."""
+    """The constant operand of a minimum."""
     numbers = [c for c in getattr(extent, "children", ()) if isinstance(c, int)]
     return numbers[0] if isinstance(extent, prim.Min) and numbers else None
 

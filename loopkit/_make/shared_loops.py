@@ -30,7 +30,8 @@ def read_outside(
 ) -> frozenset[str]:
     """The names that the expressions of a draft read outside of reductions over an iname.
 
-    What rules read that are used there counts, too; ``loaded`` says what bounds of inames read.
+    Reads of rules that are used there count, too; ``loaded`` gives the names that bounds of inames
+    read.
     """
     parts = tuple(parts)
     in_bounds: set[str] = set()
@@ -47,9 +48,9 @@ def read_outside(
 
 
 def _loops_of(held: Held, draft: Draft, path: Path, paths: Mapping[str, Path]) -> Path | None:
-    """The loops, right inside of ``path``, that a temporary has its values in.
+    """The loops, directly inside of ``path``, in which a temporary is written.
 
-    None where there are none, where they are several, or where not each iteration gives it one.
+    None where there are none, or several, or where not every iteration writes it.
     """
     found: Path | None = None
     for writer in held.writers:
@@ -72,10 +73,10 @@ def with_parts(
     path: Path,
     parts: Sequence[Part],
 ) -> list[Entry]:
-    """All entries, with those of the ``parts`` of a draft that stands inside of ``path``.
+    """All entries, with those of the ``parts`` of a draft that is inside of ``path``.
 
-    Raises :class:`InvalidArgumentError` where a part belongs into a loop that stands among the
-    ``entries``, and cannot come there: nothing between there and here may change what it reads.
+    Raises :class:`InvalidArgumentError` where a part must be in a loop of the ``entries``, and
+    cannot be moved there, because statements in between change what it reads.
     """
     if not draft.held:
         return [*entries, *((s.id, (*path, *inner)) for s, inner in parts)]
@@ -130,9 +131,9 @@ def _is_changed(
     places: Collection[str],
     within: Mapping[str, Path],
 ) -> bool:
-    """Whether anything that updates read is written elsewhere than where it has its values.
+    """Whether a name that the updates read is also written outside of the loop that assigns it.
 
-    The end of a launch is a change of everything.
+    The end of a launch counts as a write of everything.
     """
     read = frozenset().union(*(s.names for s, _ in parts if s.written in places))
     for leaf, at in entries:
@@ -157,7 +158,7 @@ def _last_inside(entries: Sequence[Entry], path: Path) -> int:
 
 
 def fail_at_held(draft: Draft, held: Held) -> NoReturn:
-    """Report a reduction over an iname, where a temporary has its value that it reads."""
+    """Report a reduction over an iname that reads a temporary which is written inside that loop."""
     name, iname = held.name, min(held.inames)
     raise InvalidArgumentError(
         f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "

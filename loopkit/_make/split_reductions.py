@@ -24,7 +24,7 @@ from loopkit._tree import Path
 
 @dataclass(frozen=True, eq=False)
 class Accumulator:
-    """What a reduction accumulates in, and by which operation; a segmented one may start anew."""
+    """The accumulator of a reduction, and its operation, which may be segmented."""
 
     temporary: TemporaryVariable
     operation: ReductionOperation
@@ -32,11 +32,11 @@ class Accumulator:
 
     @property
     def value(self) -> prim.Variable:
-        """What it holds."""
+        """The expression that reads its value."""
         return prim.Variable(self.temporary.name)
 
     def start(self, own: Statement, id_: str) -> Statement:
-        """What starts it for a statement ``own``, with the loops and conditions of that."""
+        """The statement that initializes it, with the loops and conditions of ``own``."""
         # What depends on an unknown type is set right when types are known.
         rhs = self.operation.start(self.temporary.dtype)
         return replace(own, id=id_, lhs=self.value, rhs=rhs, operation=None, kind="init")
@@ -44,7 +44,7 @@ class Accumulator:
     def update(
         self, start: Statement, id_: str, operand: Expression, inames: Iterable[str]
     ) -> Statement:
-        """What adds a term to it, in the loops of ``start`` and those over ``inames``."""
+        """The statement that adds a term, in the loops of ``start`` and those over ``inames``."""
         name: str | None = self.operation.name
         if self.is_segmented:
             # In the order of the loop: whether a term counts hangs on those behind it.
@@ -83,9 +83,9 @@ Conditions = tuple[Expression, ...]
 def _with_reductions(
     expr: Expression, replace: Callable[[Reduction, Conditions], Expression]
 ) -> Expression:
-    """``expr`` with its outermost reductions replaced by what ``replace`` makes of them.
+    """``expr`` with its outermost reductions replaced by the results of ``replace``.
 
-    It is told the conditions under which choices around them have their value.
+    ``replace`` also gets the conditions of the branches around a reduction.
     """
     around: list[Expression] = []
 
@@ -123,7 +123,7 @@ class Splitter:
         self._parts: list[Part] = []
 
     def split(self, draft: Draft) -> Sequence[Part]:
-        """The statements that a draft stands for, in order; the last one is the user's."""
+        """The statements of a draft, in order; the last one is the user's."""
         self._parts = []
         values = self._results(draft)
         parts = (draft.lhs, *draft.predicates, *values)
@@ -160,9 +160,9 @@ class Splitter:
         return [*self._parts, *uses]
 
     def _results(self, draft: Draft) -> tuple[Expression, ...]:
-        """What a draft computes: one value, or the two of a segmented reduction.
+        """The values that a draft computes: one, or the pair of a segmented reduction.
 
-        The second says whether it started anew.
+        The second value of a pair says whether a segment starts.
         """
         rhs, whole = draft.rhs, draft.whole
         if not isinstance(draft.lhs, Record) or whole is None:
@@ -172,7 +172,7 @@ class Splitter:
         return rhs, Reduction("any", whole.inames, whole.operand.parts[1])
 
     def _called(self, statement: Statement, call: Expression) -> Expression:
-        """What holds all results of a call, which a statement of its own makes."""
+        """A temporary with all results of a call, which a separate statement computes."""
         found = prim.Variable(next(self._results_names))
         self.accumulators.append(
             TemporaryVariable(found.name, address_space=AddressSpace.PRIVATE, made_by="call")
@@ -243,7 +243,7 @@ class Splitter:
         return held.value
 
     def _is_plain(self, condition: Expression) -> bool:
-        """Whether a condition is about inames and what is passed as a number, alone."""
+        """Whether a condition depends only on inames and scalar arguments."""
         nodes = list(nodes_of(condition))
         return not any(
             isinstance(node, (prim.Subscript, prim.Call))

@@ -1,4 +1,4 @@
-"""``loopkit doctor``: what is installed, what works by really trying it, and what else to do."""
+"""``loopkit doctor``: reports what is installed, tries what works, and advises on the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands are given: kernels of files, and numbers by name, as ``n=4096``."""
+"""Arguments of commands: kernels in files, and numbers by name, as ``n=4096``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing: colours on a terminal, plain text anywhere else."""
+"""Output of the commands: colours on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 

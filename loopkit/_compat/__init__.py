@@ -1,1 +1,1 @@
-"""What Loopy's scripts say that loopkit has another word for, or no use for: all of it is here."""
+"""Compatibility with Loopy: names and arguments that loopkit calls differently or does not need."""

@@ -1,4 +1,4 @@
-"""What Loopy's users ask of kernels: which loops may be one, and how much padding arrays want."""
+"""Loopy's queries about kernels: candidates for loop fusion, and padding of arrays."""
 
 from __future__ import annotations
 

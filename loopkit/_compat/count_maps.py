@@ -1,4 +1,4 @@
-"""What Loopy's statistics are made of: keys, and counts by key, which are asked at any sizes."""
+"""The data types of Loopy's statistics: keys, and maps from keys to counts at any sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of Loopy's that do not exist here, and arguments that change nothing."""
+"""Names of Loopy's that do not exist in loopkit, and arguments that have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other names for what loopkit calls differently; a history records loopkit's name."""
+"""Loopy's names of transforms that have another name in loopkit, which the history records."""
 
 from __future__ import annotations
 

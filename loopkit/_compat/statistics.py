@@ -1,9 +1,9 @@
-"""Loopy's statistics, on the counts of costs: operations, memory accesses, synchronisation.
+"""Loopy's statistics, computed from the costs: operations, memory accesses, synchronisation.
 
-Counts are of single threads (*work items*) everywhere, and exact at any sizes: a count prints as
-a polynomial of the sizes where it is one.  Arithmetic of subscripts is not counted, and an element
-that a statement names twice is read once.
-Of several launches each has keys of its own, with its name.
+All counts are per thread (*work item*) executions, and exact at any sizes: a count prints as a
+polynomial of the sizes where it is one.  Index arithmetic is not counted, and an element that a
+statement reads twice counts once.  If a kernel has several launches, each has keys of its own, with
+its name.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How values show themselves in notebooks: HTML, and plain text of the same quality."""
+"""Display of values in notebooks: HTML, and plain text with the same content."""

@@ -1,4 +1,4 @@
-"""Answers as HTML: errors with their smallest case, verdicts, and proofs."""
+"""Results as HTML: errors with their witnesses, verdicts of comparisons, and proofs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Costs as HTML: the tables of their text, in which statements light up."""
+"""Costs as HTML tables, in which rows and statements are highlighted together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between two texts, as HTML: lines that came and went, and in them the words."""
+"""Differences between two texts as HTML: removed and added lines, and the changed words in them."""
 
 from __future__ import annotations
 

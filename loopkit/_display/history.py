@@ -1,4 +1,4 @@
-"""Steps and histories as HTML: what was asked, what is known of it, and what it changed."""
+"""Steps and histories as HTML: each call, its verdict, and its changes."""
 
 from __future__ import annotations
 

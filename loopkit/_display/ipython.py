@@ -1,8 +1,8 @@
-"""loopkit inside of IPython: tracebacks, refusals below their cell, and names inside of strings.
+"""The IPython extension: shorter tracebacks, pictures of refusals, and completion inside strings.
 
-Names complete inside of a string that is being typed in a call of a transform.  Nothing of a cell
-is run but transforms with literal arguments, which change nothing: so a chain of steps completes
-the names that its last step would make.
+Names are completed inside of a string argument in a call of a transform.  To find them, the
+completer runs only transforms with literal arguments, which have no side effects: so a chain of
+steps completes the names that its last step would make.
 """
 
 from __future__ import annotations

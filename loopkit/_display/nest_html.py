@@ -1,4 +1,4 @@
-"""A kernel as HTML: its nest, in which loops fold, and its source, in the colours of its words."""
+"""A kernel as HTML: its loop nest with foldable loops, and its source with coloured names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The one table of roles: what each part of a kernel looks like, in light and in dark.
+"""The table of styles: the look of each role that a part of a kernel can have, in light and dark.
 
 Nest, source, tables and pictures take their colours from here: as custom properties of one small
-style sheet (``var(--lk-thread)``), or as hex numbers, for matplotlib.  No role rests on its colour
-alone: ``css`` adds weight, slant or underline, ``mark`` a sign where one is wanted.
+style sheet (``var(--lk-thread)``), or as hex numbers, for matplotlib.  No role is distinguished by
+its colour alone: ``css`` adds weight, slant or underline, and ``mark`` a sign.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""``lk.explore``: a schedule that is a function, and controls for what it is called with."""
+"""``lk.explore``: interactive controls for the arguments of a function that makes a kernel."""

@@ -1,4 +1,4 @@
-"""All choices seen so far, side by side."""
+"""A table of all choices evaluated so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule's function can be called with: its arguments as controls, checked beforehand."""
+"""The arguments of the explored function as controls, with validated options."""
 
 from __future__ import annotations
 

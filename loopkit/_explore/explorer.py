@@ -1,4 +1,4 @@
-"""``lk.explore``: the outcomes of a schedule's choices, one of them shown."""
+"""``lk.explore``: the outcomes of the user's choices, one of which is shown."""
 
 from __future__ import annotations
 

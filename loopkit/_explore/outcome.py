@@ -1,7 +1,7 @@
-"""What comes of one choice: the kernel, or why there is none, and what is known of it.
+"""The outcome of one choice: the kernel or the error, and further results about the kernel.
 
-Found in stages, the quick ones first: each makes a new value out of the one before, so that
-somebody who has chosen anew need not wait for the rest.
+Results are computed in stages, quick ones first.  Each stage makes a new value from the one before,
+so that a user who changes a control need not wait for the remaining stages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An explorer with widgets: controls on top, nest and source below, then all else under tabs.
+"""The explorer with widgets: controls on top, nest and source below, other results in tabs.
 
-What a control changes is followed at once as far as nest and source.  The rest comes in stages
-between which the event loop runs, so that a newer choice ends what an older one began.
+A change of a control updates nest and source at once.  The other results are computed in stages;
+between these the event loop runs, so that a newer choice cancels the remaining stages of an older.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An outcome as elements: what stands in each part of an explorer, the parts that are known."""
+"""The parts of an explorer as HTML elements, made from the results that are available."""
 
 from __future__ import annotations
 

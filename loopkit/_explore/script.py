@@ -1,4 +1,4 @@
-"""The choice as a script: the function's own text where that runs alone, or the steps it took."""
+"""A choice as a Python script: the function's own source if it runs alone, or recorded steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an explorer shows itself: with widgets in Jupyter, elsewhere as a page, and as text."""
+"""Display of an explorer: widgets in Jupyter, otherwise an HTML page or text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The host executor: generated CUDA C, compiled for the CPU and run there.
 
-Each CUDA thread of a block is a fibre; barriers, warp operations and shared
-memory mean what they mean on a GPU, and the order in which threads run between
-barriers can be turned around or shuffled, so that a missing barrier shows.
+Each CUDA thread of a block is a fibre.  Barriers, warp operations and shared memory have the same
+semantics as on a GPU.  The order in which threads run between barriers can be reversed or
+randomized, to detect missing barriers.
 """
 
 from __future__ import annotations

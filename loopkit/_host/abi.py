@@ -1,4 +1,4 @@
-"""What passes between Python and the runtime: arguments, and what stopped a launch."""
+"""The interface between Python and the C++ runtime: arguments, and records of errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The C++ compiler: finding it, what it is asked to do, and what it made before.
+"""The C++ compiler: how it is found and called, and the cache of binaries.
 
-Binaries are built once for all processes, and loaded from where they lie.
+Binaries are built once for all processes, and loaded from the cache folder.
 """
 
 from __future__ import annotations

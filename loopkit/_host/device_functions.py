@@ -1,4 +1,4 @@
-"""Users' functions, compiled for the CPU: to look at what their texts compute."""
+"""User-defined device functions, compiled for the CPU, to compute their values."""
 
 from __future__ import annotations
 

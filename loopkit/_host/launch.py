@@ -1,4 +1,4 @@
-"""Compiling a program for the CPU, and launching it there."""
+"""Compilation of a program for the CPU, and its launches there."""
 
 from __future__ import annotations
 

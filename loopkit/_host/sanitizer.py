@@ -1,4 +1,4 @@
-"""Launches in a process of their own, watched by the compiler's sanitizers."""
+"""Launches in a separate process under the compiler's sanitizers."""
 
 from __future__ import annotations
 

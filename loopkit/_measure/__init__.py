@@ -1,1 +1,1 @@
-"""Measuring: the time that kernels take, each launch on its own, beside what the roofline says."""
+"""Time measurements of kernels, per launch, compared with the roofline."""

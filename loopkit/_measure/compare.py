@@ -1,4 +1,4 @@
-"""``lk.compare``: several kernels in turns, after their results were compared."""
+"""``lk.compare``: interleaved measurement of several kernels, after a check of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lk.measure``: the time of one launch, over many."""
+"""``lk.measure``: the time of one launch, measured over many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments that a kernel is measured with: those given, and random data for the others."""
+"""The arguments of a measurement: those given, and random data for the others."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Launches of a kernel that are timed, one like the other, on a GPU or on the CPU.
+"""Timed launches of a kernel under equal conditions, on a GPU or on the CPU.
 
-What a kernel writes lies in memory of our own, and is given back what it held.
+The arrays that a kernel updates are private copies, whose contents are restored for each timing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What runs and how often: slots of contestants in turns, and what each of several launches takes.
+"""The schedule of a measurement: time slots of several kernels in turns, and times per launch.
 
-A card at its power limit changes its clock within seconds, so times that were taken one after the
-other are worth little. What counts is the median of the ratios of neighbouring slots.
+A card at its power limit changes its clock within seconds, so that times measured one after the
+other are not comparable.  Therefore the result is the median of the ratios of neighbouring slots.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Pictures of what a schedule does: data made from a kernel's sets, and what draws them."""
+"""Pictures of a schedule: data computed from the iteration domains, and drawing code."""

@@ -1,4 +1,4 @@
-"""The request that a picture is of: by its array, statement and text, or the first there is."""
+"""Selection of the memory request that a picture shows: by array, statement and text."""
 
 from __future__ import annotations
 

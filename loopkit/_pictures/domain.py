@@ -1,4 +1,4 @@
-"""The points of a statement's domain, the order in which they run, and who runs them."""
+"""Pictures of iteration domains: points, their execution order, and their threads and blocks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Scenes drawn: as SVG and HTML, light or dark as the page is, or on matplotlib's axes for papers.
+"""Drawing of scenes: as SVG and HTML in the page's light or dark colours, or with matplotlib.
 
-The slider for time needs no scripts: it is a row of radio buttons, and what is chosen decides, by
-rules of CSS alone, which marks are there.  A group of radio buttons is a slider to the keyboard
-already (arrow keys, Home and End), works where scripts are taken out of outputs, and ends with the
-output.  A form around it keeps the sliders of a page apart.
+The slider for time needs no scripts: it is a row of radio buttons, and CSS rules show or hide the
+marks by the button that is checked.  The keyboard operates such a group like a slider (arrow keys,
+Home and End), and it works where notebooks remove scripts from outputs.  A form around each keeps
+the sliders of a page independent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cells of an array that a part of a launch touches, how often, and which others touch, too."""
+"""Pictures of footprints: the cells that a part of a launch accesses, how often, and its halo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures made of cells: what stands where, before anything is drawn, and in characters."""
+"""Pictures made of cells: their contents before drawing, and their rendering as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where everything of a picture made of cells stands: figures become scenes."""
+"""The layout of pictures made of cells: from figures to scenes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What happens in the iterations of a loop, one after the other: copies, work, barriers, and how
-long what is staged in shared memory is needed."""
+"""Pictures of loop iterations over time: copies, work and barriers, and the live ranges of shared
+arrays.
+"""
 
 from __future__ import annotations
 

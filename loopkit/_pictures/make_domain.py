@@ -1,4 +1,4 @@
-"""A picture of a domain, made from the statement's instances."""
+"""Construction of a picture of a domain from the statement's instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pictures can do: show themselves, be saved, and be drawn by matplotlib."""
+"""The interface of all pictures: display, saving, and drawing with matplotlib."""
 
 from __future__ import annotations
 

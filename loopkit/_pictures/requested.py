@@ -1,4 +1,4 @@
-"""Which threads touch what in one request: sectors of global memory, banks of shared memory."""
+"""Pictures of one memory request: threads and the sectors or the banks that they access."""
 
 from __future__ import annotations
 

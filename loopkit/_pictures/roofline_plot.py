@@ -1,9 +1,9 @@
-"""The roofline of a launch: how fast it can be at most, by what it does to memory and computes.
+"""The roofline plot of a launch: its attainable speed by arithmetic intensity.
 
 The plane is that of Williams, Waterman and Patterson, Roofline: an insightful visual performance
-model, 2009: operations a second over operations a byte, both in powers of ten.  A term of the
-roofline that takes ``t`` seconds for all ``n`` operations of the launch lets it be no faster than
-``n / t``; the term of memory does so in proportion to the operations a byte.
+model, 2009: operations a second over operations a byte, on logarithmic axes.  A term of the
+roofline that takes ``t`` seconds for all ``n`` operations of the launch limits its speed to
+``n / t``; for the memory term this is proportional to the operations a byte.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every picture is drawn from: marks on a plane, in pixels, y downwards.
+"""The drawing primitives of all pictures: marks on a plane, in pixels, y downwards.
 
 A mark's colours are names of :mod:`loopkit._display.style`: a role, a ground, or ``series-3``.
 """

@@ -1,6 +1,6 @@
-"""The instances of a statement that a picture shows: their values, when and on what they run.
+"""The statement instances that a picture shows: iname values, execution order, block and thread.
 
-Exact, by enumeration of the sets of :class:`loopkit._poly.model.Model`.
+They are enumerated exactly, from the sets of :class:`loopkit._poly.model.Model`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Why a step is refused: two instances, the order that they have, and the one they would get.
+"""Pictures of a refusal: two instances in their order in the text, and in the new schedule.
 
-Shown are the instances around the two, in the places that the text gives them.  Numbers are
-turns, ranks among those shown: first as the text runs them, then as the schedule would.
+The instances around the two are shown as well, at their positions in the text.  Numbers are ranks
+in time among the instances shown: first in the text's order, then in that of the schedule.
 """
 
 from __future__ import annotations

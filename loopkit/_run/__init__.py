@@ -1,8 +1,8 @@
-"""Running a program: arguments, compilation, caching, devices and launches.
+"""Execution of a program: arguments, compilation, caching, devices and launches.
 
-``plan`` turns the arguments of a call into checked sizes, scalars and arrays, for
-every executor alike; ``kinds`` knows the arrays of the libraries.  ``nvrtc`` makes
-binaries and says what they use, ``driver`` and ``module`` bring them to a
-device.  ``executor`` and ``host`` hold the callables that run a program, on a GPU and on the
-CPU.  Nothing of CUDA is imported before it is needed.
+``plan`` turns the arguments of a call into checked sizes, scalars and arrays, for all executors.
+``kinds`` supports the array types of the libraries.  ``nvrtc`` makes binaries and reports the
+resources that they use; ``driver`` and ``module`` load them on a device.  ``executor`` and ``host``
+hold the callables that run a program, on a GPU and on the CPU.  CUDA libraries are imported on
+first use.
 """

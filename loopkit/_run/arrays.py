@@ -1,9 +1,9 @@
-"""What executors know about an array, and the kinds of arrays that everybody has.
+"""Descriptions of arrays for executors, and the interface of array types.
 
-A *kind* is a library's array type: how to read pointer, shape, strides and dtype
-off it without a copy, how to make an output of it, which stream its library works
-on.  Libraries are recognised by the module of the object's type, and imported only
-when one of their arrays shows up, that is, when they are imported already.
+A *kind* is a library's array type: how to read pointer, shape, strides and dtype of an array
+without a copy, how to allocate an output, and which stream the library works on.  A library is
+recognised by the module of the object's type, and imported only when one of its arrays is passed,
+so that it is imported already.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Executors that compare index arrays with the kernel's assertions before each call.
+"""Executors that check the kernel's assertions about index arrays before each call.
 
-Nothing of this is on the way of other calls: an executor that checks stands around
-one that does not.
+The check wraps another executor, so that calls without it have no overhead.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The CUDA driver: devices, their contexts and limits, modules, memory, errors.
 
-Everything here is off the fast path.  Contexts are the devices' primary ones, which PyTorch,
-CuPy, JAX and Numba use as well.  What a device is, ``cuda.core`` says; calls that can find a
-context lost go through ``cuda.bindings``, as the errors of ``cuda.core`` have no number to tell
-that by, and its contexts, streams and buffers cannot be given back when one is.
+Nothing here is performance-critical.  Contexts are the devices' primary ones, which PyTorch, CuPy,
+JAX and Numba use as well.  Properties of a device come from ``cuda.core``.  Calls that may find a
+context lost use ``cuda.bindings``: errors of ``cuda.core`` carry no status code, and its contexts,
+streams and buffers cannot be released after a context is lost.
 """
 
 from __future__ import annotations

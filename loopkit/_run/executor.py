@@ -1,4 +1,4 @@
-"""The executor on a GPU: calls on the caller's arrays, and calls whose arguments are bound."""
+"""The GPU executor: calls on the caller's arrays, and launches with bound arguments."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Specialised functions: a call whose arguments look like those of a checked call.
+"""Specialised functions for repeated calls with similar arguments.
 
-The first call with arguments of some kind, dtype, shape, strides and device is
-checked in full.  Then a Python function is written for exactly such arguments: it
-tests that they look the same, reads their addresses, and launches.  Arguments that
-look different go to the function written before this one, then to a table of older
-ones, and at last to the full check.  The text of a function is kept:
-``inspect.getsource`` shows it.
+The first call with arguments of some kind, dtype, shape, strides and device is checked in full.
+Then a Python function is generated for exactly such arguments: it tests that the arguments match,
+reads their addresses, and launches.  Other arguments are passed on to the function generated
+before, then to a table of older ones, and finally to the full check.  The text of a function is
+kept: ``inspect.getsource`` shows it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running on a GPU with arrays in host memory: copied in and out at every call."""
+"""GPU execution with arrays in host memory, which are copied in and out at every call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes from shapes: inferring them, and comparing every extent with what it should be."""
+"""Inference of sizes from the shapes of arrays, and the check of all extents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The kinds of arrays of the libraries, and which of them an object is.
+"""The array types of the supported libraries, and the recognition of objects.
 
-Each class asks its own library, and nothing else imports one.  Objects of unknown libraries are
-read through the protocols that they speak.
+Each class uses its own library, which nothing else imports.  Objects of unknown libraries are read
+through the array protocols that they support.
 """
 
 from __future__ import annotations

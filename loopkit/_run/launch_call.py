@@ -1,14 +1,13 @@
-"""The launch itself: one call of the driver with everything laid out beforehand.
+"""The launch itself: one call of the driver with arguments prepared in advance.
 
-``cuLaunchKernelEx`` takes a structure with grid, block and stream, the function, and
-a table of pointers to the arguments.  A *slot* is one piece of memory that holds the
-structure, the arguments and the table, in this order; writing stream and arguments
-into it is a single ``struct.pack_into``.  The driver copies the arguments before it
-returns, so a slot is free again right after the call.
+``cuLaunchKernelEx`` takes a structure with grid, block and stream, the function, and a table of
+pointers to the arguments.  A *slot* is one piece of memory that holds the structure, the arguments
+and the table, in this order; stream and arguments are written by a single ``struct.pack_into``.
+The driver copies the arguments before it returns, so that a slot can be reused right after.
 
-The interpreter's lock is given up meanwhile.  A launch waits while the driver's queue is
-full, and the queue may stand behind a host function that is written in Python and needs
-the lock.  It costs less than a tenth of a microsecond.
+The global interpreter lock is released during the call.  A launch waits while the driver's queue is
+full, and the queue may be blocked by a host function in Python that needs the lock.  Releasing it
+costs less than a tenth of a microsecond.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The launches of one call, in order: one of them, or several that hand arrays to each other."""
+"""The sequence of launches of one call, which may pass arrays to each other."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A compiled kernel line by line: machine code and PTX, and the lines of CUDA C they come from.
+"""Listings of a compiled kernel: machine code and PTX, linked to the lines of CUDA C.
 
-NVRTC is asked for the table of lines that debuggers use; it changes no instruction.  What was
-inlined from CUDA's headers counts to the line of the kernel that called it.
+NVRTC generates the line table that debuggers use, which changes no instruction.  Code inlined from
+CUDA's headers is attributed to the line of the kernel that called it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A program on a device: refused where it does not fit, compiled, and loaded."""
+"""A program on a device: the check of its resources, compilation, and loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From source to binary, with NVRTC, and what a binary uses; no GPU and no driver is needed."""
+"""Compilation with NVRTC, and the resources of a binary; needs neither a GPU nor a driver."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether an array that a program writes shares memory with another one, or with itself.
+"""Check whether an array that a program writes overlaps another array, or itself.
 
-Blocks run in any order, and the code relies on outputs being apart from all else.  Where
-plain bounds do not settle it, it is a question about whole numbers within bounds: NumPy
-answers the easy ones, isl all others, within a budget.
+Blocks run in any order, and the generated code requires that outputs do not overlap other arrays.
+Where address ranges do not decide this, it is a question about integers within bounds: NumPy
+answers easy cases, and isl all others, within a budget.
 """
 
 from __future__ import annotations

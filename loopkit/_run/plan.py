@@ -1,8 +1,8 @@
-"""The calling convention of a program, worked out once, and checked at every call.
+"""The calling convention of a program, prepared once, and checked at every call.
 
-A plan takes the arguments of a call, by name or by position, and answers with sizes,
-scalars and arrays that are known to fit the program, or with an error that names the
-argument, what was expected and what came.  All executors share it.
+A plan takes the arguments of a call, by name or by position.  It returns the sizes, scalars and
+arrays of the program, or raises an error with the argument's name, the expected and the actual
+value.  All executors use it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scalar arguments: checking their values and packing them into bytes."""
+"""Scalar arguments: checks of their values, and their conversion to bytes."""
 
 from __future__ import annotations
 

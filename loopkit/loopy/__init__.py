@@ -1,9 +1,9 @@
 """Loopy's names and conventions, for scripts that were written for Loopy.
 
-``import loopkit.loopy as lp`` in the place of ``import loopy as lp``: kernels are translation
-units, which are called with a queue and return an event and a tuple; arguments and functions that
-say something of OpenCL, of targets or of caches are taken, and change nothing.  All else is
-loopkit's: each transform is proven, and ``knl.kernel`` is the kernel with all that it offers.
+``import loopkit.loopy as lp`` replaces ``import loopy as lp``: kernels are translation units, which
+are called with a queue and return an event and a tuple.  Arguments and functions that concern
+OpenCL, targets or caches are accepted and have no effect.  Everything else is loopkit's: each
+transform is proven, and ``knl.kernel`` is the loopkit kernel.
 """
 
 # ruff: noqa: I001 - what is imported as what it is called is for scripts

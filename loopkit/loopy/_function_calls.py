@@ -1,4 +1,4 @@
-"""Functions that Loopy's scripts call otherwise than loopkit's are called."""
+"""Functions whose calling convention differs between Loopy and loopkit."""
 
 from __future__ import annotations
 

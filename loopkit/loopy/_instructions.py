@@ -1,4 +1,4 @@
-"""Targets, types, options and instructions, as scripts name them; these are lines of text."""
+"""Loopy's targets, types, options and instruction objects, which become lines of text."""
 
 from __future__ import annotations
 

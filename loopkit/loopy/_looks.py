@@ -1,4 +1,4 @@
-"""What Loopy's scripts ask of a kernel."""
+"""Loopy's functions that query a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules of Loopy's that need no file: they have the names of ``loopkit.loopy``, and some more."""
+"""Submodules of Loopy without a file here: each has the names of ``loopkit.loopy``, and its own."""
 
 from __future__ import annotations
 

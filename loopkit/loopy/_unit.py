@@ -1,4 +1,4 @@
-"""A kernel as Loopy's scripts hold it: a translation unit, which is called with a queue."""
+"""A kernel as a translation unit of Loopy's, which is called with a queue."""
 
 from __future__ import annotations
 

@@ -169,11 +169,11 @@ R = TypeVar("R")
 
 
 class SpentError(Exception):
-    """isl has spent all that it was allowed."""
+    """isl has used up its budget of operations."""
 
 
 class _Turns(threading.local):
-    """The turns that this thread has taken and not given back, one inside another."""
+    """The nesting depth of this thread's locks on isl."""
 
     depth = 0
     sets_apart = False
@@ -188,7 +188,7 @@ _lock = threading.RLock()
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Wait until no other thread works with isl, and keep others waiting inside."""
+    """Hold the lock on isl: wait for other threads first, and make them wait meanwhile."""
     with _lock:
         _turns.depth += 1
         try:
@@ -198,7 +198,7 @@ def turn() -> Iterator[None]:
 
 
 def in_turn(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function that works with isl callable from several threads."""
+    """Decorate a function that uses isl, so that several threads may call it."""
 
     @wraps(function)
     def alone(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -209,7 +209,7 @@ def in_turn(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _begin_anew() -> None:
-    """In a process that was forked: the thread whose turn it was is not here."""
+    """Reset the lock in a forked process, where the thread that held it does not exist."""
     global _lock
     if not _turns.depth:
         _lock = threading.RLock()
@@ -222,32 +222,33 @@ if hasattr(os, "register_at_fork"):
 
 
 class _GlanceError(BaseException):
-    """isl has spent what it was allowed at first; no one but :func:`within` may catch it."""
+    """isl has used up the small first budget of :func:`within`, which alone may catch this."""
 
 
 def at_most(operations: int) -> AbstractContextManager[None]:
-    """Let isl spend at most ``operations`` inside; raises :class:`SpentError` beyond.
+    """Limit isl to ``operations`` inside of the context; raises :class:`SpentError` beyond.
 
-    Inside of another bound this one allows no more than that, which counts anew when this
-    one ends.  What is kept counts: :func:`within` and :func:`apart_from_kept` leave it out.
+    A nested limit cannot exceed the one around it, whose count restarts from zero when the nested
+    one ends.  The computation of cached values counts, unlike with :func:`within` and
+    :func:`apart_from_kept`.
     """
     return _bound(operations)
 
 
 def apart_from_kept(operations: int) -> AbstractContextManager[None]:
-    """Like :func:`at_most`, but what is :func:`kept` inside has budgets of its own.
+    """Like :func:`at_most`, without the cost of cached values, which have budgets of their own.
 
-    An answer that is found like that does not depend on what was asked before.  Each thing
-    that is kept takes 0.2 milliseconds more.
+    Then the result does not depend on which values were computed earlier.  Each cached value takes
+    0.2 milliseconds more.
     """
     return _bound(operations, sets_apart=True)
 
 
 def within(operations: int, work: Callable[[], R]) -> R:
-    """What ``work`` gives, with bounds as by :func:`apart_from_kept`.
+    """The result of ``work``, limited as by :func:`apart_from_kept`.
 
-    ``work`` may be done twice, and changes nothing: nearly everything takes so little, with
-    all that is kept, that nobody needs to know what was.
+    ``work`` may be called twice, and must have no side effects: the first call has a small limit
+    that includes the cost of cached values, and nearly always suffices.
     """
     try:
         with _bound(min(operations, KEPT), glances=True, sets_apart=False):
@@ -289,10 +290,10 @@ def _bound(
 
 
 def kept(find: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What ``find`` gives, to be kept by the caller for whoever asks next.
+    """The result of ``find``, which the caller will cache.
 
-    Whoever asks next has it for nothing: where that must not matter (:func:`apart_from_kept`),
-    it has a budget of its own, and leaves that of its asker as it was.
+    Inside of :func:`apart_from_kept` the computation has a budget of its own, and does not use the
+    caller's, so that it makes no difference whether the value was cached before.
     """
     if not _turns.sets_apart:
         return find(*args, **kwargs)
@@ -320,7 +321,7 @@ def kept(find: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 def _spent(most: int) -> int:
     """The operations that isl has counted, of ``most``.
 
-    It does not tell them, but whether they exceed a limit, by failing to do one more.
+    isl does not report the number, only whether it exceeds a limit, by failing to do one more.
     """
     context = isl.DEFAULT_CONTEXT
     low, high, done = 0, most, 0
@@ -340,14 +341,14 @@ _ONE = isl.Val(1)
 
 
 def for_statements(operations: int, count: int) -> int:
-    """What work may spend that asks the same of each of so many statements."""
+    """The budget of work that asks the same question for each of some number of statements."""
     return operations * max(count, STATEMENTS) // STATEMENTS
 
 
 def is_spent() -> bool:
-    """Whether isl failed because it has spent what it was allowed.
+    """Whether isl failed because its budget is used up.
 
-    What it says of the failure does not tell: a text then has a syntax error, too.
+    isl's error message cannot tell this from other failures, such as a syntax error in a text.
     """
     return _ONE.to_str() is None
 

@@ -26,14 +26,17 @@ ANSWERS = "_loopkit_answers"
 
 
 def answers_of(value: Any) -> dict[Hashable, Any]:
-    """All that is remembered with a value, by question."""
+    """All results that are stored with a value, by question."""
     held: dict[str, Any] = value.__dict__
     found: dict[Hashable, Any] | None = held.get(ANSWERS)
     return held.setdefault(ANSWERS, {}) if found is None else found
 
 
 def memoised(function: Callable[[V, *Ts], R]) -> Callable[[V, *Ts], R]:
-    """Let a frozen value remember what ``function`` answers of it, and of hashable arguments."""
+    """Store the results of ``function`` with its first argument, by the other arguments.
+
+    The first argument is a frozen value, and the others are hashable.
+    """
 
     @wraps(function)
     def ask(value: V, *arguments: *Ts) -> R:
@@ -52,7 +55,7 @@ def memoised(function: Callable[[V, *Ts], R]) -> Callable[[V, *Ts], R]:
 def once(
     known: MutableMapping[K, R], key: K, find: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """What is known under ``key``, or what ``find`` gives, which is known from then on."""
+    """The stored result for ``key``; computed by ``find`` and stored if there is none."""
     try:
         return known[key]
     except KeyError:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Renumbered:
-    """Loops over ``old`` inames, the first one outermost, that become loops over ``new`` ones."""
+    """A replacement of loops over ``old`` inames, outermost first, by loops over ``new`` ones."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
@@ -73,7 +73,7 @@ class Joined(Renumbered):
 
     @property
     def new(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The loop that counts through all."""
+        """The iname of the joined loop."""
         return (self.joined,)
 
     @property
@@ -89,23 +89,23 @@ class Joined(Renumbered):
 
     @property
     def before(self) -> isl.Set:
-        """A box."""
+        """The box of the old loops' iterations."""
         parts = zip(self.lows, self.old, self.lengths, strict=True)
         return _sets.intersection(_from(*part) for part in parts)
 
     @property
     def after(self) -> isl.Set:
-        """From 0 to the count."""
+        """The interval from 0 to the count."""
         return _from(0, self.joined, self.count)
 
     @property
     def counts(self) -> tuple[Expression, ...]:
-        """The lengths."""
+        """The numbers of iterations of the old loops."""
         return self.lengths
 
     @property
     def product(self) -> Expression:
-        """What the count is."""
+        """The expression for the count."""
         return product(list(self.lengths))
 
 
@@ -122,27 +122,27 @@ class Chunked(Renumbered):
 
     @property
     def old(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The loop."""
+        """The iname of the old loop."""
         return (self.iname,)
 
     @property
     def new(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Chunks, and what is in each."""
+        """The inames of the loop over chunks, and of the loop inside a chunk."""
         return (self.outer, self.inner)
 
     @property
     def short(self) -> Expression:
-        """How long the shorter chunks are."""
+        """The length of the shorter chunks."""
         return prim.FloorDiv(self.length, self.chunks)
 
     @property
     def longer(self) -> Expression:
-        """How many chunks are longer by one."""
+        """The number of chunks that are longer by one."""
         return prim.Remainder(self.length, self.chunks)
 
     @property
     def values(self) -> Mapping[str, Expression]:
-        """Where a chunk starts, and how far into it."""
+        """The old iname as the start of a chunk plus the offset in it."""
         chunk = prim.Variable(self.outer)
         start = prim.Product((self.short, chunk)), prim.Min((chunk, self.longer))
         low = () if self.low == 0 else (self.low,)
@@ -150,7 +150,7 @@ class Chunked(Renumbered):
 
     @property
     def before(self) -> isl.Set:
-        """All numbers."""
+        """The interval of the old loop."""
         return _from(self.low, self.iname, self.length)
 
     @property
@@ -163,7 +163,7 @@ class Chunked(Renumbered):
 
     @property
     def counts(self) -> tuple[Expression, ...]:
-        """The length."""
+        """The number of iterations of the old loop."""
         return (self.length,)
 
 
@@ -195,10 +195,10 @@ def _from(low: Expression, iname: str, length: Expression) -> isl.Set:
 
 @dataclass(frozen=True)
 class Factored:
-    """``factor`` leaves what is added to the temporary ``name``, and multiplies what is read of it.
+    """A ``factor`` removed from all terms added to ``name``, and multiplied into all its reads.
 
-    It is an expression of inames that all of these have in common, and of the names in ``axes``,
-    each of which stands for the index along an axis of the temporary.
+    ``factor`` is an expression of inames that all of these statements share, and of the names in
+    ``axes``, which are the indices along the axes of the temporary.
     """
 
     name: str
@@ -206,12 +206,12 @@ class Factored:
     axes: tuple[tuple[str, int], ...] = ()
 
     def at(self, indices: tuple[Expression, ...]) -> Expression:
-        """The factor for one element."""
+        """The factor for the element with given indices."""
         return substitute(self.factor, {name: indices[axis] for name, axis in self.axes})
 
 
 def added_by(statement: Statement) -> Expression | None:
-    """What a statement adds to the cell that it writes; None where it does something else."""
+    """The term that a statement adds to the cell that it writes; None if it does something else."""
     if statement.operation is not None:
         return statement.rhs if statement.operation == "sum" else None
     if not isinstance(statement.rhs, prim.Sum):
@@ -242,12 +242,11 @@ def multiplied(statement: Statement, claim: Factored) -> Statement:
 
 @dataclass(frozen=True)
 class InstanceMap:
-    """How instances of one new statement correspond to instances of an old one.
+    """The map from instances of one new statement to instances of an old statement.
 
-    ``values[iname]`` gives an old iname as an affine expression of the new
-    statement's inames (and sizes); old inames that are missing kept their name.
-    Of the inames in ``every``, the new instance stands for all values for which there are
-    old instances.
+    ``values[iname]`` gives an old iname as an affine expression of the new statement's inames and
+    of sizes; an old iname that is missing is an iname of the new statement, too.  For the inames in
+    ``every``, one new instance corresponds to the old instances for all their values.
     """
 
     new: str
@@ -258,19 +257,19 @@ class InstanceMap:
 
 @dataclass(frozen=True)
 class Change:
-    """What a transform returns: the new kernel and how old instances map to new ones.
+    """The result of a transform: the new kernel, and the maps from new instances to old ones.
 
-    Statements of the new kernel that are in no map and keep an old id are
-    mapped identically; those in ``moves`` only carry data.  ``fixed`` are sizes
-    that became numbers.  ``assumes`` says that the step is a promise about
-    sizes or data.  Each of ``wishes`` makes more of the new kernel, one after the
-    other, and is granted where that can be proven.  ``arguments``, where it is given, says what
-    each argument is called now, in their order; those that are missing are gone.
-    A ``claim`` says what a step does, and that it does nothing else, where no map between sets
-    could: such a step is read back.
-    With ``parts`` the change is several, one after the other, each of which is proven.
-    With ``is_text`` the new kernel, once it is proven, is what later steps are compared with: it
-    makes some values in statements of its own that are those of several statements of the text.
+    A statement of the new kernel that is in no map and has the id of an old statement is mapped by
+    the identity.  The statements in ``moves`` only copy data.  ``fixed`` are sizes that became
+    constants. ``assumes`` is set where the step is a user's promise about sizes or data.  Each of
+    ``wishes`` is a further change, in sequence, which is applied only if it can be proven.
+    ``arguments``, if given, maps each old argument to its new name, in order; those that are
+    missing were removed.
+
+    A ``claim`` describes a step that no map between sets can express; the checker verifies it.
+    With ``parts`` the change is a sequence of changes, each of which is proven.  With ``is_text``
+    the new kernel, once proven, becomes the reference with which later steps are compared, since no
+    instance map relates all of its statements to the old text.
     """
 
     kernel: Kernel
@@ -290,5 +289,5 @@ class Change:
 
     @property
     def merges(self) -> bool:
-        """Whether some new instance stands for several old ones."""
+        """Whether some new instance corresponds to several old ones."""
         return any(m.every for m in self.instances)

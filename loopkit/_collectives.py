@@ -38,9 +38,10 @@ TOGETHER = frozenset((COMBINE, SCAN, CARRY))
 
 @memoised
 def reduced_inames(kernel: Kernel, update: Statement) -> frozenset[str]:
-    """The inames that an update runs over, but for those that tell cells or threads apart.
+    """The inames that an update runs over, without those that distinguish cells or threads.
 
-    An accumulator that starts on an axis, whatever its iname there, is that index's own.
+    If an accumulator is initialized on a hardware axis, each index on that axis has its own
+    accumulator.
     """
     tags = kernel.iname_tags
     starts = [s for s in kernel.writers.get(update.written, ()) if s.kind == "init"]
@@ -140,11 +141,11 @@ def looks_back(kernel: Kernel, name: str) -> bool:
 
 @memoised
 def is_alike_in_all(kernel: Kernel, name: str) -> bool:
-    """Whether threads that have combined an accumulator all hold the same, as far as it shows.
+    """Whether all threads hold the same value after they have combined an accumulator.
 
-    Each of them may have joined the partial results in another order of operands.  Those of the
-    operations that are named here may change places.  Products of complex numbers are rounded as
-    their operands stand; the largest of zeros may have either sign, which must show nowhere.
+    Each thread may combine the partial results with operands in another order.  This makes no
+    difference for the operations listed here.  It does for products of complex numbers, which are
+    rounded differently, and for a maximum of zeros of either sign, if the sign is used.
     """
     temporary = kernel.temporary_by_name[name]
     operation, dtype = temporary.accumulates, temporary.dtype
@@ -158,7 +159,7 @@ def is_alike_in_all(kernel: Kernel, name: str) -> bool:
 
 
 def _shows_signs(kernel: Kernel, name: str) -> bool:
-    """Whether something that is computed from a value may tell zeros of different sign apart."""
+    """Whether something computed from a value may differ between positive and negative zero."""
     readers = kernel.readers
     names = reachable([name], lambda n: (s.written for s in readers.get(n, ())))
     return any(
@@ -172,9 +173,9 @@ def _shows_signs(kernel: Kernel, name: str) -> bool:
 
 
 def is_collective(kernel: Kernel, statement: Statement) -> bool:
-    """Whether all threads run a statement, whatever their instances.
+    """Whether all threads execute a statement, whatever its domain.
 
-    They start their partial results, and combine them.
+    Such statements initialize or combine partial results.
     """
     return statement.kind in TOGETHER or (
         statement.kind == "init" and statement.written in combined_axes(kernel)
@@ -183,12 +184,12 @@ def is_collective(kernel: Kernel, statement: Statement) -> bool:
 
 @dataclass(frozen=True)
 class ThreadScan:
-    """Running reductions that threads make together.
+    """Running reductions that the threads of a block compute together.
 
-    ``accumulators`` are theirs, ``inames`` the threads', that of the highest axis first, and in
-    front of them the blocks' that look back;
-    ``updates`` and ``readers`` are statements in loops with the keys ``path``.  In each iteration
-    of these, a reader sees what the updates of all threads up to its own have added.
+    ``accumulators`` are their accumulators.  ``inames`` are the thread inames, highest axis first,
+    preceded by the block inames of a decoupled look-back.  ``updates`` and ``readers`` are
+    statements in the loops ``path``.  In each iteration of these, a reader sees the updates of all
+    threads up to its own.
     """
 
     accumulators: tuple[str, ...]
@@ -199,7 +200,7 @@ class ThreadScan:
 
     @property
     def statements(self) -> frozenset[str]:
-        """Updates and readers."""
+        """The updates and the readers."""
         return self.updates | self.readers
 
 

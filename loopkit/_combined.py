@@ -90,7 +90,7 @@ def _started(kernel: Kernel, name: str) -> Kernel:
 
 
 def _in_order(kernel: Kernel, update: Statement) -> IllegalTransformError:
-    """Threads make no whole of what has an order."""
+    """The error for a combination of updates that must run in order."""
     return IllegalTransformError(
         f"threads hold parts of '{to_text(update.lhs)}', a {reduction_text(kernel, update)}, and "
         "what reads it is not on all of them",
@@ -99,7 +99,7 @@ def _in_order(kernel: Kernel, update: Statement) -> IllegalTransformError:
 
 
 class _Placement:
-    """Where the combinations of one accumulator stand."""
+    """The positions of the combinations of one accumulator."""
 
     def __init__(self, kernel: Kernel, name: str) -> None:
         self.kernel = kernel
@@ -151,7 +151,7 @@ class _Placement:
         return found
 
     def reduced(self, update: str) -> frozenset[str]:
-        """The inames that an update runs over; others tell apart what is updated."""
+        """The inames that an update runs over; its other inames distinguish the updated cells."""
         return reduced_inames(self.kernel, self.kernel.statement_by_id[update])
 
     def combination(self, path: Path, updated: str) -> Entry:
@@ -195,7 +195,7 @@ class _Placement:
         return statement.id, (*path, *((iname, number) for iname, _ in loops if iname in fresh))
 
     def is_of_all(self, statement: Statement, updated: str) -> bool:
-        """Whether a combination like one update is of the cells of all that are open."""
+        """Whether a combination for one update covers the cells of all updates not yet combined."""
         others = (self.kernel.statement_by_id[s] for s in self.open - {updated})
         return all(
             other.lhs == statement.lhs
@@ -205,7 +205,7 @@ class _Placement:
         )
 
     def is_once(self, statement: Statement, path: Path) -> bool:
-        """Whether a combination in some loops comes to no cell twice that was started once."""
+        """Whether a combination in some loops combines each cell once per initialization."""
         kernel, indices = self.kernel, statement.write[1]
         prefix = common_prefix((path, *(kernel.paths[s] for s in self.starts)))
         tags, used = kernel.iname_tags, variable_names(indices)
@@ -226,7 +226,7 @@ class _Placement:
         return free <= told
 
     def repeated(self, update: Statement) -> IllegalTransformError:
-        """No place is known where each cell is combined once."""
+        """The error where no position combines each cell exactly once."""
         return IllegalTransformError(
             f"threads hold partial results of '{to_text(update.lhs)}', and which cells those are "
             "is not known where they would be combined, each once",
@@ -236,7 +236,7 @@ class _Placement:
         )
 
     def amid(self, iname: str | None) -> IllegalTransformError:
-        """An accumulator is read where threads still hold partial results."""
+        """The error where an accumulator is read while threads hold partial results."""
         where = "between its updates" if iname is None else f"inside the loop over '{iname}'"
         update = self.kernel.statement_by_id[min(self.updates)]
         is_running = reduction_text(self.kernel, update).startswith("running")

@@ -26,15 +26,14 @@ class Contents:
 
     @cached_property
     def array(self) -> np.ndarray[Any, Any]:
-        """They as an array that cannot be written."""
+        """The elements as a read-only NumPy array."""
         return np.frombuffer(self.data, self.dtype).reshape(self.shape)
 
 
 def contents_of(given: Any, name: str, dtype: Any = None) -> Contents:
-    """What ``given``, an array or nested lists, holds; in ``dtype`` if that has room for it.
+    """The elements of ``given``, an array or nested lists, in ``dtype`` if that can represent them.
 
-    Fractions are rounded as literals are; all else must be the same value.
-
+    Fractions are rounded like literals; all other numbers must be represented exactly.
     Raises :class:`InvalidArgumentError` for what is no array of numbers, is empty or too large.
     """
     if isinstance(given, Contents) and dtype in (None, given.dtype):

@@ -74,10 +74,10 @@ class Layout:
 def thread_layout(
     kernel: Kernel, extents: Sequence[int], names: Sequence[str], base: str, taken: Collection[str]
 ) -> Layout:
-    """Deal out a box; the last axis is the one that neighbouring threads go along.
+    """Distribute a box over threads; neighbouring threads get neighbours along its last axis.
 
-    ``names`` name the axes of the box, ``base`` is the beginning of the names of
-    inames that belong to no single axis.
+    ``names`` are the names of the box's axes; ``base`` is the prefix of the names of inames that
+    belong to no single axis.
     """
     block = block_shape(kernel)
     cells, threads = math.prod(extents), math.prod(block)
@@ -220,7 +220,7 @@ def _undealt(iname: str, why: str) -> IllegalTransformError:
 
 
 def dealt(kernel: Kernel) -> tuple[Kernel, Mapping[str, Mapping[str, Expression]]]:
-    """The same, and for statements that were dealt out what the inames are that are gone."""
+    """The kernel without inames tagged ``l.auto``, and their values by distributed statement."""
     waiting = [iname for iname, tag in kernel.tags if isinstance(tag, LocalAuto)]
     forms: dict[str, Mapping[str, Expression]] = {}
     if not waiting:

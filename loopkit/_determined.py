@@ -65,7 +65,10 @@ def determined_by(
 
 
 def _is_divided_by_names(cell: Term) -> bool:
-    """Rows of unknown length take solvers seconds, and are known to others."""
+    """Whether an index has quotients or remainders whose divisor is not constant.
+
+    Solvers take seconds for such indices.
+    """
     return any(t.op in ("fdiv", "mod") and not is_constant(t.args[1]) for t in subterms(cell))
 
 
@@ -103,7 +106,7 @@ def _decided(
 
 @memoised
 def _size_limits(kernel: Kernel) -> list[Term]:
-    """That sizes are numbers of their types."""
+    """The bounds of sizes that follow from their types."""
     sizes = [a for a in kernel.args if a.name in kernel.sizes]
     ends = [(name(a.name), *map(number, of_dtype(a.dtype))) for a in sizes if a.dtype]
     return [c for n, low, high in ends for c in (is_at_most(low, n), is_at_most(n, high))]

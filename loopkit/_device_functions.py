@@ -78,7 +78,7 @@ class DeviceFunction(Exact):
 
 @dataclass(frozen=True)
 class OwnFunction(prim.Variable):  # type: ignore[misc]
-    """What a call of a user's function calls: its name, and the overloads that it has."""
+    """The function of a call of a user-defined function: its name and its overloads."""
 
     name: str
     overloads: tuple[DeviceFunction, ...] = ()
@@ -128,7 +128,7 @@ def _is(dtype: DType, given: Typed) -> bool:
 
 
 def _holds(dtype: DType, given: Typed) -> bool:
-    """Whether a type has every value of another; a number without a type takes that it meets."""
+    """Whether a type can represent every value of another one; an untyped number fits any type."""
     if isinstance(given, np.dtype) and given.itemsize == 8 and given.kind in "iu":
         return given == dtype  # NumPy's double has not all of them
     return dt.promote(given, dtype) == dtype
@@ -163,7 +163,7 @@ def own_functions(given: Iterable[DeviceFunction]) -> tuple[OwnFunction, ...]:
 
 
 def _check_apart(functions: Sequence[DeviceFunction]) -> None:
-    """Raise where a definition would change what another function's definitions say."""
+    """Raise where a definition would change the meaning of another function's definitions."""
     from loopkit._preamble_text import defined, words  # patterns, which take a while to compile
 
     for one in functions:
@@ -223,10 +223,10 @@ _CALL = "call."
 
 
 def tag_of(function: str) -> str:
-    """The tag of the statements that stand for calls of a kernel."""
+    """The tag of the statements that were inlined from calls of a kernel."""
     return f"{_CALL}{function}"
 
 
 def called_by(tags: Iterable[str]) -> list[str]:
-    """The kernels that a statement with these tags stands for calls of."""
+    """The kernels from whose calls a statement with these tags was inlined."""
     return sorted(tag.removeprefix(_CALL) for tag in tags if tag.startswith(_CALL))

@@ -269,7 +269,7 @@ class WitnessError(LoopkitError):
 
     @classmethod
     def told_by(cls, tell: Callable[[], WitnessError]) -> Self:
-        """An error of this class that says what another one does, which is made when it is read."""
+        """An error of this class with the contents of another, which is made when it is read."""
         error = cls("")
         for name in _TOLD:
             del error.__dict__[name]
@@ -277,7 +277,7 @@ class WitnessError(LoopkitError):
         return error
 
     def __getattr__(self, name: str) -> Any:
-        """What nobody has read yet: Python asks here for what is not there."""
+        """Attributes that are computed on first use: Python calls this for missing ones."""
         tell = self.__dict__.get("_tell")
         if name not in _TOLD or tell is None:
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
@@ -297,13 +297,13 @@ class WitnessError(LoopkitError):
         return type(self), (self.why,), values
 
     def refuse(self, lineage: Lineage, kernel: Kernel) -> None:
-        """Say which step it was, so that its witness can be drawn."""
+        """Record the refused step, so that the witness can be drawn."""
         self.refused = lineage, kernel
         if (known := self.__dict__.get("witness")) is not None:
             self.witness = replace(known, refused=self.refused)
 
     def suggest(self, suggestions: Sequence[str]) -> None:
-        """Add what would make the step legal, which may be found only when it is read."""
+        """Add suggestions, which may be computed when they are first read."""
         self.suggestions = suggestions
         if (known := self.__dict__.get("witness")) is not None:
             self.witness = replace(known, suggestions=suggestions)

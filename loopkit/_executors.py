@@ -48,7 +48,7 @@ def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
 
 
 class TypedOnCall:
-    """A kernel some of whose arguments have no type yet: what each call passes says it."""
+    """An executor for a kernel with untyped arguments, which get their types from each call."""
 
     def __init__(self, kernel: Kernel, name: str, options: dict[str, Any]) -> None:
         self.kernel = kernel

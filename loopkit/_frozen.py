@@ -56,7 +56,7 @@ def _made(cls: Any, *, frozen: bool, eq: bool, slots: bool, kw_only: bool) -> An
 
 
 class _Init:
-    """``__init__`` of a class, until somebody looks it up."""
+    """A descriptor that compiles a class's ``__init__`` when it is first looked up."""
 
     def __init__(self, frozen: bool) -> None:
         self.frozen = frozen

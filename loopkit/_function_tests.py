@@ -210,7 +210,7 @@ def _mix_in(values: np.ndarray[Any, Any], special: list[Any], generator: Any) ->
 
 
 def _oddness(value: Any) -> float:
-    """By which the plainest of several arguments is shown."""
+    """A sort key by which the plainest of several arguments comes first."""
     number = complex(value)
     size = math.hypot(number.real, number.imag)
     return math.inf if size != size else size

@@ -32,7 +32,7 @@ Guarded = tuple[str, tuple[Expression, ...], Guards]
 
 
 def conjuncts(condition: Expression) -> Guards:
-    """The conditions that hold together where ``condition`` does, taken apart at ``and``."""
+    """The operands of ``and`` in a condition, nested ones included; else the condition alone."""
     if isinstance(condition, prim.LogicalAnd):
         return tuple(part for child in condition.children for part in conjuncts(child))
     if isinstance(condition, prim.LogicalNot):
@@ -133,9 +133,9 @@ def all_guarded_reads(kernel: Kernel, statement: Statement) -> list[Guarded]:
 
 
 def where_all_hold(guards: Iterable[Expression], integers: Collection[str]) -> isl.Set:
-    """Where all guards hold, or may: those that data decide are left out.
+    """A superset ``{ names of the guards }`` of the points where all guards are true.
 
-    ``integers`` are the inames and sizes.  ``{ names of the guards }``, a superset.
+    Guards that depend on data are ignored.  ``integers`` are the inames and sizes.
     """
     found = (decided(part, integers) for guard in guards for part in conjuncts(guard))
     return _sets.intersection(condition for condition in found if condition is not None)
@@ -148,12 +148,12 @@ def running(kernel: Kernel, statement: Statement) -> isl.Set:
 
 
 def are_decided(guards: Iterable[Expression], integers: Collection[str]) -> bool:
-    """Whether sets know where all guards hold."""
+    """Whether all guards are conditions that sets can express."""
     return all(decided(part, integers) is not None for g in guards for part in conjuncts(g))
 
 
 def decided(guard: Expression, integers: Collection[str]) -> isl.Set | None:
-    """Exactly where a guard holds; None where data decide, or it is not affine."""
+    """The exact set where a guard is true; None where it depends on data, or is not affine."""
     if not variable_names(guard) <= frozenset(integers):
         return None
     try:
@@ -168,14 +168,14 @@ BREAK = "break"
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag: the statement that sets it, and those that clear it."""
+    """A flag that represents ``break``: the statement that sets it, and those that clear it."""
 
     name: str
     start: Statement
     stops: tuple[Statement, ...]
 
     def guards(self, statement: Statement) -> bool:
-        """Whether a statement runs only where the flag is set."""
+        """Whether a statement runs only while the flag is set."""
         return prim.Variable(self.name) in statement.predicates
 
 
@@ -183,8 +183,8 @@ class Flag:
 def flags_of(kernel: Kernel) -> Mapping[str, Flag]:
     """The flags of a kernel by name (memoised).
 
-    Once cleared, one stays so until the statement that sets it runs again: there is one, which
-    runs under no condition, and all others that write it clear it.
+    A flag is set by one statement, which has no condition.  All other statements that write it
+    clear it, so that it stays cleared until the first one runs again.
     """
     found = {}
     for temporary in kernel.temporaries:

@@ -43,7 +43,7 @@ EARLIER, BETWEEN = "earlier", "between"
 
 
 def copied(depth: int) -> str:
-    """The label of a statement that filled a copy, behind ``depth`` others."""
+    """The label of a statement whose copy was read, after ``depth`` other copies."""
     return f"m{depth}"
 
 
@@ -53,7 +53,7 @@ def inlined(depth: int) -> str:
 
 
 def instance(name: str, label: str) -> str:
-    """``name`` of the instance with a label; itself where the label is empty."""
+    """``name`` with the label of an instance; unchanged if the label is empty."""
     return f"{name}{_DOT}{label}" if label else name
 
 
@@ -68,7 +68,7 @@ def instances(names: Iterable[str], label: str) -> dict[str, str]:
 
 
 def hidden(word: str, *which: object) -> str:
-    """A word that is nobody's name: ``hidden("cell", 0)``."""
+    """A name that no user can write: ``hidden("cell", 0)``."""
     return (2 * _DOT).join((word, *map(str, which or (0,))))
 
 
@@ -76,7 +76,7 @@ _NUMBER = "number"
 
 
 def number(*which: object) -> str:
-    """A name for a whole number that data choose: one value for all instances of a question."""
+    """A name for an integer that depends on data: one value for all instances of a question."""
     return hidden(_NUMBER, *which)
 
 
@@ -86,7 +86,7 @@ def is_number(name: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether loopkit has made a name up."""
+    """Whether a name was made by this module."""
     return _DOT in name
 
 

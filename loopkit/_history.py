@@ -126,10 +126,10 @@ VERDICTS = ("proven", "assumed", "unchecked")
 
 
 def step_from_json(data: Mapping[str, Any]) -> Step:
-    """The step that :meth:`Step.to_json` wrote, every field of it checked.
+    """The step that :meth:`Step.to_json` wrote, with every field checked.
 
-    What it says of itself is a claim: :func:`loopkit.replay` proves each step anew, but for those
-    that say ``"unchecked"``, and then so does the new history.
+    The recorded verdict is not trusted: :func:`loopkit.replay` proves each step again, except those
+    recorded as ``"unchecked"``, which stay so in the new history.
     """
     fields = _mapping("a step", data)
     unknown = [f for f in fields if f not in _FIELDS]

@@ -19,9 +19,9 @@ from loopkit._printed import Printed
 
 @dataclass(frozen=True)
 class StepCosts:
-    """The costs of the kernel that a step made; ``step`` is None for the kernel of the text.
+    """The costs of the kernel after a step; ``step`` is None for the original kernel.
 
-    ``costs`` is None where they cannot be counted, and ``why`` says why.
+    ``costs`` is None where they cannot be counted, and ``why`` is the reason.
     """
 
     step: Step | None
@@ -49,7 +49,7 @@ class StepCosts:
 
 @dataclass(frozen=True)
 class HistoryCosts(Printed):
-    """The costs of the text, and after each step, for one choice of sizes."""
+    """The costs of the original kernel, and after each step, for one choice of sizes."""
 
     columns: ClassVar[tuple[str, ...]] = (
         *("", "step"),

@@ -106,7 +106,7 @@ def _truncated(x: int, y: int) -> int:
 
 
 def _divided(x: Interval, y: Interval, divide: Callable[[int, int], int]) -> Interval:
-    """Quotients are extreme at the ends of intervals without zero: of each sign apart."""
+    """The quotients of two intervals, whose extremes are at the ends of each sign's part."""
     ends = {e for e in y if e} | {e for e in (-1, 1) if y[0] <= e <= y[1]}
     corners = [divide(a, b) for a in x for b in ends]
     if y[0] <= 0 <= y[1]:

@@ -104,7 +104,7 @@ class Statement(Exact):
 
     @property
     def is_atomic(self) -> bool:
-        """Whether it is an update that needs no order among those of its cell."""
+        """Whether it is an atomic update, which needs no order among the updates of its cell."""
         return self.kind == "atomic"
 
     @property
@@ -318,7 +318,7 @@ class Kernel(Exact, Methods):
 
     @cached_property
     def computed_facts(self) -> isl.Set:
-        """``{ sizes : computed ones are what they are }``, as far as sets can say so."""
+        """``{ sizes : each computed size has its value }``, as far as affine sets allow."""
         known = ((n, v) for n, v in self.computed_sizes.items() if _sets.is_affine(v))
         return _sets.intersection(_sets.equality(name, value) for name, value in known)
 
@@ -343,17 +343,17 @@ class Kernel(Exact, Methods):
         return grouped((n, s) for s in self.statements for n in dict(self.reads_of(s)))
 
     def reads_of(self, statement: Statement) -> tuple[Access, ...]:
-        """``(name, indices)`` of all that a statement reads: loaded bounds, then what it says."""
+        """``(name, indices)`` of all reads of a statement: loaded loop bounds, then its own."""
         bounds = self.loaded_bounds(statement.inames)
         return (*((name, ()) for name in bounds), *statement.reads) if bounds else statement.reads
 
     @cached_property
     def bounding(self) -> frozenset[str]:
-        """The values that were computed or loaded and that bound any loop."""
+        """The computed or loaded values that occur in the bounds of any loop."""
         return frozenset().union(*(d.parameters for d in self.domains)) - self.integers
 
     def loaded_bounds(self, inames: Iterable[str]) -> tuple[str, ...]:
-        """The values that were computed or loaded and that bound loops over ``inames``, sorted."""
+        """The computed or loaded values in the bounds of loops over ``inames``, sorted."""
         if not self.bounding:
             return ()
         # Of inames that a step is about to take away nothing is known.
@@ -378,13 +378,14 @@ class Kernel(Exact, Methods):
 
     @cached_property
     def changing(self) -> frozenset[str]:
-        """The names of what may have another value later: what is written, and temporaries."""
+        """The names whose values may change: everything that is written, and temporaries."""
         return frozenset((*self.writers, *self.temporary_by_name))
 
     def reduced_inames(self, statement: Statement) -> tuple[str, ...]:
-        """The inames that an update runs over: those that its accumulator's start is not in.
+        """The inames that an update runs over: those without a loop around the initialization.
 
-        Nor are they which cell of the accumulator it is: its start may be in loops of its own.
+        Inames in the subscripts of the accumulator are left out, too: its initialization may be in
+        separate loops.
         """
         starts = [s for s in self.writers.get(statement.written, ()) if s.kind == "init"]
         outer = frozenset().union(*(s.inames for s in starts))
@@ -481,7 +482,7 @@ class Kernel(Exact, Methods):
         return self.statement_by_id[name]
 
     def parents_of(self, iname: str) -> frozenset[str]:
-        """Inames that the bounds of ``iname`` use as given (parameters of its domain)."""
+        """The inames that the bounds of ``iname`` depend on (parameters of its domain)."""
         home = self.home_domain[self.check_iname(iname)]
         return self.domains[home].parameters & self.home_domain.keys()
 
@@ -494,9 +495,9 @@ class Kernel(Exact, Methods):
         return self.domains[home].range_of(iname, self.assumptions.set)
 
     def range_around(self, iname: str) -> tuple[int | None, int | None]:
-        """Like :meth:`range_of`, but for what the loops around let the iname be.
+        """Like :meth:`range_of`, but within the values that the surrounding loops allow.
 
-        A hardware index counts from the first of these values.
+        A hardware index starts at the first of these values.
         """
         if not self.parents_of(iname):
             return self.range_of(iname)
@@ -530,7 +531,7 @@ class Kernel(Exact, Methods):
         return replace(self, **changes)
 
     def recorded(self, history: History, lineage: Lineage | None) -> Kernel:
-        """A copy with another past, which knows what this kernel knows of itself."""
+        """A copy with another history, which shares the cached results of this kernel."""
         copy = replace(self, history=history, lineage=lineage)
         copy.__dict__[ANSWERS] = answers_of(self)
         for name in _LOOK_UPS & self.__dict__.keys():

@@ -20,7 +20,7 @@ from loopkit._tree import LaunchBarrier, Loop, Node, Tree, entries_of, nodes_in,
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: its number in the text, from 0, the loops around it, and what it runs."""
+    """One launch: its number in the text, from 0, the loops around it, and its body."""
 
     number: int
     loops: tuple[str, ...]
@@ -41,7 +41,7 @@ Launches = tuple[Launch | LaunchLoop, ...]
 
 @memoised
 def launches_of(kernel: Kernel) -> Launches:
-    """The launches of a kernel (memoised); one, where no barrier parts it."""
+    """The launches of a kernel (memoised); one if it has no grid-wide barrier."""
     return tuple(_parted(kernel.tree, (), count()))
 
 
@@ -96,7 +96,7 @@ def is_one_launch(kernel: Kernel) -> bool:
 
 
 def broken_launches(kernel: Kernel) -> str:
-    """Why the call cannot run the loops around launches; empty where it can, or there are none."""
+    """The reason why a call cannot run the loops around launches; empty if it can."""
     ids = [leaf.id for leaf, _ in entries_of(kernel.tree) if isinstance(leaf, LaunchBarrier)]
     if len({*ids, *kernel.statement_by_id}) < len(ids) + len(kernel.statement_by_id):
         return "a barrier would have the id of a statement, or of another barrier"

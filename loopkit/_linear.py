@@ -48,9 +48,9 @@ def runs(mask: int) -> Iterator[tuple[int, int]]:
 
 
 def arithmetic(expr: Expression) -> Expression | None:
-    """The same as a sum of quotients and remainders; None where it is no operation on bits.
+    """A bit operation as a sum of quotients and remainders; None for other expressions.
 
-    One of the operands may be unknown, the others must be numbers.
+    One operand may be unknown, the others must be constants.
     """
     if isinstance(expr, prim.BitwiseNot):
         return prim.Sum((-1, prim.Product((-1, expr.child))))
@@ -124,7 +124,7 @@ class Linear:
         return self + (other * -1)
 
     def divided(self, divisor: int) -> Linear:
-        """The form divided by ``divisor``, which divides all of it."""
+        """The form divided by ``divisor``, which must divide all its coefficients."""
         return Linear({a: c // divisor for a, c in self.terms.items()}, self.constant // divisor)
 
     def split(self, divisor: int) -> tuple[Linear, Linear]:
@@ -143,7 +143,7 @@ class Linear:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no name matters."""
+        """Whether no name has a coefficient."""
         return not any(self.terms.values())
 
     @property

@@ -122,9 +122,9 @@ def _tagged_reads(kernel: Kernel, statement: Statement) -> Iterable[str]:
 def rules_used(
     kernel: Kernel, expressions: Iterable[Expression], *, in_reductions: bool = True
 ) -> frozenset[str]:
-    """The substitution rules that expressions use, also through others.
+    """The substitution rules that expressions use, directly or through other rules.
 
-    With ``in_reductions`` also those that stand in reductions of others.
+    With ``in_reductions`` also those used inside of reductions of rules.
     """
     rules = kernel.rule_by_name
 

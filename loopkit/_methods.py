@@ -24,7 +24,7 @@ from loopkit._steps import ErrorMethods, HistoryMethods, StepMethods, WitnessMet
 
 
 class Methods:
-    """What one does with a kernel, beside looking up what it holds."""
+    """The methods of a kernel beyond access to its data."""
 
     __str__ = __repr__ = _inspect.show
     _repr_mimebundle_ = _inspect.mimebundle
@@ -127,7 +127,7 @@ def _not_there(kernel: Kernel, name: str) -> Any:
 
 
 class _Later:
-    """A transform as a method, imported when somebody first looks it up."""
+    """A transform as a method, imported when it is first looked up."""
 
     def __init__(self, name: str) -> None:
         self.name = name

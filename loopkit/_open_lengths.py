@@ -23,20 +23,20 @@ from loopkit._tags import GroupAxis, LocalAxis, Tag
 
 
 def thread_inames(kernel: Kernel) -> list[tuple[str, LocalAxis]]:
-    """The inames on thread axes, where anything is inside of them."""
+    """The inames on thread axes that some statement is inside of."""
     used = frozenset().union(*(s.inames for s in kernel.statements))
     return [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
 
 
 def never_runs(kernel: Kernel, iname: str) -> bool:
-    """Whether no size gives an iname a value."""
+    """Whether the domain of an iname is empty for all sizes."""
     return bool((kernel.domain_around([iname]) & kernel.assumptions.set).is_empty())
 
 
 def first_index(kernel: Kernel, iname: str, tag: Tag) -> int | None:
-    """The smallest value of an iname on an axis; None where none runs.
+    """The smallest value of an iname on a hardware axis; None if its domain is empty.
 
-    Raises :class:`IllegalTransformError` where this is no number.
+    Raises :class:`IllegalTransformError` where this is not a constant.
     """
     lower, _ = kernel.range_around(iname)
     if lower is None and not never_runs(kernel, iname):
@@ -48,9 +48,9 @@ def first_index(kernel: Kernel, iname: str, tag: Tag) -> int | None:
 
 
 def thread_range(kernel: Kernel, iname: str, tag: LocalAxis) -> tuple[int, int]:
-    """The first and last value of an iname that is a thread index; one value where none runs.
+    """The first and last value of an iname on a thread axis; one value if its domain is empty.
 
-    Raises :class:`IllegalTransformError` where these are no numbers.
+    Raises :class:`IllegalTransformError` where these are not constants.
     """
     lower, upper = kernel.range_around(iname)
     if lower is not None and upper is not None:
@@ -71,8 +71,7 @@ def thread_range(kernel: Kernel, iname: str, tag: LocalAxis) -> tuple[int, int]:
 def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
     """The storage shape; raises :class:`ResourceError` where it depends on sizes.
 
-    C has no array of no elements: where loops are empty for sizes that are fixed, one
-    stays that nobody touches.
+    An axis has at least one element, since C has no arrays of length zero.
     """
     shape = storage_shape(temporary)
     for extent in shape:
@@ -88,7 +87,7 @@ def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
 
 
 def open_lengths(kernel: Kernel) -> Iterator[LoopkitError]:
-    """Why lowering refuses a kernel until some step settles it."""
+    """The errors for which lowering refuses a kernel whose lengths are still symbolic."""
     used = frozenset().union(*(s.inames for s in kernel.statements))
     tags = [(iname, tag) for iname, tag in kernel.tags if iname in used]
     asked: list[Callable[[], object]]

@@ -38,14 +38,13 @@ def decide_address_spaces(kernel: Kernel) -> Kernel:
 
 
 def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
-    """Where a temporary lives; ``AUTO`` follows from the subscripts that write it.
+    """The memory space of a temporary; ``AUTO`` follows from the subscripts that write it.
 
-    With a block iname it lives in global memory, with a thread iname in shared
-    memory, else in private memory; what a later launch may read lives in global memory, too.
-    A block iname by which a subscript is only looked up (``h[x[b]]``) says nothing of the
-    cell: where all that touches the temporary is inside blocks of that axis, each block has
-    its own.  A copy that a step made is one for all threads, too, where its readers are on
-    threads by the subscripts.
+    With a block iname it is global memory, with a thread iname shared memory, else private memory.
+    Values that a later launch may read are in global memory, too.  A block iname inside of a data
+    lookup (``h[x[b]]``) does not determine the cell: where all accesses are inside blocks of that
+    axis, each block has its own copy.  A copy that a step made is shared by all threads, too, if
+    the subscripts of its readers are inames on threads.
     """
     space = space_in_launch(kernel, temporary)
     if temporary.address_space is AddressSpace.AUTO and outlives_launch(kernel, temporary.name):
@@ -122,9 +121,9 @@ def outlives_launch(kernel: Kernel, name: str) -> bool:
 def is_plainly_written(
     kernel: Kernel, reader: Statement, access: Access, *, earlier: bool = False
 ) -> bool:
-    """Whether one look shows a write of the same cell, just before in the same loops.
+    """Whether a write of the same cell directly precedes a read, in the same loops.
 
-    In the same launch, or also in an ``earlier`` one.
+    The write is in the same launch, or also in an ``earlier`` one.
     """
     launches, paths, place = launch_of(kernel), kernel.paths, _places_of(kernel)
     path = paths[reader.id]
@@ -249,7 +248,7 @@ def drop_own_axes(kernel: Kernel) -> Kernel:
 
 
 def _is_own(kernel: Kernel, indices: Iterable[Expression]) -> bool:
-    """Whether indices are one and the same coordinate of the thread, or block, that runs."""
+    """Whether all indices are the same thread or block index of the executing thread."""
     inames = {i.name if isinstance(i, prim.Variable) else "" for i in indices}
     tags = {kernel.iname_tags.get(iname) for iname in inames}
     starts = {kernel.range_around(i)[0] for i in inames if i in kernel.home_domain}

@@ -22,11 +22,11 @@ MOST = 64
 
 
 class NoPolynomialError(Exception):
-    """An expression is no polynomial, or one of too many terms."""
+    """An expression is no polynomial, or has too many terms."""
 
 
 def _atom(expr: Expression) -> Expression:
-    """What :func:`polynomial` takes for one name."""
+    """The default of :func:`polynomial` for a subexpression that becomes a variable."""
     if isinstance(expr, prim.Variable):
         return expr
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)):

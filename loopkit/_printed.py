@@ -7,9 +7,9 @@ from typing import Any
 
 
 class Printed:
-    """A value that shows itself, as the element :meth:`_html` in HTML and as text.
+    """A value that is displayed as HTML by :meth:`_html`, and as text by :meth:`_text`.
 
-    Its text is all that there is to see of it, if nothing else is said.
+    By default both are its string.
     """
 
     def _html(self) -> Any:

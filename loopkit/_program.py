@@ -64,12 +64,12 @@ class ArrayParam:
 
     @property
     def is_scratch(self) -> bool:
-        """Whether the executor allocates it for what runs alone."""
+        """Whether the executor allocates it as scratch memory."""
         return self.role == "scratch" or self.is_state
 
     @property
     def is_state(self) -> bool:
-        """Whether blocks of one launch leave something in it for each other."""
+        """Whether the blocks of one launch communicate through it."""
         return self.role in ("state", "cleared")
 
 

@@ -63,9 +63,9 @@ SMALL_FLOATS = frozenset((FLOAT16, BFLOAT16))
 
 @dataclass(frozen=True)
 class Choice:
-    """One of two constants, as ``1.0 if x > 0 else 0.0``: weak, but not known before run time.
+    """One of two constants, as ``1.0 if x > 0 else 0.0``: weak, but unknown until run time.
 
-    What is done with it and other constants is done to both branches.
+    Operations with other constants are applied to both branches.
     """
 
     condition: Any
@@ -148,7 +148,7 @@ def components_of(dtype: DType) -> Mapping[str, DType]:
 
 
 def as_dtype(spec: Any) -> DType:
-    """The type that a name, a NumPy dtype or a scalar class stands for."""
+    """The dtype for a type name, a NumPy dtype or a scalar class."""
     if isinstance(spec, str):
         name = spec.removeprefix("np.")
         found = DTYPES.get(_PYTHONS.get(name, name))
@@ -286,7 +286,7 @@ def refuse(what: str, dtype: DType, asked: str, instead: str = "") -> TypeInfere
 
 
 class Subtraction:
-    """Stands for ``a - b`` where operations are named by their nodes; there is no such node."""
+    """The key for ``a - b`` in tables of operations by node type; there is no such node."""
 
 
 def operation_type(node: type, a: Typed, b: Typed, asked: Callable[[], str]) -> DType:

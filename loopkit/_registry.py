@@ -34,7 +34,7 @@ homes: dict[str, str] = {}
 
 
 class _Transforms(Mapping[str, Callable[..., Kernel]]):
-    """Every transform that there is; what defines one is imported when somebody asks for it."""
+    """A mapping of all transforms, which imports the module of each on first use."""
 
     def __getitem__(self, name: str) -> Callable[..., Kernel]:
         found: Callable[..., Kernel] = getattr(import_module(homes[name]), name)

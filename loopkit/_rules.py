@@ -70,7 +70,7 @@ def with_results(expr: Expression, values: Iterable[Expression]) -> Expression:
 def map_beside(
     expr: Expression, function: Callable[[Expression], Expression]
 ) -> tuple[Expression, tuple[int, ...]]:
-    """``expr`` with a function applied to all of it but its reductions; which of these are left."""
+    """``expr`` with a function applied outside of its reductions, and the numbers of those left."""
     found = results_of(expr)
     if not found:
         return function(expr), ()
@@ -158,7 +158,7 @@ class _Counter:
         return None if rule is None or rule.arguments else rule
 
     def of_rule(self, rule: SubstitutionRule, arguments: tuple[Count, ...]) -> Count:
-        """What one use of a rule stands for."""
+        """The size of the expansion of one use of a rule."""
         results = arguments[len(rule.arguments) :]
         if len(arguments) < len(rule.arguments) or len(results) not in (
             0,
@@ -204,16 +204,15 @@ def _expanded(expr: Expression, rules: tuple[SubstitutionRule, ...]) -> Expressi
 
 
 def expand_in(expr: Expression, rules: Rules) -> Expression:
-    """``expr`` with every use of the given rules replaced by what the rules say.
+    """``expr`` with every use of the given rules replaced by the rule's expression.
 
-    Rules that use themselves, and expressions that would be larger than
-    anybody can mean, are refused.
+    Rules that use themselves, and expansions that are too large, are refused.
     """
     return expr if is_constant(expr) else _expanded(expr, tuple(rules.values()))
 
 
 def check_rules(rules: Rules) -> None:
-    """Raise if a rule uses itself, or stands for more than anybody can mean."""
+    """Raise if a rule uses itself, or if its expansion is too large."""
     counter = _Counter(rules)
     for rule in rules.values():
         counter.of_body(rule)
@@ -230,12 +229,12 @@ def inner_first(rules: Rules) -> tuple[str, ...]:
 
 
 def is_expanded(kernel: Kernel) -> bool:
-    """Whether a kernel has neither rules nor tags of uses: nothing that is there for transforms."""
+    """Whether a kernel has neither rules nor tags of uses."""
     return not kernel.substitutions and not any(s.tagged for s in kernel.statements)
 
 
 def expand_rules(kernel: Kernel) -> Kernel:
-    """The kernel as it is computed: uses of rules are their expressions, and have no tags."""
+    """The kernel as it is computed: rules are expanded, and uses have no tags."""
     if is_expanded(kernel):
         return kernel
     rules = kernel.rule_by_name

@@ -29,7 +29,7 @@ _KEY = "_loopkit_key"
 
 
 class Key:
-    """Equal to the keys of all values that are the same, and to no others."""
+    """A hashable key of a value: two keys are equal exactly if the values are strictly equal."""
 
     __slots__ = ("_hash", "walk")
 
@@ -51,10 +51,10 @@ class Key:
 
 
 class Exact:
-    """Base of frozen dataclasses (with ``eq=False``) that are equal where they are the same.
+    """Base of frozen dataclasses (with ``eq=False``) that compare by strict equality.
 
-    Fields with ``compare=False`` do not count; ``compared_by`` names what stands for all fields
-    where that is not they.  Only fields are pickled, nothing that is remembered.
+    Fields with ``compare=False`` are ignored; ``compared_by`` lists attributes that are compared
+    instead of the fields.  Only fields are pickled, not cached results.
     """
 
     compared_by: ClassVar[tuple[str, ...]] = ()
@@ -81,7 +81,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def key_of(value: Any) -> Key:
-    """What tells ``value`` from others; remembered with nodes and other frozen values."""
+    """The key of ``value``; cached in nodes and other frozen values."""
     known: dict[str, Any] | None = getattr(value, "__dict__", None)
     if known is None or not isinstance(value, _REMEMBERS):
         return Key(tuple(_walk(value)))
@@ -100,7 +100,7 @@ def unique(values: Iterable[T]) -> list[T]:
 
 
 def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function remember ``size`` answers; what was the same before has the same answer."""
+    """Decorate a function with a cache of ``size`` results by strict equality of its arguments."""
 
     def wrap(function: Callable[P, T]) -> Callable[P, T]:
         answers: dict[Key, T] = {}
@@ -126,7 +126,7 @@ def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def digest_of(value: Any) -> str:
-    """A digest that values that are the same share, in every process."""
+    """A digest that strictly equal values share, in every process."""
     return str(_digest(_walk(value)).hexdigest())
 
 
@@ -251,7 +251,7 @@ def _framed_type(token: type) -> bytes:
 
 
 def _token(token: object) -> tuple[bytes, bytes]:
-    """One item of a walk as bytes that tell it from others."""
+    """One item of a walk as bytes that identify it."""
     if isinstance(token, str):
         return b"s", token.encode("utf-8", "surrogatepass")
     if isinstance(token, int):

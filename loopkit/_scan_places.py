@@ -94,7 +94,7 @@ class _Place:
         return at + 1
 
     def statement(self, kind: str, *taken: str) -> Statement:
-        """What threads run together."""
+        """A statement that all threads execute together."""
         update = self.inside[0]
         return replace(
             update,
@@ -110,7 +110,7 @@ class _Place:
         )
 
     def check(self) -> None:
-        """Refuse what threads cannot make together."""
+        """Refuse scans that threads cannot compute together."""
         kernel, path = self.kernel, self.scan.path
         first = kernel.paths[self.start.id]
         around = {*path_inames(path)}
@@ -134,7 +134,7 @@ class _Place:
                 )
 
     def check_blocks(self) -> None:
-        """Refuse what blocks that look back cannot make: all of them come by, once."""
+        """Refuse scans across blocks where some block might not take part exactly once."""
         kernel, launch = self.kernel, launch_of(self.kernel)[self.start.id]
         loops = path_inames(self.scan.path)[len(launch.loops) :]
         inside = [kernel.statement_by_id[s] for s in statements_in(launch.body)]

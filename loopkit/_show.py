@@ -291,7 +291,7 @@ def _lines(
     places: Mapping[str, int],
     told: Callable[[Statement], str],
 ) -> Iterator[Line]:
-    """The nest; ``conditions`` guard it, and are not yet shown; ``told`` notes combinations."""
+    """The lines of a nest, under ``conditions`` not yet shown; ``told`` collects combinations."""
     for code in codes:
         if isinstance(code, For):
             note = _if(conditions, "unrolled" if code.unroll else "")

@@ -50,7 +50,7 @@ def used_slabs(kernel: Kernel) -> Iterator[str]:
 
 
 def settled(kernel: Kernel) -> Kernel:
-    """The kernel with all its slabs peeled, which is proven: what code is made of.
+    """The kernel with all its slabs peeled, and proven: the input of code generation.
 
     Raises what :func:`~loopkit.peel_iname` raises.
     """
@@ -58,7 +58,7 @@ def settled(kernel: Kernel) -> Kernel:
 
 
 def peel_slabs(kernel: Kernel) -> Kernel:
-    """What :func:`settled` remembers."""
+    """Compute the result that :func:`settled` caches."""
     while inames := [*used_slabs(kernel)]:
         kernel = without_lost(kernel, inames[:1])
     return kernel

@@ -25,10 +25,10 @@ PAGE = 100
 
 
 class StepMethods(Printed):
-    """What one does with a step."""
+    """The methods of a step."""
 
     def changes(self) -> tuple[Change, ...]:
-        """What became of each name that the step touched."""
+        """The changes of each name that the step touched."""
         from loopkit._changes import changes
 
         step = cast(Step, self)
@@ -64,7 +64,7 @@ def _names(step: Step) -> tuple[str, str]:
 
 
 class HistoryMethods(Printed):
-    """What one does with a history."""
+    """The methods of a history."""
 
     def at(self, /, **sizes: int) -> HistoryCosts:
         """What each step did to the costs of a launch with these sizes, and to the texts.
@@ -99,7 +99,7 @@ def _lines(steps: History) -> Iterator[str]:
 
 
 class ErrorMethods(Printed):
-    """What one does with an error."""
+    """The methods of an error."""
 
     def _html(self) -> Any:
         from loopkit._display.answers import error_html
@@ -114,7 +114,7 @@ class ErrorMethods(Printed):
 
 
 class WitnessMethods(Printed):
-    """What one does with a witness."""
+    """The methods of a witness."""
 
     def _html(self) -> Any:
         from loopkit._display.answers import witness_html

@@ -63,7 +63,7 @@ class Swizzle:
         return isinstance(extent, int) and extent <= 1 << (self.bits + self.skip)
 
     def arguments(self, shape: Sequence[int]) -> dict[str, int]:
-        """What ``swizzle_array`` is told to make it, without what it takes if nothing is said."""
+        """The arguments of ``swizzle_array`` that make it, without those that have defaults."""
         last, rank = len(shape) - 1, len(shape)
         usual = {"axis": last, "by": default_by(self.axis, rank), "base": 0, "skip": 0}
         usual["bits"] = default_bits(shape[self.axis], shape[self.by], self.base, self.skip)

@@ -46,7 +46,7 @@ class LocalAxis(_HardwareAxis):
 
 @dataclass(frozen=True)
 class LocalAuto(Tag):
-    """``l.auto``: to be laid over the threads of the block, once these are known."""
+    """``l.auto``: to be distributed over the threads of the block, once these are known."""
 
     spelling = "l.auto"
     is_parallel: ClassVar[bool] = True

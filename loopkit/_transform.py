@@ -117,7 +117,7 @@ def transform(function: Makes[P]) -> Transform[P]:
 def _normal(
     bound: inspect.BoundArguments, kinds: Mapping[str, Kind], defaults: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
-    """Puts arguments into their normal forms; what of them is to be recorded."""
+    """Convert arguments to their normal forms; also returns the arguments to record."""
     given: list[tuple[str, Any]] = []
     for name in list(bound.arguments)[1:]:
         value, kind = bound.arguments[name], kinds[name]
@@ -152,7 +152,7 @@ def _lost_slabs(old: Kernel, new: Kernel) -> list[str]:
 
 
 def _with_wishes(kernel: Kernel, change: Change, lineage: Lineage) -> tuple[Change, Lineage]:
-    """A proven change with those of its wishes that can be proven, too."""
+    """A proven change, together with those of its wishes that can be proven."""
     for wish in change.wishes:
         more = replace(change, kernel=wish(change.kernel))
         if more.kernel is change.kernel:
@@ -166,7 +166,7 @@ def _with_wishes(kernel: Kernel, change: Change, lineage: Lineage) -> tuple[Chan
 
 
 def _check_code(kernel: Kernel, step: Step) -> None:
-    """Raise where no code can be made of what a step has left."""
+    """Raise where no code can be generated for the kernel that a step made."""
     from loopkit._check.code_check import check_code
 
     try:
@@ -197,7 +197,7 @@ def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
 
 
 def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
-    """Have a refusal say what would be legal, to be found when somebody reads it."""
+    """Attach suggestions to a refusal, which are computed when they are first read."""
     if not isinstance(error, (IllegalTransformError, UndecidedError)):
         return
     # Not `if error.suggestions`, which would look for them.
@@ -211,7 +211,7 @@ def _suggestions(
     change: Change | None = None,
     wrong: Callable[[], Sequence[Violation]] = tuple,
 ) -> Sequence[str]:
-    """What would be legal in the place of a step, found when it is first read."""
+    """Legal alternatives to a step, computed when they are first read."""
     from loopkit._check.suggest import Suggestions
 
     return Suggestions(kernel, step, change, wrong)

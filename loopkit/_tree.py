@@ -28,9 +28,10 @@ class Loop:
 
 @dataclass(frozen=True)
 class LaunchBarrier:
-    """Where one launch ends: what stands above it, in all blocks, comes before what follows.
+    """A grid-wide barrier: the end of a launch.
 
-    It stands at the top of the tree, or in loops that stand around launches.
+    All instances before it, in all blocks, come before everything that follows.  It is at the top
+    of the tree, or inside of host loops around launches.
     """
 
     id: str

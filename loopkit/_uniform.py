@@ -19,7 +19,7 @@ Axes = tuple[int, ...] | None
 
 @memoised
 def thread_inames(kernel: Kernel, axes: Axes) -> frozenset[str]:
-    """The inames that are threads of a block, or are to be; of some axes, or None for all."""
+    """The inames on thread axes, or tagged ``l.auto``; of some axes, or None for all."""
     tags = [(i, t) for i, t in kernel.iname_tags.items() if isinstance(t, (LocalAxis, LocalAuto))]
     return frozenset(i for i, t in tags if not axes or isinstance(t, LocalAuto) or t.axis in axes)
 
@@ -32,22 +32,22 @@ def divergent_bounds(kernel: Kernel, loops: Iterable[str]) -> tuple[str, ...]:
 
 
 def varying(kernel: Kernel, names: Iterable[str], axes: Axes = None) -> tuple[str, ...]:
-    """Those of some names, in order, that may hold different values for threads of a block.
+    """Those of some names, in order, that may have different values in threads of a block.
 
-    With ``axes`` for threads that differ along these alone, and come to one line together.
+    With ``axes``, in threads that differ along these axes only.
     """
     return tuple(sorted(n for n in names if not _is_fixed(kernel, n, (), axes)))
 
 
 def spares(kernel: Kernel, condition: Expression, name: str) -> bool:
-    """Whether data part the threads of a block, but none of those that combine an accumulator."""
+    """Whether a data-dependent condition diverges in a block, but not among combining threads."""
     names, axes = variable_names(condition), combined_axes(kernel)[name]
     is_open = names <= kernel.integers or not varying(kernel, names) or scanned_blocks(kernel, name)
     return not (is_open or varying(kernel, names, axes))
 
 
 def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...], axes: Axes = None) -> bool:
-    """Whether all threads of a block compute ``name``, and from the same data."""
+    """Whether all threads of a block compute the same value of ``name``."""
     temporary = kernel.temporary_by_name.get(name)
     if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
         return axes is not None  # threads that are together see one value of what they share
@@ -63,7 +63,7 @@ def _is_uniform(kernel: Kernel, name: str, users: tuple[str, ...], axes: Axes = 
 
 
 def _is_of_all(kernel: Kernel, name: str, axes: Axes) -> bool:
-    """Whether all threads of a block have combined an accumulator: each reads the same."""
+    """Whether ``name`` is an accumulator that all threads of a block have combined."""
     along = combined_axes(kernel).get(name)
     if along is None or not is_alike_in_all(kernel, name):
         return False
@@ -72,14 +72,14 @@ def _is_of_all(kernel: Kernel, name: str, axes: Axes) -> bool:
 
 
 def _is_fixed(kernel: Kernel, name: str, users: tuple[str, ...], axes: Axes) -> bool:
-    """Whether a name is none of a thread's: nothing writes it, or all threads do alike."""
+    """Whether a name has one value for all threads: it is never written, or uniformly."""
     unwritten = name not in kernel.writers and name not in thread_inames(kernel, axes)
     return unwritten or _is_uniform(kernel, name, users, axes)
 
 
 @dataclass(frozen=True)
 class Parting:
-    """What may keep some threads from a combination: a place in the nest, and who decides there."""
+    """A place in the nest where threads may diverge before a combination, with the reason."""
 
     combination: Statement
     where: str
@@ -87,17 +87,17 @@ class Parting:
 
     @property
     def why(self) -> str:
-        """The place and the names, in words."""
+        """The place and the names, as text."""
         listed = ", ".join(f"'{name}'" for name in self.names)
         verb = "decides" if len(self.names) == 1 else "decide"
         return f"inside of {self.where} that {listed} {verb}, which may differ between threads"
 
 
 def partings(kernel: Kernel) -> Iterator[Parting]:
-    """The combinations, and what starts them, that data of some threads may keep from running.
+    """The collective statements that data may keep some threads of a block from executing.
 
-    Inames and sizes do not: where those decide, all threads combine, and what comes of it is
-    used where they say.  Address spaces must have been decided, combinations have been placed.
+    Inames and sizes do not: where only they decide, all threads combine, and the result is used
+    only where the guards hold.  Address spaces must have been decided and combinations placed.
     """
     for statement in kernel.statements:
         if not is_collective(kernel, statement):

@@ -269,7 +269,7 @@ def _bound(
         outside = _turns.glances, _turns.sets_apart
         if before and before <= operations:
             operations = before
-            # A glance counts what is kept: where that has budgets of its own, it decides nothing.
+            # The first try counts cached values: where these have own budgets, it must not fail.
             _turns.glances |= glances and outside[1]
         else:
             _turns.glances = glances

@@ -164,7 +164,7 @@ def check_same(
     a, b = expected.astype(wide), got.astype(wide)
     with np.errstate(all="ignore"):
         same = (expected == got) | (np.isnan(a) & np.isnan(b))
-        # Large integers may differ by less than a float can tell.
+        # Differences of large integers may be below the precision of floats.
         difference = np.where(same, 0, np.maximum(np.abs(a - b), 1.0 if exact else 0.0))
         scale = float(np.linalg.norm(np.where(same & ~np.isfinite(a), 0, a).ravel())) or 1.0
         error = float(np.linalg.norm(difference.ravel())) / scale

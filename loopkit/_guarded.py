@@ -191,7 +191,7 @@ def flags_of(kernel: Kernel) -> Mapping[str, Flag]:
         if temporary.made_by != BREAK or temporary.shape:
             continue
         writers = kernel.writers.get(temporary.name, ())
-        # A write may be made in any case, and keep what is there.
+        # A guarded write may be unconditional, and store the old value otherwise.
         kept = {s.id: s.rhs.then for s in writers if getattr(s.rhs, "else_", None) == s.lhs}
         starts = [s for s in writers if same(kept.get(s.id, s.rhs), True)]
         stops = tuple(s for s in writers if same(kept.get(s.id, s.rhs), False))

@@ -254,7 +254,7 @@ def costs(
 
     check_settled(kernel)
     given = sizes_of(kernel, sizes, more)
-    # What a kernel calls its sizes are sizes, unless they were told together.
+    # The kernel's own sizes take precedence, unless `sizes` has them.
     if "device" in kernel.sizes and "device" not in given and device is not None:
         given["device"], device = device, None
     if "arch" in kernel.sizes and "arch" not in given and arch is not None:

@@ -265,7 +265,7 @@ def _launch(made: Kernel, spelled: Kernel, places: Mapping[str, int]) -> Iterato
         yield Line("axes", "", inside=axes)
 
     def told(statement: Statement) -> str:
-        # Scans of one launch are known to what is lowered alone.
+        # Only the lowered kernel knows the scans of its launch.
         return combination_note(made, statement, nest.hardware.block)
 
     yield from _lines(spelled, nest.code, (), places, told)

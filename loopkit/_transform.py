@@ -90,7 +90,7 @@ def transform(function: Makes[P]) -> Transform[P]:
                 error.step = step.call()[1:]
             _suggest(error, kernel, step)
             raise
-        # An assumption is a promise that somebody made.
+        # An assumption is a promise of the user, with nothing to prove.
         verdict = "unchecked" if unchecked else "assumed" if change.assumes else "proven"
         step = replace(step, verdict=verdict)
         lineage = None if unchecked else _proven(kernel, change, step)

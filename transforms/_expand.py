@@ -69,7 +69,7 @@ def settled(old: Kernel, change: Change) -> Change:
         lost = _lost_inames(old, new, temporary, uses)
         inside = {i: [u for u in uses if i in old.statement_by_id[u.old].inames] for i in lost}
         lost = [i for i in lost if not _is_separated(new, temporary, inside[i], i)]
-        # One instance for all values of an iname has no index there: the checker says what is lost.
+        # An instance that merges all values of an iname has no index for it: left to the checker.
         merged = [maps[u.statement.id].every for u in uses if u.statement.id in maps]
         lost = [i for i in lost if not any(i in every_value for every_value in merged)]
         if lost:
@@ -99,7 +99,7 @@ def _lost_inames(
 ) -> list[str]:
     """Old inames whose loops two accesses shared and no longer share, outermost first."""
     lost: dict[str, int] = {}
-    # Statements in the same loops, before and after, are alike.
+    # One of the statements in the same loops, before and after, is enough.
     alike: dict[object, _Use] = {}
     for use in sorted(uses, key=lambda u: u.statement.written != temporary.name):
         paths = old.paths[use.old], new.paths[use.statement.id]

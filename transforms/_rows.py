@@ -74,7 +74,7 @@ class Rows:
         if not terms and value != 0:
             return None
         for length in [length for length in terms if length not in self.lengths]:
-            # One size alone moves a column; what is before it is a number.
+            # A single size with a constant coefficient is part of the column.
             if len(length) > 1 or terms[length].keys() != {()}:
                 return None
             terms.setdefault((), {})[length] = terms.pop(length)[()]

@@ -1,4 +1,4 @@
-"""Copies of what a tile reads: cells of an array, and values of a rule."""
+"""Copies of the data that a tile reads: cells of an array, and values of a rule."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def add_prefetch(
 
 
 def _rule_of(kernel: Kernel, chosen: Selected, name: str, rank: int) -> SubstitutionRule:
-    """What is in a cell of an array of some rank, as a rule of its indices."""
+    """The elements of an array of some rank as a substitution rule of its indices."""
     arguments = tuple(kernel.fresh_name(f"axis_{axis}", [name]) for axis in range(rank))
     return SubstitutionRule(name, arguments, element(chosen.of, (*map(prim.Variable, arguments),)))
 
@@ -181,7 +181,7 @@ def _rule_of(kernel: Kernel, chosen: Selected, name: str, rank: int) -> Substitu
 def _with_calls(
     kernel: Kernel, name: str, rule: SubstitutionRule, users: Collection[str]
 ) -> Kernel:
-    """The kernel where what some statements and the rules read of an array are uses of a rule."""
+    """The kernel in which some statements and all rules read an array by uses of a rule."""
 
     def called(found: str, indices: Indices) -> Expression | None:
         return prim.Call(prim.Variable(rule.name), indices) if found == name else None
@@ -191,9 +191,9 @@ def _with_calls(
 
 
 def _is_apart(use: Use, integers: frozenset[str], swept: Collection[str]) -> bool:
-    """Whether an index is not affine, and nothing is known of it but in which parts it moves.
+    """Whether an index is not affine, and has no known range, so that it becomes part of a rule.
 
-    Of a part that data choose assertions say how far it goes, unless it stands still.
+    A data-dependent part has a range if assertions give one, unless it is constant in the tile.
     """
     unknown = [index for axis, index in enumerate(use.indices) if axis not in use.chosen]
     parts = [p for index in unknown for p in strange_parts(linear_in_parts(index), integers)]
@@ -217,7 +217,7 @@ def _nothing_to_replace(
 
 
 def _named(used: Any, subscripts: Given | None) -> tuple[str, Given | None]:
-    """What is prefetched, and what spans its footprint, wherever that is said."""
+    """The array to prefetch, and the subscripts that span its footprint, from either argument."""
     name, mine = used
     if mine is not None and subscripts is not None:
         raise InvalidArgumentError(
@@ -335,7 +335,7 @@ def precompute(
 
 
 def _nothing_to_compute(kernel: Kernel, given: str, found: Sequence[Use]) -> IllegalTransformError:
-    """No use is selected, or of those ``found`` none is in the invocations that were given."""
+    """The error where no use is selected, or none of ``found`` is in the given invocations."""
     name = given.partition("$")[0]
     others = [s.id for s in kernel.statements if name in rules_of(kernel, s)]
     instead = f"it is used by {', '.join(others)}" if others else "it is not used anywhere"

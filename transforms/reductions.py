@@ -1,4 +1,4 @@
-"""Reductions: how threads and blocks combine what each has, and reductions of partial results."""
+"""Reductions: how threads and blocks combine partial results, and splitting of reductions."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from loopkit.transforms._scans import with_running
 
 
 def added_atomically(kernel: Kernel, parts: Iterable[tuple[str, str]]) -> Kernel:
-    """A kernel in which partial results are added to accumulators in global memory.
+    """A kernel in which partial results are added atomically to accumulators in global memory.
 
-    ``parts`` are the statements between which partial results are made: the start of one, and
-    the update that takes it.  Launches end in front of the first and behind the second.
+    ``parts`` are the first and the last statement of each partial result: its initialization, and
+    the update that adds it.  A launch ends before the first and after the second.
     """
     for start, taking in parts:
         kernel = _with_launches(_in_global_memory(kernel, taking), start, taking)
@@ -41,9 +41,9 @@ def added_atomically(kernel: Kernel, parts: Iterable[tuple[str, str]]) -> Kernel
 
 
 def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
-    """The accumulator has a cell for each value of the inames around its start.
+    """The accumulator in global memory, with a cell for each value of the inames around its start.
 
-    Loops around launches leave one for all iterations, which come one after another.
+    Iterations of loops around launches share a cell, since they run in sequence.
     """
     update = kernel.statement_by_id[taking]
     accumulator = kernel.temporary_by_name[update.written]
@@ -88,7 +88,10 @@ def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
 
 
 def _with_launches(kernel: Kernel, start: str, taking: str) -> Kernel:
-    """Launches end in front of a statement and of what loads its bounds, and behind another one."""
+    """The kernel with launches that end before and after two statements.
+
+    The first end is also before the loads of the first statement's loop bounds.
+    """
     around = kernel.paths[taking][: len(launch_of(kernel)[taking].loops)]
     inames = frozenset().union(*(kernel.statement_by_id[id_].inames for id_ in (start, taking)))
     loads = {w.id for name in kernel.loaded_bounds(inames) for w in kernel.writers[name]}
@@ -198,7 +201,7 @@ def realize_reduction(
 
 
 def _check_atomic(accumulators: Sequence[TemporaryVariable]) -> None:
-    """Raise where no atomic update is the operation of an accumulator, whatever its type."""
+    """Raise where the operation of an accumulator has no atomic update, whatever its type."""
     for accumulator in accumulators:
         if accumulator.accumulates not in OPERATIONS.values():
             raise IllegalTransformError(
@@ -291,7 +294,7 @@ def reduction_arg_to_subst_rule(
 
 
 def _across(kernel: Kernel, inames: Sequence[str], sums: Collection[str]) -> Change:
-    """Blocks add their partial results of some accumulators atomically."""
+    """Make blocks add their partial results of some accumulators atomically."""
     chosen = frozenset(inames)
     over = {s.id: {*kernel.reduced_inames(s)} for s in kernel.statements if s.written in sums}
     updates = [s.id for s in kernel.statements if _is_free(s) and chosen <= over.get(s.id, {*()})]
@@ -304,7 +307,7 @@ def _across(kernel: Kernel, inames: Sequence[str], sums: Collection[str]) -> Cha
 
 
 def _is_free(update: Statement) -> bool:
-    """Whether a statement updates a reduction, in an order that is free: no segmented one."""
+    """Whether a statement updates a reduction whose terms may be added in any order."""
     return update.kind == "update" and update.operation is not None
 
 
@@ -316,7 +319,7 @@ def _split(kernel: Kernel, inames: Any, within: Any, *, is_inward: bool) -> Chan
 def _parted(
     kernel: Kernel, inames: Sequence[str], ids: Collection[str], *, is_inward: bool
 ) -> tuple[Change, Mapping[str, _Partial]]:
-    """Reductions of partial results, and what they consist of."""
+    """Split reductions into partial results, and return what these consist of."""
     chosen = frozenset(inames)
     parts: dict[str, _Partial] = {}
     for update in kernel.statements:

@@ -1,4 +1,4 @@
-"""Other names for inames, and none for those that no statement is inside."""
+"""Renaming of inames, and removal of inames that no statement uses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _renamed(kernel: Kernel, old: str, new: str) -> Change:
 
 
 def _moved(kernel: Kernel, old: str, new: str, ids: frozenset[str]) -> Change:
-    """The statements ``ids`` moved from ``old`` to ``new``, which exists."""
+    """The kernel with statements ``ids`` inside ``new``, an existing iname, instead of ``old``."""
     for id_ in sorted(ids):
         statement = kernel.statement_by_id[id_]
         if new in statement.inames:

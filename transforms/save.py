@@ -1,4 +1,4 @@
-"""save_and_reload_temporaries: values of threads and blocks that outlive a launch."""
+"""save_and_reload_temporaries: private and shared values that are live across launches."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def save_and_reload_temporaries(
 
 
 def _candidates(kernel: Kernel, only: kind.MaybeNames) -> list[TemporaryVariable]:
-    """The temporaries of constant lengths that each thread or block would have for itself."""
+    """The temporaries of constant lengths that could be private or shared."""
     return [
         t
         for t in temporaries_in(kernel, only)
@@ -145,7 +145,7 @@ def _candidates(kernel: Kernel, only: kind.MaybeNames) -> list[TemporaryVariable
 
 @dataclass(frozen=True, eq=False)
 class _Crossing:
-    """A read that sees what another launch wrote: ``{ inames·WRITER, inames·READER }``."""
+    """A read of a value from another launch: ``{ inames·WRITER, inames·READER }``."""
 
     writer: Statement
     reader: Statement
@@ -153,11 +153,11 @@ class _Crossing:
     where: isl.Set
 
     def user(self, label: str) -> Statement:
-        """One of the two."""
+        """The writer or the reader."""
         return self.writer if label == WRITER else self.reader
 
     def indices(self, label: str) -> tuple[Expression, ...]:
-        """The cell that one of the two touches."""
+        """The cell that the writer or the reader accesses."""
         return self.writer.write[1] if label == WRITER else self.access[1]
 
 
@@ -166,9 +166,10 @@ _Side = tuple[_Crossing, str]
 
 
 class _Values:
-    """The values of one temporary that outlive a launch.
+    """The values of one temporary that are live across launches.
 
-    Where they come from says ``kernel``, without the barrier; which launch runs what, ``parted``.
+    ``kernel``, without the barrier, determines the dataflow; ``parted`` the launch of each
+    statement.
     """
 
     def __init__(self, kernel: Kernel, parted: Kernel, temporary: TemporaryVariable) -> None:
@@ -181,11 +182,11 @@ class _Values:
 
     @property
     def are_accumulated(self) -> bool:
-        """Whether a launch adds to what an earlier one has begun."""
+        """Whether a launch updates a value that an earlier one wrote."""
         return any(is_own_read(c.reader, c.access) for c in self.crossings)
 
     def flows(self) -> Iterator[_Crossing]:
-        """The reads of what may be another launch's, or another iteration's around launches."""
+        """The reads that may see a value of another launch, or of another host iteration."""
         name = self.temporary.name
         kernel = self.model.kernel
         for reader in kernel.readers.get(name, ()):
@@ -198,7 +199,7 @@ class _Values:
                     yield _Crossing(self.model.statement[writer], reader, access, where)
 
     def sources(self, reader: Statement, access: Access) -> Mapping[str, isl.Set]:
-        """What a read may see; anything of the temporary where that is open."""
+        """The writes whose values a read may see; all of the temporary's if undecided."""
         try:
             return dataflow_of(self.kernel).of_read(reader.id, access).writes
         except Undecided:
@@ -213,14 +214,14 @@ class _Values:
 
     @cached_property
     def loops(self) -> tuple[str, ...]:
-        """The loops around all users that the barrier parts."""
+        """The loops around all users that the barrier splits."""
         around = [len(self.launches[u.id].loops) for u in self.users]
         shared = path_inames(common_prefix([self.kernel.paths[u.id] for u in self.users]))
         return shared[min(around) :]
 
     @cached_property
     def copies(self) -> tuple[str, ...]:
-        """The parallel inames of all users that tell apart values which there are at one time."""
+        """The parallel inames of all users; each of their values has a copy of the temporary."""
         tags, common = (
             self.kernel.iname_tags,
             frozenset.intersection(*(u.inames for u in self.users)),
@@ -237,13 +238,13 @@ class _Values:
 
     @cached_property
     def side_by_side(self) -> tuple[str, ...]:
-        """Those that have a loop, in which copies stand side by side."""
+        """Those of :attr:`copies` that are tagged ``ilp``."""
         tags = self.kernel.iname_tags
         return tuple(i for i in self.copies if isinstance(tags[i], InstructionParallel))
 
     @cached_property
     def outer(self) -> tuple[str, ...]:
-        """The other inames that tell values apart."""
+        """The inames, except threads, that index the saved values."""
         return tuple(i for i in dict.fromkeys((*self.copies, *self.loops)) if i not in self.threads)
 
     def kept_in(self, kernel: Kernel) -> tuple[Kernel, frozenset[str]]:
@@ -274,7 +275,7 @@ class _Values:
         return kernel, frozenset(made)
 
     def extent(self, iname: str) -> tuple[Expression, Expression]:
-        """The smallest value of an iname, and how many it has."""
+        """The smallest value of an iname, and the number of its values."""
         return extent_or(
             self.kernel,
             iname,
@@ -284,7 +285,7 @@ class _Values:
         )
 
     def may_be_older(self, launch: Launch, saved: Sequence[_Side]) -> bool:
-        """Whether data decide if a launch, or an earlier one, wrote what is saved there."""
+        """Whether it depends on data if a launch, or an earlier one, wrote the saved value."""
         is_open = any(
             self.model.cells_by_data(c.writer)
             or not {*self.conditions} >= {*self.model.conditions_on_data(c.writer)}
@@ -306,7 +307,7 @@ class _Values:
     def moved(
         self, kernel: Kernel, slot: str, launch: Launch, sides: Sequence[_Side], *, is_save: bool
     ) -> tuple[Kernel, str]:
-        """A kernel with a statement that saves, or reloads, in one launch, and its id."""
+        """A kernel with one more statement that saves, or reloads, in one launch; and its id."""
         name, verb = self.temporary.name, "save" if is_save else "reload"
         deep = len(launch.loops) + len(self.loops)
         path = kernel.paths[sides[0][0].user(sides[0][1]).id][:deep]
@@ -356,7 +357,7 @@ class _Values:
         return with_nest(kernel, statement, nest, place, at), statement.id
 
     def index(self, iname: str) -> Expression:
-        """Which of its values an iname has."""
+        """The position of an iname's value among all of its values."""
         return simplify(offset(prim.Variable(iname), self.extent(iname)[0]))
 
     def cells(self, sides: Sequence[_Side], names: Mapping[int, str], place: Place) -> isl.Set:

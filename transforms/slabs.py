@@ -1,4 +1,4 @@
-"""Separating the first and last iterations of a loop, so that the others need no guards."""
+"""Peeling of the first and last iterations of a loop, so that the others need no guards."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from loopkit.transforms._loop_nests import ancestors_of, kept_part, ordered_doma
 
 @dataclass(frozen=True)
 class Part:
-    """Some iterations of the loop: ``suffix`` names copies, "" stands for the original.
+    """A range of the loop's iterations: ``suffix`` names its copies, "" is the original.
 
-    Of one iteration, where ``value`` is given, no loop is left.
+    A part of one iteration, at ``value``, has no loop.
     """
 
     suffix: str
@@ -274,7 +274,7 @@ def _guarded(
     copies: Sequence[Mapping[str, str]],
     values: Mapping[str, Mapping[str, Expression]],
 ) -> dict[str, Statement]:
-    """Copies under the conditions that were those of loops, as far as they lost these."""
+    """Copies with the constraints that their loops no longer imply as guards."""
     found: dict[str, Statement] = {}
     for names in copies:
         conditions: dict[frozenset[str], Guards] = {}
@@ -297,10 +297,10 @@ def _guarded(
 def _without_group(
     kernel: Kernel, group: Sequence[str], elsewhere: Collection[str]
 ) -> tuple[list[Domain], list[Domain]]:
-    """The domains without the inames that get copies, and the domains that held these.
+    """The domains without the inames that get copies, and the original domains of these.
 
-    What shared a domain with them keeps the values that it had: a copy that does
-    not run for some of these must not take them from others.
+    Inames that shared a domain with them keep all of their values, since a copy may run for some
+    only.
     """
     gone = {*group}.difference(elsewhere)
     rest = [part for domain in kernel.domains for part in kept_part(domain, gone)]

@@ -1,4 +1,4 @@
-"""Splitting one loop into two."""
+"""Splitting of one loop into two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements: their tags, what they come behind, and barriers where launches end."""
+"""Statements: their tags, ids and dependencies, and the barriers that end launches."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _check_kind(synchronization_kind: str | None) -> None:
 
 
 def _with_reductions(kernel: Kernel, ids: Collection[str]) -> frozenset[str]:
-    """Statements, and those that make the sums which they take."""
+    """Statements, and those that compute the reductions which they use."""
     sums = {t.name for t in kernel.temporaries if t.accumulates is not None}
 
     def makers(id_: str) -> list[str]:
@@ -145,7 +145,7 @@ def _with_reductions(kernel: Kernel, ids: Collection[str]) -> frozenset[str]:
 def _gap(
     entries: Sequence[Entry], first: Collection[str], then: Collection[str]
 ) -> tuple[int | None, int | None]:
-    """The place of the last statement that comes first, and of the first that comes then."""
+    """The positions of the last statement that comes before, and of the first that follows."""
     ends = [number for number, (leaf, _) in enumerate(entries) if leaf in first]
     starts = [number for number, (leaf, _) in enumerate(entries) if leaf in then]
     if ends and starts and ends[-1] >= starts[0]:
@@ -160,7 +160,7 @@ def _gap(
 def _around(
     entries: Sequence[Entry], end: int | None, start: int | None, inames: tuple[str, ...] | None
 ) -> Path:
-    """The loops that stay around a barrier between two places."""
+    """The loops that stay around a barrier between two positions."""
     if inames is None:
         # Without a name for the other side, what stands beside it.
         before = end if end is not None else (start or 0) - 1

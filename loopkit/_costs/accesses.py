@@ -37,10 +37,10 @@ BLOCKS: tuple[Axis, ...] = (("g", 0), ("g", 1), ("g", 2))
 
 @dataclass(frozen=True)
 class Access:
-    """One read or write of an array in a statement: of one element by each thread that runs it.
+    """One read or write in a statement: each thread that executes it accesses one element.
 
-    An atomic update is one write, which reads, too (``is_atomic``).  ``guards`` are the
-    conditions of the statement's text under which it is made.
+    An atomic update is one write, which also reads (``is_atomic``).  ``guards`` are the conditions
+    in the statement's text under which the access happens.
     """
 
     statement: str
@@ -53,13 +53,13 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class AddressMap:
-    """``{ blocks, threads, loops, others, sizes : the access is made }`` and its address.
+    """``{ blocks, threads, loops, others, sizes : the access happens }`` and its address.
 
-    ``requests`` names what tells the requests of one thread apart, ``lanes`` a thread's index on
-    each axis: a name and what it begins with, or None where only index 0 runs; ``others`` have one
-    value for those of all these.  ``cell`` and ``address``, in elements of the array, are linear
-    forms over all of them.  ``blocks`` are like ``lanes``, of the block's index: their names are
-    among the requests.  Maps of one kernel and the same sizes with equal ``key`` have one domain.
+    ``requests`` are the names that distinguish the requests of one thread.  ``lanes`` are the
+    thread index on each axis: a name and its first value, or None where only index 0 runs;
+    ``blocks`` is the same for the block index, whose names are among the requests.  ``others`` are
+    functions of all these.  ``cell`` and ``address``, in elements of the array, are linear forms
+    over all names.  Maps of one kernel at the same sizes with equal ``key`` have one domain.
     """
 
     key: object
@@ -180,7 +180,7 @@ def address_map(
 
 
 def in_calls(where: AddressMap, calls: Calls) -> AddressMap:
-    """The same in all calls of a launch: requests of each are told apart."""
+    """The map for all calls of a launch, in which each call has requests of its own."""
     if not calls.loops:
         return where
     requests = (*calls.loops, *where.requests)
@@ -188,9 +188,10 @@ def in_calls(where: AddressMap, calls: Calls) -> AddressMap:
 
 
 def _is_at_most(model: Model, statement: Statement, access: Access) -> bool:
-    """Whether data decide if an access is made where its statement's domain says so.
+    """Whether it depends on data if an access happens where its statement's domain allows it.
 
-    What the first condition on data reads itself is read for all instances.
+    A data access inside the first such condition is not guarded by it, and happens for all
+    instances.
     """
     return any(model.condition(c) is None for c in conditions_of(statement, access))
 
@@ -231,7 +232,7 @@ def _instances(kernel: Kernel) -> Mapping[str, isl.Set]:
 
 @memoised
 def _tied(model: Model, name: str) -> frozenset[str]:
-    """Inames of a statement that are no loops: they have one value for those of the others."""
+    """Inames of a statement that are no loops: functions of its other inames."""
     kernel, statement = model.kernel, model.statement[name]
     visible = {iname for iname in statement.inames if model.axis_of(iname) is not None}
     found = set()
@@ -249,7 +250,7 @@ Indices = tuple[tuple[str, int] | None, ...]
 
 @memoised
 def requests_around(model: Model, name: str) -> tuple[str, ...]:
-    """What tells the requests of one thread in a statement apart: blocks and loops."""
+    """The names that distinguish the requests of one thread in a statement: blocks and loops."""
     lanes, blocks = lanes_and_blocks(model, name)
     taken = {lane[0] for lane in lanes if lane is not None} | _tied(model, name)
     others = {block[0] for block in blocks if block is not None}
@@ -280,7 +281,7 @@ def _index(
 def _cell(
     indices: Sequence[Expression], sizes: Mapping[str, int]
 ) -> tuple[tuple[Linear, ...], dict[str, Expression]]:
-    """An element's subscripts, and what their quotients and extrema stand for."""
+    """The subscripts of an element, and the meaning of names for their quotients and extrema."""
     forms = []
     quotients: dict[str, Expression] = {}
     for index in indices:

@@ -39,9 +39,9 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 class Classes:
     """Classes of requests.
 
-    ``values`` has a row for each case: values of ``names`` that stand for all of it; ``systems``
-    says in which systems of the access it occurs.  Class number ``c`` is ``case[c]`` with the
-    address ``moved[c]`` within the period, and occurs ``times[c]`` times (Python's integers).
+    ``values`` has a row for each case: values of ``names`` that represent the case; ``systems``
+    lists the systems of the access in which it occurs.  Class ``c`` is the case ``case[c]`` with
+    the address ``moved[c]`` within the period, and occurs ``times[c]`` times (Python's integers).
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class Classes:
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """A constraint's part in one group of names: what it says is decided from low to high."""
+    """The part of a constraint in one group of names, and the range in which its value matters."""
 
     row: Rows
     low: int
@@ -157,7 +157,7 @@ def _of_parts(
     move: Rows,
     period: int,
 ) -> Classes:
-    """The classes of the columns of systems that stand for names at these places."""
+    """The classes of the columns of systems for the names at these positions."""
     names = tuple(parts[0].names[n] for n in places[0])
     if len(parts) == 1 and len(parts[0].names) == len(names):
         # Without quotients, its columns are the names, in their order.
@@ -199,11 +199,7 @@ def _forms(system: System, columns: Sequence[int], place: Sequence[int]) -> list
 def _condensed(
     part: System, forms: Sequence[_Form], move: Rows, period: int
 ) -> tuple[Rows, Numbers]:
-    """Points that stand for all of a system, and for how many each does.
-
-    The longest name is cut where a form begins or ends to decide something. In between, one
-    value for each remainder of the address is enough.
-    """
+    """Points that represent all points of a system, and how many each represents."""
     if part.box is None:
         return np.zeros((0, len(part.names)), np.int64), np.zeros(0, np.int64)
     widths = [high - low for low, high in zip(*part.box, strict=True)]

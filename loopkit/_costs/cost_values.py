@@ -79,9 +79,10 @@ class AccessCosts:
 
 @dataclass(frozen=True)
 class Footprint:
-    """The bytes of an array that a launch touches at all: so many must be moved.
+    """The number of distinct bytes of an array that a launch accesses: the least traffic.
 
-    ``at_most`` says that these are the bytes if conditions on data hold, and may be fewer.
+    ``at_most`` is set if these are the bytes with all data-dependent conditions true, so that it
+    may be fewer.
     """
 
     array: str

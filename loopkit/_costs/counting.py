@@ -102,9 +102,9 @@ class Counting:
     def address(
         self, access: Access, array: ArrayArg | TemporaryVariable | None = None
     ) -> AddressMap:
-        """Who makes an access to which addresses, as if conditions on data held.
+        """The address map of an access, with all data-dependent conditions taken as true.
 
-        Each call of the launch is told apart, by the subscripts of the cells, too.
+        Calls of the launch are distinguished, also in the subscripts of the cells.
         """
         where = address_map(self.model, access, self.sizes, array, as_if=True)
         calls = (Linear({form: 1}) for form in self.calls.forms)
@@ -176,7 +176,7 @@ class Counting:
     def requests(
         self, where: AddressMap, itemsize: int, space: str, *, is_write: bool
     ) -> WarpCosts:
-        """The requests of an access; those of accesses that differ by whole periods are alike."""
+        """The requests of an access; shared by accesses whose addresses differ by whole periods."""
         memory = memory_of(space, is_write=is_write)
         start = where.address.constant * itemsize % memory.period
         moved = moves(where, itemsize)
@@ -195,7 +195,7 @@ class Counting:
         Raises what :data:`UNCOUNTED` lists.
         """
         where = self.address(access, replace(array, swizzles=()))
-        # An address that tells the cell: each index has digits of its own.
+        # An address that identifies the cell: each index has bits of its own.
         steps = [1]
         for extent in reversed(shape):
             steps.insert(0, steps[0] << (extent - 1).bit_length())
@@ -210,7 +210,7 @@ class Counting:
         return CellRequests(tuple(cells), found, memory, self.itemsize(access))
 
     def reuse(self, where: AddressMap, times: int) -> Reuse:
-        """Who touches cells again; those of accesses that differ by constants are alike."""
+        """The reuse of cells; shared by accesses whose subscripts differ by constants."""
         key = where.key, tuple(map(_key, where.cell))
         return once(self._reuse, key, reuse, where, times, self.block, CUDA.warp, self.sizes)
 

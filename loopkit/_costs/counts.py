@@ -170,9 +170,9 @@ class Numbers(Sequence[Value]):
 
 
 class Asked:
-    """What is asked of the parts of a call, and its answers: numbers of some counts.
+    """Questions about the parts of a call, with their answers: numbers or ``polynomials``.
 
-    Or ``polynomials`` that stand for these, in the order in which they are asked for.
+    The polynomials are in the order in which they are asked for.
     """
 
     def __init__(self, call: CallCounts, polynomials: Iterable[Any] | None = None) -> None:

@@ -81,7 +81,7 @@ def interpolated(sample: Sample, lattice: Lattice) -> list[QuasiPolynomial | Non
     known = [n for n in range(len(first)) if first[n] is not None]
     degrees = [len(line) - 2 for line in lines]
     further = [tuple(d + 1 + (k + axis) % 2 for axis, d in enumerate(degrees)) for k in range(2)]
-    # Most numbers are products of what each size gives: the samples along the axes tell them.
+    # Most numbers are products of one factor per size, found by samples along the axes.
     fitted = {n: _product([[v[n] or 0 for v in line] for line in lines], lattice) for n in known}
     others = {n for steps in further for n in _differs(fitted, sample, lattice.at(steps))}
     if others:

@@ -37,10 +37,10 @@ Extents = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Touch:
-    """What one thread of a request touches.
+    """The access of one thread in a request.
 
     ``thread`` is its number in the block, ``index`` that on each axis (x, y, z), ``cell`` the
-    subscripts of the element, ``address`` the first byte of it from the array's begin.
+    subscripts of the element, ``address`` its first byte, from the array's first byte.
     """
 
     thread: int
@@ -56,10 +56,10 @@ class Touch:
 
 @dataclass(frozen=True)
 class Request:
-    """One execution of an access by one warp, or by all of a block: those threads that take part.
+    """One execution of an access by one warp, or by a whole block: its active threads.
 
     ``when`` are the values of blocks and loops.  ``position`` is that of the statement, ``threads``
-    how many a block has; the statement makes ``others`` further accesses to the array.
+    the number of threads of a block; the statement makes ``others`` further accesses to the array.
     """
 
     kernel: str
@@ -85,7 +85,10 @@ class Request:
 
     @property
     def turns(self) -> int:
-        """In how many turns shared memory serves a warp: parts of it, of wide elements."""
+        """The number of parts of a warp that shared memory serves one after the other.
+
+        There are several for wide elements.
+        """
         rows, used = np.zeros((1, CUDA.warp), np.int64), np.zeros((1, CUDA.warp), bool)
         for touch in self.touches:
             rows[0, touch.lane], used[0, touch.lane] = touch.address, True
@@ -177,7 +180,7 @@ def request_in(
 
 
 def _order(model: Model, access: Access, where: AddressMap) -> list[str]:
-    """Names that tell requests apart: blocks, z first, then loops, outermost first."""
+    """The names that distinguish requests: blocks, z first, then loops, outermost first."""
     loops = model.order.loops(access.statement)
     blocks = [name for name in reversed(where.block_names) if name not in loops]
     rest = sorted({*where.requests} - {*loops, *blocks})

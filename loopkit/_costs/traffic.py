@@ -105,11 +105,11 @@ def with_warp(domain: isl.Set, lanes: Indices, block: tuple[int, int, int], warp
 
 
 def bytes_to_move(costs: Costs) -> int:
-    """Bytes of cells that are written, and of those whose value from before the launch is read.
+    """The bytes of cells that are written, and of those whose value from before the launch is read.
 
-    Each once, as if conditions on data held; a value that the launch itself writes before it reads
-    it need not come from memory, and a temporary, which nobody else sees, may stay in a cache.
-    Raises :class:`InvalidArgumentError` where that is not known.
+    Each cell counts once, with data-dependent conditions taken as true.  A value that the launch
+    writes before it reads it need not come from memory, and a temporary, which is not visible
+    outside, may stay in a cache.
     """
     from loopkit.codegen.prepare import prepare
 

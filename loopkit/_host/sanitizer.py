@@ -169,7 +169,7 @@ def _locate(
     for match in _ARRAY.finditer(report):
         index, begin, size = map(int, match.groups())
         near.append((max(begin - address, address - (begin + size) + 1, 0), index, begin, size))
-    # Arrays lie gigabytes apart: what is further from all of them is none of theirs.
+    # Arrays are gigabytes apart: an address further away belongs to none of them.
     if not near or min(near)[0] > 1 << 33:
         return None, f"at address {address:#x}, outside every array and every shared array"
     _, index, begin, size = min(near)

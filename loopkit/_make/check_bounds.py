@@ -193,7 +193,7 @@ def _is_outside(
     try:
         place = evaluate(looked_up(kernel, index, numbers), numbers)
         return not 0 <= place < evaluate(extent, numbers)
-    # Or none of integers, or no element of a table: these are told apart.
+    # A division by zero or an index outside a table is reported elsewhere.
     except (ArithmeticError, NotImplementedError, IndexError):
         return False
 

@@ -55,7 +55,7 @@ def _write_out(making: Making, found: Inlining) -> None:
     )
     making.called_inames = frozenset(i for d in found.domains for i in d.inames)
     making.results = frozenset(found.results)
-    # Types that functions declare for arrays nobody else declares.
+    # Types that functions declare for arrays without another declaration.
     making.due = tuple(found.dtypes)
     declared = making.declared
     for item in found.items:

@@ -234,7 +234,7 @@ class Splitter:
         operand = self._replaced(reduction.operand, draft, inner, inner_loops, conditions)
         id_ = next(fresh_names(f"{draft.id}_update", self.ids))
         update = held.update(start, id_, operand, reduction.inames)
-        # What a branch computes that is not taken may touch what is not there.
+        # A branch that is not taken may contain accesses that are out of bounds.
         known = {key_of(p) for p in update.predicates}
         new = dict.fromkeys(c for c in conditions if key_of(c) not in known)
         where = [c for c in new if self._is_plain(c)]

@@ -48,7 +48,7 @@ class Types:
             rhs = statement.rhs
             operation = statement.operation if statement.kind == "update" else None
             if statement.kind == "update" and operation is None:
-                # A segmented reduction has the type of one of what it starts anew with.
+                # A segmented reduction has the type of its terms.
                 operation = self.kernel.temporary_by_name[statement.written].accumulates
                 term = self.operations[operation or ""].term(statement.lhs, rhs)
                 rhs = rhs.then if term is None else term

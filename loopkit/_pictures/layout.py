@@ -168,7 +168,7 @@ def _drawn(panel: Panel, moves: bool) -> Iterator[tuple[int, Mark]]:
     timed = ((cell.frame, square(_box(panel, cell))) for cell in grid.cells if moves)
     steps = grouped((frame, square) for frame, square in timed if frame is not None)
     if steps:
-        # Where something will be, and what is new.
+        # Grey frames for later cells, and coloured ones for new cells.
         yield 0, Stroke(tuple(chain.from_iterable(steps.values())), "line")
     for frame, squares in steps.items():
         yield 1, Stroke(tuple(squares), "series-1", 2, frame=frame, now=True)

@@ -203,7 +203,7 @@ class Device:
         try:
             yield
         except BaseException:
-            # In a context that is lost this fails, too, and says less than what is on its way.
+            # In a lost context this fails, too, with less information than the first error.
             with contextlib.suppress(DriverError):
                 call("cuCtxPopCurrent")
             raise

@@ -238,8 +238,8 @@ class CudaExecutor:
 
     def _put_first(self, key: Any, function: Any) -> None:
         with self._lock:
-            # One for the same signature is there when somebody kept an old `call`, or when
-            # the arrays stand to each other in another way.
+            # There is one for the same signature if the caller kept an old `call`, or if
+            # the arrays have other positions relative to each other.
             older = [(k, f) for k, f in self._chain if k != key]
             self._chain = [(key, function), *older[: fast.CHAIN - 1]]
             self._spare.pop(key, None)

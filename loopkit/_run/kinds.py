@@ -56,7 +56,7 @@ class TorchKind(ArrayKind):
         if device.type not in ("cpu", "cuda"):
             raise InvalidArgumentError(f"{name} is on the device '{device}', not on a CUDA device")
         try:
-            # Those types that NumPy has not, ml_dtypes has told it.
+            # ml_dtypes registers the types that NumPy lacks.
             dtype = np.dtype(str(x.dtype).removeprefix("torch."))
         except TypeError:
             raise InvalidArgumentError(f"{name}: there is no NumPy type for {x.dtype}") from None

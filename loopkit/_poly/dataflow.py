@@ -254,7 +254,7 @@ class Dataflow:
         """Whether a read sees what the same iteration of the ``depth`` outermost loops wrote.
 
         Writes that surely set the cell before it is read are looked for there, those under no
-        condition first, and those above the read: what is seen came no earlier.
+        condition first, and the nearest: what is seen came no earlier.
         """
         model = self.model
         at = Instance(statement, READER)
@@ -262,6 +262,12 @@ class Dataflow:
         if cell.by_data:
             return False
         loops = model.order.shared_loops(statement, statement)[:depth]
+        own = model.statement[statement]
+        for writer in filter(self._is_sure, self.model.writers(access[0])):
+            shared = model.order.shared_loops(writer.id, statement)
+            is_near = shared[:depth] == loops and model.order.is_above(writer.id, statement)
+            if is_near and self._is_same_cell(writer, own, access, frozenset(shared)):
+                return True
         left = model.domain(at)
         writers = filter(self._is_sure, reversed(self.model.writers(access[0])))
         is_above = model.order.is_above

@@ -1,7 +1,7 @@
-"""One algebra of numbers and conditions: terms with a normal form, and rules that are data.
+"""An algebra of numbers and conditions: terms in normal form, with rewrite rules that are data.
 
-``terms`` holds the nodes, ``polynomials`` sums of products, ``ranges`` the least and the greatest
-value, ``conditions`` truth values and choices, ``rules`` the tables, ``floats`` what these ask,
-and ``make`` builds normal terms.  ``reading`` makes them of whole numbers and sets, ``typed`` of
-expressions with types, and ``evaluate`` says what they mean.
+``terms`` defines the nodes, ``polynomials`` sums of products, ``ranges`` value ranges,
+``conditions`` truth values and choices, ``rules`` the rewrite rules, ``floats`` the predicates in
+them, and ``make`` builds normalised terms. ``reading`` translates integer expressions and sets,
+``typed`` expressions with types, and ``evaluate`` defines the meaning of terms.
 """

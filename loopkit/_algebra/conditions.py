@@ -1,8 +1,8 @@
 """Truth values as ordered decision diagrams: equal conditions on the same atoms are one term.
 
-Atoms are ``e >= 0`` and ``e == 0`` of whole numbers, and comparisons of others.  The conditions of
-each path of a diagram come in the order of their keys, so that De Morgan's laws, nesting and order
-make no difference (Bryant 1986).  Choices of values are diagrams with values for leaves.
+Atoms are ``e >= 0`` and ``e == 0`` for integers, and comparisons of other numbers. The atoms on
+each path of a diagram are ordered by their keys, so that diagrams are canonical under De Morgan's
+laws, nesting and reordering (Bryant 1986). Choices of values are diagrams whose leaves are values.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _MOST_CASES = 2000
 
 @lru_cache(1 << 14)
 def choose(condition: Term, yes: Term, no: Term) -> Term:
-    """``yes`` where a condition holds, else ``no``: two values of one sort.
+    """``yes`` if a condition holds, else ``no``: two values of one sort.
 
-    Raises :class:`UnreadableError` where there are too many cases.
+    Raises :class:`UnreadableError` if there are too many cases.
     """
     return _chosen((condition, yes, no), {})
 
@@ -71,36 +71,36 @@ def _diagram(top: Term, high: Term, low: Term) -> Term:
 
 
 def _top(term: Term) -> Term | None:
-    """The first condition that a diagram asks for."""
+    """The first atom of a diagram."""
     if term.op in ("if", "select"):
         return term.args[0]
     return term if term.sort == "B" and not is_constant(term) else None
 
 
 def _side(term: Term, atom: Term, holds: bool) -> Term:
-    """A diagram where its first atom is known."""
+    """A diagram with its first atom fixed to true or false."""
     if term.op in ("if", "select") and term.args[0] is atom:
         return term.args[1 if holds else 2]
     return truth(holds) if term is atom else term
 
 
 def negation(condition: Term) -> Term:
-    """Where a condition does not hold."""
+    """The negation of a condition."""
     return choose(condition, FALSE, TRUE)
 
 
 def conjunction(*conditions: Term) -> Term:
-    """Where all conditions hold."""
+    """The conjunction of conditions."""
     return reduce(lambda a, b: choose(a, b, FALSE), conditions, TRUE)
 
 
 def disjunction(*conditions: Term) -> Term:
-    """Where some condition holds."""
+    """The disjunction of conditions."""
     return reduce(lambda a, b: choose(a, TRUE, b), conditions, FALSE)
 
 
 def conjuncts(condition: Term) -> Iterator[Term]:
-    """Conditions that hold together where one does."""
+    """Conditions whose conjunction is the given one."""
     while condition.op == "if":
         atom, yes, no = condition.args
         if no is FALSE:
@@ -116,7 +116,7 @@ def conjuncts(condition: Term) -> Iterator[Term]:
 
 @lru_cache(1 << 14)
 def is_nonnegative(value: Term) -> Term:
-    """Where a whole number is at least 0."""
+    """The condition that an integer is at least 0."""
     low, high = range_of(value)
     if low >= 0 or high < 0:
         return truth(low >= 0)
@@ -134,7 +134,7 @@ def is_nonnegative(value: Term) -> Term:
 
 @lru_cache(1 << 14)
 def is_zero(value: Term) -> Term:
-    """Where a whole number is 0."""
+    """The condition that an integer is 0."""
     low, high = range_of(value)
     if low > 0 or high < 0:
         return FALSE
@@ -152,17 +152,17 @@ def is_zero(value: Term) -> Term:
 
 
 def are_equal(a: Term, b: Term) -> Term:
-    """Where two whole numbers are equal."""
+    """The condition that two integers are equal."""
     return is_zero(minus(a, b))
 
 
 def is_at_most(a: Term, b: Term) -> Term:
-    """Where ``a <= b``."""
+    """The condition ``a <= b``."""
     return is_nonnegative(minus(b, a))
 
 
 def is_below(a: Term, b: Term) -> Term:
-    """Where ``a < b``."""
+    """The condition ``a < b``."""
     return is_nonnegative(plus(b, scaled(a, -1), number(-1)))
 
 

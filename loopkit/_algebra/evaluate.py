@@ -1,4 +1,4 @@
-"""What terms mean: their values for values of their names, by Python's own numbers, and no rule."""
+"""The meaning of terms: their values for given values of names, computed without rewrite rules."""
 
 from __future__ import annotations
 

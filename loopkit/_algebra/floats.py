@@ -1,4 +1,4 @@
-"""What rules of floating-point numbers ask of constants and sorts."""
+"""Predicates on constants and floating-point sorts, used in rewrite rules."""
 
 from __future__ import annotations
 
@@ -15,49 +15,50 @@ _LEAST = {"F16": 2.0**-14, "BF16": 2.0**-126, "F32": 2.0**-126, "F64": 2.0**-102
 
 
 def is_power(value: float) -> bool:
-    """Whether a number is a power of two, or 0.5, 0.25, and so on."""
+    """Whether a number is a power of two, with an exponent of either sign."""
     return value > 0 and math.isfinite(value) and math.frexp(value)[0] == 0.5
 
 
 def is_exact(value: float, sort: str) -> bool:
-    """Whether a sort has just this number, and as a normal one."""
+    """Whether a sort represents this number exactly, as a normal number."""
     return _LEAST[sort] <= abs(value) < INF and bool(constant(value, sort).data == value)
 
 
 def has_inverse(value: float, sort: str) -> bool:
-    """Whether a division is a multiplication: by a power of two, whose inverse is as normal."""
+    """Whether division by the value equals multiplication: a power of two with a normal inverse."""
     return is_power(abs(value)) and is_exact(value, sort) and is_exact(1 / value, sort)
 
 
 def is_one_rounding(one: float, two: float, sort: str) -> bool:
-    """Whether ``one*x + two*x`` is rounded once, as ``(one + two)*x`` is.
+    """Whether ``one*x + two*x`` is rounded as ``(one + two)*x`` is.
 
-    Multiples by powers of two are exact.  The rounded ``3*x`` is off by half of what tells ``4*x``
-    from its neighbours at most, and by that much only where ``4*x`` is the even one.
+    Multiples by powers of two are exact. In ``x + 3*x`` the rounded ``3*x`` differs from the exact
+    one by at most half a unit in the last place of ``4*x``, and by exactly that only if ``4*x`` is
+    the even neighbour.
     """
     are_powers = all(is_power(c) and c >= 1 for c in (one, two))
     return (are_powers or {one, two} == {1, 3}) and is_exact(one + two, sort)
 
 
 def is_negative(value: float) -> bool:
-    """Whether a number has a sign; NaN has none."""
+    """Whether a number has its sign bit set, such as ``-0.0``; False for NaN."""
     return value == value and math.copysign(1, value) < 0
 
 
 def has_all(wider: str, sort: str) -> bool:
-    """Whether one sort has all numbers of another."""
+    """Whether one sort contains all numbers of another."""
     return sort == wider or wider == "F64" or (wider == "F32" and sort in ("F16", "BF16"))
 
 
 def is_exact_whole(term: Term, sort: str) -> bool:
-    """Whether a sort surely has a whole number."""
+    """Whether a sort certainly represents an integer exactly."""
     low, high = range_of(term)
     most = 2 ** _DIGITS[sort]
     return bool(-most <= low and high <= most)
 
 
 def conditions_in(sort: str) -> Mapping[str, Callable[..., Any]]:
-    """Words in the conditions of rules, of constants in a sort."""
+    """The predicates that conditions of rules may use, for constants of a sort."""
     return {
         "has_inverse": lambda c: has_inverse(c, sort),
         "is_once": lambda c, c2: is_one_rounding(c, c2, sort),

@@ -1,4 +1,4 @@
-"""Quotients, rounded down."""
+"""Normal forms of quotients that are rounded down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from loopkit._algebra.terms import INF, Term, is_constant, node, number
 
 
 def floor(term: Term, divisor: int) -> Term:
-    """A whole number divided by one above 0: whole multiples and common factors leave the quotient.
+    """An integer divided by a positive one: multiples and common factors are taken out.
 
     ``(12*t + 4*s + v) // 8`` is ``t + (t + s) // 2`` where ``0 <= v < 4``.
     """
@@ -48,7 +48,7 @@ def _floor_of_rest(rest: dict[Monomial, int], constant: int, divisor: int) -> Te
 
 
 def _divisor_of(term: Term) -> int:
-    """By which number a quotient is divided; 0 for other terms."""
+    """The divisor of a quotient by a number; 0 for other terms."""
     is_quotient = term.op == "fdiv" and is_constant(term.args[1])
     return int(term.args[1].data) if is_quotient and term.args[1].data > 0 else 0
 

@@ -1,4 +1,4 @@
-"""Makes terms: each is in its normal form when it is made."""
+"""Construction of terms, each in its normal form."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def make_term(op: str, *args: Term, data: Any = None, sort: str = "Z") -> Term:
 
 
 def _rewritten(term: Term) -> Term:
-    """What the first rule that fits makes of a term."""
+    """The result of the first rewrite rule that matches a term."""
     first = term.args[0].sort
     is_float = first in SORTS or term.sort in SORTS
     words = _words_of(term.sort, first) if is_float else _WORDS
@@ -75,7 +75,7 @@ def wrapped(term: Term, dtype: str) -> Term:
 
 @lru_cache(1 << 14)
 def low_bits(term: Term, bits: int) -> Term:
-    """A number with the same low bits: inner wraps go, and coefficients become small."""
+    """A simpler integer with the same low bits: nested wraps are dropped, coefficients reduced."""
     half = 1 << (bits - 1)
     found = sum_of({})
     for monomial, coefficient in polynomial(term).items():
@@ -106,7 +106,7 @@ _NEUTRAL, _ABSORBING = {"and": -1, "or": 0, "xor": 0}, {"and": 0, "or": -1}
 
 
 def _of_bits(op: str, args: Sequence[Term]) -> Term:
-    """``&``, ``|`` and ``^`` of many operands: numbers are one, and each other one occurs once."""
+    """``&``, ``|`` or ``^`` of many operands: constants are merged, duplicates removed."""
     flat = [part for a in args for part in (a.args if a.op == op else (a,))]
     constant = reduce(_FOLDED[op], (a.data for a in flat if is_constant(a)), _NEUTRAL[op])
     kept: dict[Term, None] = {}
@@ -127,7 +127,7 @@ def _of_bits(op: str, args: Sequence[Term]) -> Term:
 
 
 def _extreme(op: str, args: Sequence[Term]) -> Term:
-    """``min`` and ``max`` without operands that are never the one."""
+    """``min`` or ``max`` without operands that can never be the result."""
     flat = {part: None for a in args for part in (a.args if a.op == op else (a,))}
     ordered = sorted(flat, key=lambda t: t.key)
     kept = [*ordered]
@@ -196,12 +196,12 @@ def _words_of(sort: str, first: str) -> Mapping[str, Any]:
 
 
 def substitute_names(term: Term, values: Mapping[str, Term]) -> Term:
-    """A term with others in the places of names."""
+    """A term with names replaced by terms."""
     return replace_terms(term, lambda t: values.get(t.data[0]) if t.op == "name" else None)
 
 
 def replace_terms(term: Term, value: Callable[[Term], Term | None]) -> Term:
-    """A term with others in the places of nodes, where ``value`` gives one that is not None."""
+    """A term in which nodes are replaced where ``value`` is not None."""
     done: dict[Term, Term] = {}
 
     def replaced(node_: Term) -> Term:

@@ -1,4 +1,4 @@
-"""Whole numbers as sums of products of atoms with whole coefficients."""
+"""Integer polynomials: sums of products of atoms with integer coefficients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_TERMS = 256
 
 @lru_cache(1 << 14)
 def polynomial(term: Term) -> Mapping[Monomial, int]:
-    """The monomials of a whole number, each with its coefficient, which is not 0."""
+    """The monomials of an integer term, with their nonzero coefficients."""
     if term.op == "constant":
         return {(): term.data} if term.data else {}
     if term.op == "sum":
@@ -32,12 +32,12 @@ def _monomial(term: Term) -> Monomial:
 
 @lru_cache(1 << 14)
 def monomial_key(monomial: Monomial) -> tuple[tuple[object, ...], ...]:
-    """By what monomials are put in order."""
+    """The key by which monomials are ordered."""
     return tuple(atom.key for atom in monomial)
 
 
 def sum_of(terms: Mapping[Monomial, int]) -> Term:
-    """The term of a polynomial, whose coefficients may be 0."""
+    """The term of a polynomial; coefficients may be 0."""
     monomials = [monomial for monomial, coefficient in terms.items() if coefficient]
     match monomials:
         case []:
@@ -68,7 +68,7 @@ def plus(*terms: Term) -> Term:
 
 @lru_cache(1 << 14)
 def scaled(term: Term, factor: int) -> Term:
-    """A whole number times one that is known."""
+    """The product of an integer term and a number."""
     return sum_of({m: c * factor for m, c in polynomial(term).items()})
 
 

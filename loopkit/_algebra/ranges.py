@@ -1,4 +1,4 @@
-"""The least and the greatest value that a whole number can have."""
+"""Ranges of integer terms: their least and greatest values."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _FAR = 1 << 500
 
 @lru_cache(1 << 14)
 def range_of(term: Term) -> Interval:
-    """The least and the greatest value of a whole number, as far as its names' bounds tell."""
+    """The range of an integer term that follows from the bounds of its names."""
     return computed_range(term, range_of)
 
 
 def _near(low: float, high: float) -> Interval:
-    """An interval that holds another one, and has no ends far away."""
+    """An enclosing interval in which very large ends are replaced by infinity."""
     return (min(low, _FAR) if low >= -_FAR else -INF), (max(high, -_FAR) if high <= _FAR else INF)
 
 
 def computed_range(term: Term, range_of: Callable[[Term], Interval]) -> Interval:
-    """The range of a whole number, given those of what it is made of."""
+    """The range of an integer term, given the ranges of its operands."""
     return _near(*_range(term, range_of))
 
 
@@ -65,7 +65,7 @@ def _range(term: Term, range_of: Callable[[Term], Interval]) -> Interval:
 
 
 def is_within(term: Term, dtype: str) -> bool:
-    """Whether a whole number surely is one of a type."""
+    """Whether an integer term certainly fits a type."""
     (low, high), (a, b) = INTEGERS[dtype], range_of(term)
     return low <= a and b <= high
 
@@ -112,7 +112,7 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 
 def _quotient(a: Interval, b: Interval) -> Interval:
-    """Of the floor; a quotient by 0 is 0."""
+    """The range of a quotient rounded down; division by 0 gives 0."""
     if b[0] <= 0:
         most = max(map(abs, a))
         return (0, a[1]) if a[0] >= 0 and b[0] == 0 else (-most, most)
@@ -127,19 +127,19 @@ def _floor(x: float, y: float) -> float:
 
 
 def _remainder(a: Interval, b: Interval) -> Interval:
-    """Of the sign of the divisor; a remainder by 0 is 0."""
+    """The range of a remainder with the divisor's sign; division by 0 gives 0."""
     if b[0] >= 0:
         return 0, max(0, min(a[1], b[1] - 1) if a[0] >= 0 else b[1] - 1)
     return min(0, b[0] + 1), max(0, b[1] - 1)
 
 
 def _bits(x: float) -> float:
-    """The greatest number of as many bits as one that is not negative."""
+    """The greatest integer with as many bits as a given nonnegative one."""
     return INF if x == INF else (1 << int(x).bit_length()) - 1
 
 
 def _bitwise(a: Interval, b: Interval) -> Interval:
-    """Of ``|`` and ``^``."""
+    """The range of ``|`` and ``^``."""
     if a[0] >= 0 and b[0] >= 0:
         return 0, max(_bits(a[1]), _bits(b[1]))
     most = max(_bits(x if x >= 0 else -x - 1) for x in (*a, *b))
@@ -147,7 +147,7 @@ def _bitwise(a: Interval, b: Interval) -> Interval:
 
 
 def _common_bits(a: Interval, b: Interval) -> Interval:
-    """Of ``&``."""
+    """The range of ``&``."""
     ends = [high for low, high in (a, b) if low >= 0]
     return (0, min(ends)) if ends else _bitwise(a, b)
 

@@ -1,4 +1,4 @@
-"""Terms of expressions and of sets."""
+"""Translation of expressions and sets to terms, and back."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def term_of(expr: Expression, known: Callable[[Expression], Term | None] | None 
 
 
 def compared(operator: str, left: Term, right: Term) -> Term:
-    """Where a comparison of two values holds."""
+    """The condition that a comparison of two values is true."""
     if operator == "!=":
         return make_term("not", make_term("eq", left, right, sort="B"))
     if operator in _TURNED:
@@ -85,9 +85,9 @@ def compared(operator: str, left: Term, right: Term) -> Term:
 
 
 def condition_of(where: isl.Set) -> Term:
-    """Where the names of a set have values of one of its points.
+    """The condition that the names of a set have the values of one of its points.
 
-    A superset, if the set has numbers that are no quotients of names.
+    It is weaker than the set if the set has existential variables that are not quotients of names.
     """
     pieces = where.compute_divs().get_basic_sets()
     return disjunction(*(conjunction(*_constraints_of(piece)) for piece in pieces))

@@ -1,8 +1,8 @@
-"""Rewrite rules of operations, as data.
+"""Rewrite rules for operations, as data.
 
-A line of a table is ``name pattern -> replacement if condition``.  Names that begin with ``c``
-match numbers, other names match any term; the same name twice matches one term.  In a replacement,
-a name of a number is a Python number, and functions make terms of terms.
+A line of a table is ``name pattern -> replacement if condition``. Names that begin with ``c``
+match numbers, other names any term; repeated names match equal terms. In a replacement, the name
+of a number is a Python number, and functions build terms from terms.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Rule:
         self.condition = compile(condition.strip() or "True", self.name, "eval")
 
     def rewritten(self, term: Term, words: Mapping[str, Any]) -> Term | None:
-        """What the rule makes of a term; None where it does not fit.  ``words`` make terms."""
+        """The term after applying the rule; None if it does not match.  ``words`` make terms."""
         found = _match(self.pattern, term, {})
         if found is None or not eval(self.condition, {"__builtins__": {}}, {**words, **found}):
             return None
@@ -113,7 +113,7 @@ def _operation(pattern: ast.Call) -> str:
 
 
 def _match(pattern: ast.expr, term: Term, found: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The values of names under which a pattern is a term, beside those that are known."""
+    """The values of names for which a pattern equals a term, in addition to known ones."""
     if isinstance(pattern, ast.Name):
         value = term.data if pattern.id.startswith("c") else term
         if pattern.id.startswith("c") and not is_constant(term):
@@ -141,5 +141,5 @@ def rules_in(table: str) -> Iterator[Rule]:
 
 @cache
 def rules_of(op: str, *, is_float: bool) -> tuple[Rule, ...]:
-    """The rules whose pattern is an operation."""
+    """The rules whose pattern has a given operation."""
     return tuple(rule for rule in rules_in(FLOATS if is_float else WHOLE_NUMBERS) if rule.op == op)

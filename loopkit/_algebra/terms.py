@@ -1,8 +1,8 @@
-"""Terms: immutable nodes, of which equal ones are one object.
+"""Terms: immutable nodes; equal terms are one object (hash consing).
 
-A term is an operation on terms in a sort: ``Z``, the whole numbers without end, ``B``, truth
-values, or a type of floating-point numbers (:data:`SORTS`).  There is no sort for ``int32``: a
-number of that type is a whole number of a known range.
+A term is an operation on terms in a sort: ``Z``, the unbounded integers, ``B``, truth values, or a
+floating-point type (:data:`SORTS`). There is no sort for ``int32``: a number of that type is an
+integer with a known range.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INF: Final = float("inf")
 
 
 class UnreadableError(Exception):
-    """What has no term, or one that is too large."""
+    """An expression that has no term, or one that is too large."""
 
 
 SORTS: Final = {
@@ -35,9 +35,9 @@ SORTS: Final = {
 
 @final
 class Term:
-    """``op`` applied to ``args``; ``data`` is what the operation needs besides.
+    """``op`` applied to ``args``; ``data`` is the operation's further parameter.
 
-    ``key`` puts terms in an order that does not depend on the process.
+    ``key`` orders terms in a way that does not depend on the process.
     """
 
     __slots__ = ("__weakref__", "args", "data", "key", "op", "sort")
@@ -58,7 +58,7 @@ _RANKS = {"constant": 0, "name": 1}
 
 
 def node(op: str, sort: str, args: Iterable[Term] = (), data: Any = None) -> Term:
-    """The node itself, to which no rule is applied."""
+    """The node itself, without applying rules."""
     args = tuple(args)
     kind = type(data)
     known = (op, sort, args, kind, _bits_of(data) if kind in (float, complex) else data)
@@ -72,14 +72,14 @@ def node(op: str, sort: str, args: Iterable[Term] = (), data: Any = None) -> Ter
 
 
 def _bits_of(data: Any) -> Any:
-    """What tells data from others: zeros differ by their signs, and what is no number is one."""
+    """A key of data in which ``0.0`` and ``-0.0`` differ, and all NaNs are equal."""
     if isinstance(data, float):
         return data.hex() if data == data else "nan"
     return (*map(_bits_of, (data.real, data.imag)),) if isinstance(data, complex) else data
 
 
 def constant(value: Any, sort: str) -> Term:
-    """A known value, rounded to a sort of floating-point numbers."""
+    """A constant, rounded to a floating-point sort."""
     with np.errstate(all="ignore"):
         rounded = np.asarray(value).astype(SORTS[sort])[()]
     return node("constant", sort, (), complex(rounded) if sort[0] == "C" else float(rounded))
@@ -87,18 +87,18 @@ def constant(value: Any, sort: str) -> Term:
 
 @lru_cache(1 << 12)
 def number(value: int) -> Term:
-    """A whole number that is known."""
+    """An integer constant."""
     return node("constant", "Z", (), int(value))
 
 
 def truth(value: bool) -> Term:
-    """A truth value that is known."""
+    """A constant truth value."""
     return node("constant", "B", (), bool(value))
 
 
 @lru_cache(1 << 12)
 def name(text: str, low: float = -INF, high: float = INF) -> Term:
-    """A whole number that has a name, and lies between two bounds, both included."""
+    """An integer variable between two bounds, both included."""
     return node("name", "Z", (), (text, low, high))
 
 
@@ -112,7 +112,7 @@ def is_constant(term: Term) -> bool:
 
 
 def subterms(*terms: Term) -> Iterator[Term]:
-    """The nodes of terms, each once; those that share a name and its bounds are one."""
+    """The distinct nodes of some terms."""
     waiting, seen = [*terms], set[Term]()
     while waiting:
         term = waiting.pop()

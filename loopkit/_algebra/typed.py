@@ -1,4 +1,4 @@
-"""Terms of expressions with types: NumPy's rules of promotion, and numbers that wrap around."""
+"""Translation of typed expressions to terms: NumPy's promotion, and integers that wrap around."""
 
 from __future__ import annotations
 

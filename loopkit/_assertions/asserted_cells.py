@@ -1,13 +1,12 @@
-"""When two subscripts that read index arrays can mean the same cell.
+"""Whether two subscripts that read index arrays may be the same cell.
 
-All sets are over names, as in :mod:`loopkit._sets`.  Two instances have inames of
-different names (they carry labels, see :mod:`loopkit._hidden`), and share sizes.  Each
-value that a subscript reads becomes a name; what the assertions say of these values
-become constraints, and projecting the values out leaves the question in inames and
-sizes.
+All sets are over names, as in :mod:`loopkit._sets`. The inames of two instances have different
+names (labels, see :mod:`loopkit._hidden`), and sizes are shared. Each value that a subscript reads
+becomes a name; assertions about the values become constraints; and projecting the values out gives
+a set over inames and sizes.
 
-The sets are supersets of what can happen with data that obeys the assertions: values
-count as integers of any size, and arrays whose shape is not told may be of any.
+The sets are supersets of what can happen with data that obey the assertions: values count as
+integers of any size, and arrays of unknown shape may have any.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ UNKNOWN = Data()
 
 @memoised
 def data_of(kernel: Kernel) -> Data:
-    """What ``kernel`` says of its arrays (memoised on it)."""
+    """What is known about the data of ``kernel``'s arrays (memoised on it)."""
     about = {name for a in kernel.assertions for name in a.arrays}
     shapes = []
     for argument in (*kernel.args, *kernel.temporaries):
@@ -133,9 +132,9 @@ def _equal(
 def settling(
     assertions: Assertions, first: Index, second: Index, conflicts: isl.Set, data: Data = UNKNOWN
 ) -> tuple[Assertion, ...]:
-    """Assertions each of which alone shows that two cells differ wherever ``conflicts`` holds.
+    """Assertions each of which alone proves that two cells differ wherever ``conflicts`` holds.
 
-    They are those that need no number: ``Injective`` and ``Disjoint``.
+    Only kinds without numbers are proposed: ``Injective`` and ``Disjoint``.
     """
     candidates: dict[Assertion, None] = {}
     for a in _arrays(assertions, _tuple(first), data):

@@ -1,4 +1,4 @@
-"""The assertions themselves, as frozen values, and what several say together."""
+"""The assertions as frozen values, and the facts that follow from several of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Said:
-    """What somebody says of the data of one index array, or of two."""
+    """Base class: an assertion about the data of one or two index arrays."""
 
     array: str
 
@@ -48,10 +48,10 @@ class _Said:
 
 @dataclass(frozen=True, eq=False)
 class Injective(Exact, _Said):
-    """No two cells of ``array`` hold the same value.
+    """No two cells of ``array`` contain the same value.
 
-    With a condition ``where``, in which ``index`` names the indices of a cell, this is said of the
-    cells alone for which it holds.
+    With a condition ``where``, in which ``index`` names the indices of a cell, this is asserted
+    only for the cells that satisfy it.
     """
 
     array: str
@@ -60,7 +60,7 @@ class Injective(Exact, _Said):
 
     @property
     def told(self) -> str:
-        """A name for the array as it is where the condition holds, which is then taken for one."""
+        """A name for the part of the array where the condition holds, used like an array."""
         return self.array if self.where is None else instance(self.array, to_text(self.where))
 
     @property
@@ -154,14 +154,14 @@ Assertion = Injective | Disjoint | Within | Increasing
 
 
 def in_order(assertions: tuple[Assertion, ...]) -> tuple[Assertion, ...]:
-    """The assertions in the one order that a kernel keeps them in, however they came."""
+    """The assertions in their canonical order."""
     return tuple(sorted(assertions, key=lambda a: (a.arrays, type(a).__name__, a.text)))
 
 
 def lasting(before: Kernel, after: Kernel) -> tuple[Assertion, ...]:
-    """The assertions of a changed kernel that are about the arrays that they were about.
+    """The assertions that remain valid for a changed kernel, whose arrays still exist as before.
 
-    A temporary may be gone, or have other axes, and so may the arrays in a condition.
+    A temporary may be removed, or get other axes; this also concerns arrays in a condition.
     """
 
     def lasts(name: str) -> bool:
@@ -208,11 +208,11 @@ def map_bounds(
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known, array by array.
+    """What is known about each array.
 
-    ``strict`` arrays are in ``increasing`` and in ``injective`` too, and an array
-    that never goes down and whose values all differ is strict.  ``bounds`` holds
-    every ``(lower, upper)``.  ``apart`` gives for each array those that it shares no value with.
+    ``strict`` arrays are in ``increasing`` and in ``injective`` as well, and an array that never
+    decreases and whose values are distinct is strict. ``bounds`` holds every ``(lower, upper)``.
+    ``apart`` maps each array to those with which it shares no value.
     """
 
     injective: frozenset[str]
@@ -228,7 +228,7 @@ class Facts:
 
 @remembered(1 << 10)
 def facts_of(assertions: tuple[Assertion, ...]) -> Facts:
-    """What ``assertions`` say together."""
+    """The facts that follow from all ``assertions`` together."""
     injective: set[str] = set()
     increasing: set[str] = set()
     bounds: dict[str, tuple[tuple[Expression, Expression], ...]] = {}

@@ -1,4 +1,4 @@
-"""Assertions and the data that they are about: read from tables, checked, and drawn at random."""
+"""Assertions and data: facts about constant tables, checks of arrays, and random example data."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def _choose(
 
 
 def facts_of_tables(tables: Iterable[ConstantTable]) -> tuple[Assertion, ...]:
-    """What holds of tables of integers that stand in subscripts; nobody need assert it."""
+    """The assertions that hold for integer tables in subscripts, without the user's help."""
     found: list[Assertion] = []
     index = [t for t in tables if t.array.dtype.kind in "iu"]
     values = {t.name: t.array.ravel() for t in index}

@@ -1,11 +1,10 @@
-"""What is known of the values that some expressions read, as constraints.
+"""Constraints between the values of expressions that sets cannot represent.
 
-Assertions say something of values that arrays hold.  Of whole numbers no set says what products of
-names, and quotients by names, have to do with each other.  Each is a name for the value of a
-function (:mod:`.reads`), and what holds of all such values are constraints between the names.
-They are what flat subscripts need: of ``i*m + j`` and ``k*m + l`` with ``0 <= j, l < m`` the first
-comes first where ``i < k``, because then ``i*m + m <= k*m``.
-All sets here are supersets of what there is: nothing that can happen is left out.
+Such values are loaded from arrays, or are products of names and quotients by names. Each is named
+as the value of a function (:mod:`.reads`), and known facts become constraints between the names:
+assertions about arrays, and properties of products and quotients. Flattened subscripts need these:
+of ``i*m + j`` and ``k*m + l`` with ``0 <= j, l < m`` the first is less if ``i < k``, because then
+``i*m + m <= k*m``. All sets here are supersets of what can happen.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from loopkit._same import Exact
 
 @dataclass(frozen=True, eq=False)
 class Data(Exact):
-    """What is known of names beside the assertions.
+    """What is known about names, in addition to the assertions.
 
-    ``shapes`` gives the extents of index arrays.  The values of ``varying``
-    names, temporaries and arrays that the kernel writes, may differ between two
-    instances; None stands for all arrays that no assertion is about.  ``integers`` are the names
-    of inames, sizes and data whose values are whole numbers; None stands for all.  Of
-    the ``sizes`` ``computed`` ones are what is said.  ``ranges`` are the smallest and the largest
-    values of inames and sizes, None where there is none, ``limits`` those of what is computed.
+    ``shapes`` gives the extents of index arrays. The values of ``varying`` names (temporaries and
+    arrays that the kernel writes) may differ between two instances; None means all arrays without
+    assertions. ``integers`` are the names of inames, sizes and data with integer values; None
+    means all. ``computed`` gives the expressions of those ``sizes`` that are computed from others.
+    ``ranges`` are the smallest and largest values of inames and sizes, None if unbounded,
+    ``limits`` those of computed values.
     """
 
     shapes: tuple[tuple[str, tuple[Expression, ...]], ...] = ()
@@ -71,7 +70,7 @@ class Data(Exact):
 
 
 def solutions(start: isl.Set, values: Reads, facts: Facts, data: Data) -> isl.Set:
-    """The part of ``start`` where the values of reads can be, the values projected out.
+    """The part of ``start`` that the values of reads allow, with the values projected out.
 
     ``start`` is over the names of values, too.
     """

@@ -1,12 +1,12 @@
-"""Subscripts that read temporaries, followed to the arguments whose values these hold.
+"""Subscripts that read temporaries, traced back to the arguments from which they were copied.
 
-``t = perm[i]`` and then ``y[t]``, or a fetched ``perm_s[i_inner]``: what is asserted of
-``perm`` says nothing of ``t`` unless somebody knows that ``t`` is ``perm[i]`` there.
-This holds where a temporary has one writer, which only copies, and which has run
-for the cell that is read, earlier in the same iteration of all loops around both.
+With ``t = perm[i]`` and ``y[t]``, or a prefetched ``perm_s[i_inner]``, assertions about ``perm``
+apply to ``t`` only where ``t`` is known to equal ``perm[i]``. That is so if a temporary has one
+writer, which only copies, and which has written the cell earlier in the same iteration of all
+common loops.
 
-It takes for granted that nothing comes between the two, as the checker proves
-anyway: reads of the temporary get the last value before them in the tree.
+This module assumes that reads of the temporary see the last preceding write in the tree, which the
+checker proves.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def followed(kernel: Kernel, statement: Statement, index: Expression) -> Expression:
-    """``index``, one of ``statement``'s, over index arrays as far as that is sure."""
+    """``index`` of ``statement``, with temporaries replaced by index arrays where that is safe."""
     if (
         _expression.is_constant(index)
         or not _expression.variable_names(index) & kernel.temporary_by_name.keys()

@@ -1,7 +1,7 @@
-"""How large whole numbers are: what types, operands and earlier statements say of them.
+"""Ranges of integers that follow from types, operands and earlier statements.
 
-An element of an array of ``uint8`` is below 256, ``c % 16`` below 16.  A temporary holds what its
-writers give it, and every cell of one that is read was written before.
+An element of a ``uint8`` array is below 256, ``c % 16`` is below 16. A temporary has the values
+that its writers store, since every cell is written before it is read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ANYTHING = _intervals.of_dtype(INT64)
 
 
 class _NothingYetError(Exception):
-    """A name is read to which nothing has been written so far."""
+    """A name is read that has not been written so far."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,12 @@
-"""Expressions that read arrays, as affine expressions of the values that are read.
+"""Expressions that read arrays, as affine expressions over names for the values read.
 
-``perm[i] + 1`` becomes ``v + 1`` with ``v`` a name for the value ``perm[i]``.  What
-is not affine for another reason (``i*n``, ``f(i)``) becomes a name as well: one of a function that
-gives equal results for equal arguments.  Of products and quotients of whole numbers more is
-known (:mod:`.nonlinear`); sums of products have one form, in whatever order they are written.
+``perm[i] + 1`` becomes ``v + 1`` with ``v`` naming the value ``perm[i]``. Other expressions that
+are not affine (``i*n``, ``f(i)``) get a name as well, as values of a function: equal arguments
+give equal values. For products and quotients of integers, more is known (:mod:`.constraints`);
+sums of products have a normal form, whatever their order.
 
-Data that the kernel itself writes may have changed between two instances.  The
-expressions of one instance are of one *side*; a varying name has the same value
-only within a side.
+Data that the kernel writes may change between two instances. The expressions of one instance form
+one *side*; a varying name has the same value only within a side.
 """
 
 from __future__ import annotations
@@ -50,10 +49,10 @@ _CONNECTIVES = (prim.LogicalAnd, prim.LogicalOr)
 
 @dataclass(frozen=True)
 class Read:
-    """``name`` stands for the value of ``function`` at ``arguments``, which are affine.
+    """``name`` names the value of ``function`` at ``arguments``, which are affine.
 
-    ``array`` is the array that is read; None for a function that is none.  ``limits`` are bounds
-    of the value, where it has some.
+    ``array`` is the array that is read; None for other functions. ``limits`` are bounds of the
+    value, if there are any.
     """
 
     name: str

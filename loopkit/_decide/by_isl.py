@@ -1,4 +1,4 @@
-"""Questions as sets of isl's."""
+"""Decisions by isl: questions as integer sets."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ BITWISE = ("and", "or", "xor", "shl", "shr")
 
 
 class ForeignError(Exception):
-    """A term that a procedure knows nothing about."""
+    """A term that a decision procedure does not support."""
 
 
 def refuting_point(claim: Term, context: Sequence[Term]) -> dict[str, int] | None:
-    """A point of the context where a claim does not hold; None where there is none.
+    """A point of the context at which a claim is false; None if there is none.
 
-    Raises :class:`ForeignError` for terms that no set holds, and where isl gives up.
+    Raises :class:`ForeignError` for terms that sets cannot represent, and if isl exceeds its
+    budget.
     """
     wrong = in_cases(negation(claim))
     context = [*map(in_cases, context)]

@@ -1,4 +1,4 @@
-"""Questions to z3: each a text in a context of its own, so that no answer depends on another.
+"""Decisions by z3: each question is a text in a fresh context, so that answers are independent.
 
 z3 is imported at the first question that isl leaves open.
 """

@@ -1,4 +1,4 @@
-"""``decide``: whether a claim about whole numbers holds."""
+"""``decide``: whether a claim about integers holds."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Proven:
 
 @dataclass(frozen=True)
 class Refuted:
-    """The context holds at a point, and the claim does not: this was evaluated."""
+    """The claim is false at a point of the context, which was evaluated."""
 
     point: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Open:
-    """Nothing is known; ``why`` says what was tried."""
+    """The question is undecided; ``why`` says what was tried."""
 
     why: str
 
@@ -58,7 +58,7 @@ def decide(claim: Term, context: Iterable[Term] = ()) -> Decision:
 
 
 def _nearest(value: int, term: Term) -> int:
-    """A value within the bounds of a name."""
+    """The value within the bounds of a name that is nearest to ``value``."""
     _, low, high = term.data
     return int(min(max(value, low), high))
 
@@ -84,7 +84,7 @@ def _decide(claim: Term, context: tuple[Term, ...]) -> Decision:
 
 
 def _decide_parts(parts: Sequence[Term], context: tuple[Term, ...]) -> Decision:
-    """Of a conjunction: each part that is proven is known when the others are asked."""
+    """Decides a conjunction part by part: proven parts become context of the others."""
     while True:
         left: list[Term] = []
         decision: Decision = Proven("normal form")

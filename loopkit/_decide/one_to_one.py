@@ -1,4 +1,4 @@
-"""Whether some numbers determine names: questions for :func:`~loopkit._decide.decide`."""
+"""Whether some numbers determine names (injectivity), with :func:`~loopkit._decide.decide`."""
 
 from __future__ import annotations
 

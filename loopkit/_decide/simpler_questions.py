@@ -1,4 +1,4 @@
-"""Questions in a simpler form, which have the same answer."""
+"""Simplification of questions, without changing their answers."""
 
 from __future__ import annotations
 

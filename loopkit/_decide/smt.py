@@ -1,4 +1,4 @@
-"""Questions as texts of SMT-LIB, of whole numbers and of bit-vectors."""
+"""Questions as SMT-LIB texts, over integers or bit-vectors."""
 
 from __future__ import annotations
 

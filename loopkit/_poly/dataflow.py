@@ -1,10 +1,10 @@
-"""Last writers: where the values that a statement reads come from, in one kernel.
+"""Last writers: the sources of the values that a statement reads, within one kernel.
 
-This is Feautrier's array dataflow (Dataflow analysis of array and scalar references, 1991)
-with sets in place of decision trees: of the writes before a read those are left that no
-other one replaces (value-based dependences: Pugh and Wonnacott, 1993).  The sources of a read
-are the last write that surely sets the cell, and the writes after it that change the cell or
-may: the updates of a reduction, and writes under conditions on data.
+This is Feautrier's array dataflow analysis (Dataflow analysis of array and scalar references,
+1991) with sets in place of decision trees: of the writes before a read, those remain that no other
+write replaces (value-based dependences: Pugh and Wonnacott, 1993). The sources of a read are the
+last write that certainly sets the cell, and the later writes that update it or may set it: updates
+of a reduction, and writes under conditions on data.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class Sources:
 
 
 def is_update(statement: Statement) -> bool:
-    """Whether a statement adds to what its cell holds, in an order that is free."""
+    """Whether a statement updates its cell by a reduction's operation, in any order."""
     return statement.operation is not None
 
 
 def commute(one: Statement, two: Statement) -> bool:
-    """Whether two statements update by one operation: then no order of theirs shows in a cell."""
+    """Whether two statements update by the same operation, so that their order is free."""
     return is_update(one) and one.operation == two.operation
 
 
@@ -90,12 +90,12 @@ def is_own_read(statement: Statement, access: Access) -> bool:
 
 @memoised
 def dataflow_of(kernel: Kernel) -> Dataflow:
-    """Where the values in a kernel come from (memoised on it)."""
+    """The dataflow of a kernel (memoised on it)."""
     return Dataflow(model_of(kernel))
 
 
 class Dataflow:
-    """Sources of all reads in one kernel (memoised)."""
+    """The sources of all reads in one kernel (memoised)."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -157,10 +157,10 @@ class Dataflow:
 
     @memoised
     def is_replacing(self, statement: str) -> bool:
-        """Whether nobody looks at what was in a cell before a statement may have set it.
+        """Whether no read sees what a cell contained before a statement may have set it.
 
-        No read, then, may see a write with the statement in between.  What an argument holds, the
-        caller may look at.
+        No read may then see a write with the statement in between. The final contents of arguments
+        count as read by the caller.
         """
         own, kernel = self.model.statement[statement], self.model.kernel
         if is_update(own) or {own.written} & (kernel.arg_by_name.keys() | kernel.bounding):
@@ -225,9 +225,9 @@ class Dataflow:
 
     @memoised
     def agreeing(self, statement: str, access: Access) -> Mapping[str, frozenset[str]]:
-        """The sources of a read of a statement, each with the inames that the two have in common.
+        """The sources of a read of a statement, each with the inames whose values are equal.
 
-        Those are inames of both whose values are the same wherever the write is seen.
+        Those are inames of both statements that have equal values wherever the write is seen.
         """
         model = self.model
         own = model.statement[statement]
@@ -394,7 +394,7 @@ class Dataflow:
     ) -> isl.Set:
         """The part of ``where`` in which a statement writes ``cell`` between ``own`` and ``at``.
 
-        ``where`` may hold names of the statement's instance, with the label ``KILLER``.
+        ``where`` may contain names of the statement's instance, with the label ``KILLER``.
         """
         other, order = Instance(killer.id, KILLER), self.model.order
         same, found = self.model.same_cell(self.model.write_cell(other), cell), where - where
@@ -610,7 +610,7 @@ class Dataflow:
         return inames
 
     def _held(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
-        """The inames in which two statements that agree see one value of a scalar, if known."""
+        """The inames in which two statements must agree to see one value of a scalar, if known."""
         temporary = self.model.kernel.temporary_by_name.get(name)
         if temporary is None or temporary.shape:
             return None
@@ -678,7 +678,7 @@ def _only(writer: str, relation: isl.Set) -> Sources:
 
 
 class _Choices:
-    """Names for the truth values of what conditions on data are made of."""
+    """Names for the truth values of conditions on data."""
 
     def __init__(self) -> None:
         self.names: dict[Key, str] = {}

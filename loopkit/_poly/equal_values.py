@@ -1,11 +1,11 @@
-"""Which instances of statements compute one value, whatever the data are.
+"""Which instances of statements compute equal values, for all data.
 
-Two instances of an expression do where its inames have values for which all that it is made of
-agrees: numbers, cells of arrays that nothing writes, and cells that are read where the same
-write is seen, or writes of equal values.  That a value does not depend on some of its inames is
-assumed of all statements behind a read at once, and given up where a source disagrees: what
-remains holds by induction over time (uniformity, or divergence, analysis; Coutinho and others
-2011, for programs without sets).
+Two instances of an expression have equal values if everything they depend on is equal: numbers,
+cells of arrays that nothing writes, and reads that see the same write or writes of equal values.
+The analysis assumes for all statements on which a read depends that their values do not depend on
+certain inames, and drops the assumption if a source contradicts it. What remains holds by
+induction over time (uniformity or divergence analysis: Coutinho and others 2011, for programs
+without sets).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What computes a value: a statement, and its inames over the names of a set."""
+    """The origin of a value: a statement, and its inames over the names of a set."""
 
     statement: str
     values: Mapping[str, Expression]
@@ -51,12 +51,12 @@ class Computed:
 
 @memoised
 def equal_values_of(kernel: Kernel) -> EqualValues:
-    """Which instances of a kernel compute one value (memoised on it)."""
+    """The equal-values analysis of a kernel (memoised on it)."""
     return EqualValues(kernel)
 
 
 class EqualValues:
-    """Compares values that one kernel computes."""
+    """Compares values that instances of one kernel compute."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.dataflow = dataflow_of(kernel)
@@ -171,7 +171,7 @@ class EqualValues:
         return bad
 
     def alike(self, a: str, b: str) -> isl.Set:
-        """``{ inames·OLD_SOURCE, inames·NEW_SOURCE : two writes are of one value }``, a subset."""
+        """``{ inames·OLD_SOURCE, inames·NEW_SOURCE : both write equal values }``, a subset."""
         inames = self.varying(a) & self.model.statement[a].inames
         found = equal_inames(inames, OLD_SOURCE, NEW_SOURCE)
         return found if a == b else found - found

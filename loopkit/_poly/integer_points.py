@@ -1,9 +1,10 @@
-"""Integer points of sets whose sizes are numbers: how many there are, and which, exactly.
+"""Integer points of sets at fixed sizes: their number, or all points, exactly.
 
-A set is taken apart into disjoint systems of linear constraints over its names and isl's
-quotients; what no constraint links is counted apart, and counts multiply.  What is linked is
-enumerated, all partial points at once, one name after the other; the last one is not enumerated
-but counted between its bounds.  So a tiled product of 4096 needs a few thousand points, not 7e10.
+A set is split into disjoint systems of linear constraints over its names and isl's quotients.
+Names not linked by a constraint are counted separately, and the counts are multiplied. Linked
+names are enumerated one after the other, for all partial points at once; the last name is only
+counted between its bounds. A tiled product of size 4096 thus needs a few thousand points, not
+7e10.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class TooManyPointsError(Exception):
 
 
 class EndlessError(Exception):
-    """A name has no smallest or no largest value."""
+    """A name is unbounded."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

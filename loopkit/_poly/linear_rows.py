@@ -1,7 +1,7 @@
-"""Linear constraints with numbers, as rows: what they say together, said with fewer names.
+"""Linear constraints as rows of coefficients, and their simplification.
 
-A row holds a coefficient for each name, and the constant.  It stands for ``row @ (values, 1)``
-being 0 (an equality) or at least 0 (an inequality).
+A row holds a coefficient for each name, and the constant: ``row @ (values, 1)`` is 0 for an
+equality, and at least 0 for an inequality.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A kernel as the checker sees it: instances, cells, and the order of execution.
 
-All sets are parameter sets over names.  An instance's inames carry a label
-that tells apart the several instances that one question is about.
+All sets are parameter sets over names. An instance's inames carry a label that distinguishes the
+instances in one set.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def _are_apart(a: Progression, b: Progression) -> bool:
 
 @memoised
 def model_of(kernel: Kernel) -> Model:
-    """What is asked of a kernel (memoised on it)."""
+    """The sets of a kernel (memoised on it)."""
     return Model(kernel)
 
 
 class Model(ParallelAxes):
-    """A kernel without rules and with address spaces decided, and what is asked of it."""
+    """The sets of a kernel whose rules are expanded and whose address spaces are decided."""
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(decide_address_spaces(expand_rules(kernel)))
@@ -278,11 +278,11 @@ class Model(ParallelAxes):
         return None if differ.is_empty() else differ
 
     def unordered(self, a: Instance, b: Instance, array: str) -> list[tuple[str, isl.Set]]:
-        """``{ names of both : nothing orders them }`` if they touch one cell of ``array``: a union.
+        """``{ names of both : they have no order }``, for accesses to one cell of ``array``.
 
-        ``"blocks"``: they run in different blocks of one launch; ``"together"``: at the same
-        time on different threads.  An axis along which the array exists
-        several times cannot tell them apart.
+        A union of sets: ``"blocks"``: they execute in different blocks of one launch;
+        ``"together"``: at the same time on different threads. Along an axis on which the array
+        exists once per index, two accesses to one cell are on the same index.
         """
         pieces: list[tuple[str, isl.Set]] = []
         if a.statement is None or b.statement is None:
@@ -387,7 +387,7 @@ class Model(ParallelAxes):
         return self.cell(name, self.indices(at, indices), at)
 
     def is_beyond_sets(self, index: Expression) -> bool:
-        """Whether no set says what an index is: data decide it, or it multiplies names."""
+        """Whether sets cannot represent an index: it depends on data, or multiplies names."""
         return bool(variable_names(index) & self.data) or not _sets.is_pw_affine(index)
 
     def cells_by_data(self, statement: Statement) -> bool:

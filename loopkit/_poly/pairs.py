@@ -1,7 +1,7 @@
-"""Several statement instances in one set: their names, where these are equal, and bounds.
+"""Several statement instances in one set: their names, equality, and bounds.
 
-An instance's inames carry its label (:mod:`loopkit._hidden`); sizes belong to all.  All
-sets here are exact, over the names of the instances that they speak of and the sizes.
+An instance's inames carry its label (:mod:`loopkit._hidden`); sizes are shared. All sets here are
+exact, over the names of the instances and the sizes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""On which blocks and threads the instances of a kernel run, and where its arrays lie."""
+"""The blocks and threads on which instances execute, and the copies of arrays on them."""
 
 from __future__ import annotations
 
@@ -159,9 +159,9 @@ class ParallelAxes:
         return (*self._launches(name), *(a for a in copies if self._is_looked_at(name, a)))
 
     def _is_looked_at(self, name: str, axis: Axis) -> bool:
-        """Whether anything on an axis that waits for its threads needs a private array.
+        """Whether statements on an axis with ``l.auto`` copies use a private array.
 
-        All else runs on index 0 there, and is told from nothing by it.
+        Everything else executes on index 0 of that axis.
         """
         return axis[0] != "l" or isinstance(axis[1], int) or name in self._needed_on(axis)
 

@@ -1,4 +1,4 @@
-"""Where the cells of an array lie, as sets: what a swizzle makes of an index, digit by digit."""
+"""Addresses of array cells as sets: a swizzle is represented by binary digits of indices."""
 
 from __future__ import annotations
 

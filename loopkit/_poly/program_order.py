@@ -1,11 +1,11 @@
-"""Program order: which of two instances comes first in the loops and the text.
+"""Program order: which of two instances executes first according to loops and text.
 
-An instance's time is the tuple of its loops' inames with the places of loops and statements
-in the tree between them; times are compared lexicographically (Feautrier's schedules).  Of
-two instances the shared loops decide, outermost first, then which one stands above.  Loops
-run upwards.  Parallel coordinates are no loops: what orders those, barriers do, and launches.
-But where threads make running results together, what one thread's sees has the order of the loop
-that they were: :mod:`loopkit._check.meeting_check` sees to it that nothing else has another one.
+An instance's time is the tuple of its loops' inames, interleaved with the positions of loops and
+statements in the tree; times are compared lexicographically (Feautrier's schedules). The shared
+loops decide first, outermost first, then the position in the text. Loops run upwards. Parallel
+inames are not loops: barriers and launches order their instances. Exception: if threads compute a
+scan, the running result that a thread sees is ordered as in the sequential loop;
+:mod:`loopkit._check.meeting_check` proves that no other access depends on that order.
 """
 
 from __future__ import annotations

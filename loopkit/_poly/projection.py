@@ -1,10 +1,10 @@
-"""Projections of systems of linear constraints that are exact for whole numbers.
+"""Projections of systems of linear constraints that are exact for integers.
 
 Names are eliminated one after the other, by an equality in which they have the coefficient 1, or
-by combining each lower with each upper bound.  The latter is exact where the combination leaves
-room for a whole number in between: the *dark shadow* is then the whole shadow (Pugh, The Omega
-Test, 1991).  That covers the indices that tiles, threads and fetches are made of, takes
-microseconds, and says so where it does not hold.
+by combining each lower with each upper bound. The latter is exact if each combination leaves room
+for an integer: then the *dark shadow* equals the real shadow (Pugh, The Omega Test, 1991). This
+covers the indices of tiles, threads and prefetches, takes microseconds, and raises an error where
+it is not exact.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Arrays that lie flat, ``a[i*m + j]`` with ``0 <= j < m``, as arrays of rows: ``a[i, j]``.
+"""Flat arrays ``a[i*m + j]`` with ``0 <= j < m``, rewritten as arrays of rows ``a[i, j]``.
 
-Where every access is known to stay in its row, an element is one of both, and what holds of the
-accesses of one holds of those of the other.  Products of names are gone from the subscripts then.
+If every access is known to stay in its row, elements correspond one to one, and results about one
+kind of access hold for the other. The rewritten subscripts contain no products of names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _FlatError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """How elements of a flat array are told apart: by rows of ``lengths``, the innermost last."""
+    """How a flat array is divided: into rows of ``lengths``, the innermost last."""
 
     flat: ArrayArg
     lengths: tuple[Expression, ...]

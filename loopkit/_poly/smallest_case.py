@@ -1,4 +1,4 @@
-"""Accesses at concrete instances: elements of constant tables, and the smallest case of a fault."""
+"""Accesses at concrete instances: elements of constant tables, and the smallest failing case."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Bounds by sizes that are multiples of a number: the same sets, said in fewer names.
+"""Bounds by sizes that are multiples of a number: the same sets over fewer names.
 
-``64*b + t < n`` with ``0 <= t < 64`` bounds ``b`` alone where ``n`` is a multiple of 64.  isl does
-not see that before it searches, and it searches long where several such bounds meet.
+``64*b + t < n`` with ``0 <= t < 64`` bounds ``b`` alone if ``n`` is a multiple of 64. isl finds
+that only by a search, which is slow if several such bounds occur together.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""Whether two kernels compute the same, with nothing known of how one came from the other.
+"""Equivalence of two kernels, without knowledge of how one was derived from the other.
 
-``equivalence`` leads the way.  ``cells`` says what each kernel leaves in the cells of arguments,
-as terms of the algebra; ``agree`` compares these, and ``totals`` what is added up in them.
-Where values have no such term, ``canonicalize`` leaves out what is not needed, and
-``search`` looks for a correspondence of their statements, from these to expressions to the
-writes that they read, over a ``kernel_view`` of each side; ``solve_images`` says how inames
-relate.  ``prove`` hands a correspondence to the checker, and ``out_of_bounds`` looks for
-accesses outside of arrays.
+``equivalence`` is the driver. ``cells`` expresses what each kernel leaves in the cells of
+arguments as terms of the algebra; ``agree`` compares these terms, and ``totals`` the sums in them.
+If values have no such term, ``canonicalize`` normalises both kernels, and ``search`` looks for a
+correspondence of their statements, from the outputs backwards over the writes that are read, using
+a ``kernel_view`` of each; ``solve_images`` determines the relation of inames.
+``correspondence_proof`` passes a correspondence to the checker, and ``out_of_bounds`` looks for
+accesses out of bounds.
 
-``find_difference`` runs both kernels on ``examples``: the ``interpreter`` is the reference
-interpreter on wide numbers, in several orders, and ``provenance`` shows how a cell that
-differs came about.
+``find_difference`` runs both kernels (:mod:`loopkit._replay`) in several orders of threads, and
+``provenance`` shows how a differing value was computed.
 """
 
 from __future__ import annotations

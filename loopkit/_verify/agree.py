@@ -1,4 +1,4 @@
-"""Whether two terms have one value wherever a set says that they are compared."""
+"""Whether two terms have equal values at all points of a set."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _UNKNOWN = frozenset(("read", "toint", "call", "reduce", "pow"))
 
 
 def same_cells(one: Kernel, two: Kernel, context: isl.Set) -> bool:
-    """Whether two kernels leave the same in all cells of their arguments.
+    """Whether two kernels leave equal values in all cells of their arguments.
 
-    This compares the texts: what a schedule does otherwise is not asked.
-    Raises :class:`~loopkit._poly.pairs.Undecided` where that is not known.
+    This compares the texts; effects of a wrong schedule are not covered. Raises
+    :class:`~loopkit._poly.pairs.Undecided` if that is not known.
     """
     mine, its = cells_of(one), cells_of(two)
     return mine.keys() == its.keys() and all(
@@ -46,7 +46,7 @@ class _Comparison:
         self.left = _CASES
 
     def agree(self, one: Term, two: Term, where: isl.Set) -> bool:
-        """Whether two terms have one value at all points of a set."""
+        """Whether two terms have equal values at all points of a set."""
         if one is two or where.is_empty():
             return True
         for atom in _conditions(one, two):
@@ -65,7 +65,7 @@ class _Comparison:
         return self.agree_in_parts(one, two, where)
 
     def begin_case(self) -> None:
-        """Raise :class:`~loopkit._poly.pairs.Undecided` after very many cases and questions."""
+        """Raise :class:`~loopkit._poly.pairs.Undecided` when the budget of cases is exceeded."""
         self.left -= 1
         if self.left < 0:
             raise Undecided("there are too many cases")
@@ -110,7 +110,7 @@ class _Comparison:
     def have_same_parts(
         self, one: Term, two: Term, operation: str, where: isl.Set, bits: int | None = None
     ) -> bool:
-        """Whether the same is added up in two values."""
+        """Whether two values are sums of the same terms."""
         mine, its = (totals(t, operation, where, bits) for t in (one, two))
         return mine.keys() == its.keys() and all(
             mine[form].keys() == its[form].keys()

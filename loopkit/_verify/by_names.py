@@ -1,10 +1,9 @@
-"""The correspondence of two kernels whose statements have the same names.
+"""The correspondence of two kernels whose statements have the same ids.
 
-It is what people make who schedule one text in two ways, or take steps apart; and where it is
-right, nobody has to search, however long the way from the outputs to the inputs is.  Where one
-kernel may come from the other as by a step of a schedule, it is even enough that the step leaves
-what it was given (:mod:`loopkit._check.step_proof`), and nobody has to follow values, not even
-those that data decide.
+This is the usual case of two schedules of one text, or of steps taken apart. If it is right, no
+search is needed, however many statements lie between inputs and outputs. If one kernel may be the
+result of a step on the other, it is enough to check that step (:mod:`loopkit._check.step_proof`),
+without following values, even where they depend on data.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ Values = Mapping[str, Expression]
 
 
 def by_names(context: SearchContext, root: Kernel) -> Lineage | None:
-    """The correspondence of statements of one name; None where some have none.
+    """The correspondence of statements with equal ids; None if some statement has no partner.
 
-    Others may stand between them in the new kernel, that carry values.  An iname is what the
-    cells say that a statement touches, or else what those of others do, or else names.
+    The new kernel may have additional copying statements. The relation of inames follows from the
+    cells that a statement accesses, else from those of other statements, else from names.
     """
     olds, pairs = context.root.model.statement, []
     for statement in context.new.kernel.statements:
@@ -102,7 +101,7 @@ def may_be_step(root: Kernel, new: Kernel) -> bool:
 
 
 def is_step(lineage: Lineage, new: Kernel) -> bool:
-    """Whether ``new`` computes what the root of a correspondence does, as a step would leave it."""
+    """Whether ``new`` computes what the root of a correspondence does, as the result of a step."""
     if lineage.fixed or any(map(lineage.every, lineage.images)) or shared_storage(new):
         return False
     if combined_axes(model_of(new).kernel):

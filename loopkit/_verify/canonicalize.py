@@ -1,7 +1,7 @@
-"""One form for kernels that compute in the same way.
+"""Normal forms of kernels.
 
-Statements that never run go, and those that no output depends on; ``a + b`` is ``b + a``,
-rounding included; ``s = s + e`` of whole numbers is an update of a sum.
+Statements without instances and dead statements are removed; ``a + b`` equals ``b + a``, rounding
+included; ``s = s + e`` on integers becomes an update of a sum.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from loopkit._tree import build, entries_of
 
 
 def without_dead_statements(kernel: Kernel) -> Kernel:
-    """A kernel without the statements that never run, or that no output depends on."""
+    """A kernel without statements that never execute, and without dead statements."""
     sizes = kernel.assumptions.set
     never = {s.id for s in kernel.statements if (kernel.statement_domain(s) & sizes).is_empty()}
     kernel = _without(kernel, never)
@@ -43,7 +43,7 @@ def _without(kernel: Kernel, dead: Collection[str]) -> Kernel:
 
 
 def structure_key(kernel: Kernel) -> Key:
-    """All that a kernel's text says; kernels that say the same compute the same."""
+    """A key of a kernel's text; kernels with equal keys compute the same."""
     statements = tuple(
         (s.id, s.lhs, s.operation, s.rhs, s.kind, s.predicates, s.inames) for s in kernel.statements
     )
@@ -75,7 +75,7 @@ def with_typed_constants(kernel: Kernel) -> Kernel:
 
 
 def commutes(expr: Expression, types: ValueTypes) -> bool:
-    """Whether the two operands of an expression may change places."""
+    """Whether the operation of an expression is commutative."""
     if not isinstance(expr, (prim.Sum, prim.Product)) or len(expr.children) != 2:
         return False
     if isinstance(expr, prim.Product):
@@ -86,7 +86,7 @@ def commutes(expr: Expression, types: ValueTypes) -> bool:
 
 
 def with_swapped(kernel: Kernel, nodes: Iterable[Expression]) -> Kernel:
-    """A kernel in which the operands of ``nodes``, parts of right-hand context, change places."""
+    """A kernel with the operands of ``nodes``, parts of right-hand sides, exchanged."""
     known = frozenset(id(n) for n in nodes)
 
     def swapped(expr: Any, inside: Mapped) -> Expression:
@@ -99,7 +99,7 @@ def with_swapped(kernel: Kernel, nodes: Iterable[Expression]) -> Kernel:
 
 
 def as_updates(kernel: Kernel) -> Kernel:
-    """A kernel in which ``s = s + e`` of temporaries of whole numbers is an update of a sum."""
+    """A kernel in which ``s = s + e`` on integer temporaries is an update of a sum."""
     types = ValueTypes(Model(kernel))
 
     def changed(statement: Statement) -> Statement:

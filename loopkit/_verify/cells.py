@@ -1,8 +1,8 @@
-"""What the cells of arguments hold at the end, as terms over what they held before.
+"""The final contents of argument cells, as terms over the initial contents.
 
-Who wrote last is asked of :mod:`loopkit._poly.dataflow`; a value under a condition is a choice, and
-what a reduction gives is its operation over a set of values.  What other iterations compute from
-one another, without end, has no term, nor has what data say where it is.
+The last writers come from :mod:`loopkit._poly.dataflow`. A value under a condition becomes a
+choice, and a reduction becomes its operation over a set of values. Values of loop-carried
+recurrences have no term, nor have cells whose position depends on data.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Pieces = list[tuple[isl.Set, Term]]
 
 @dataclass(frozen=True)
 class Cells:
-    """What the cells of an argument hold that may be written, and what all held ``before``.
+    """The final contents of the cells of an argument that may be written, and those ``before``.
 
     Over names for the subscripts of a cell, and sizes.
     """
@@ -79,9 +79,9 @@ class Cells:
 
 @memoised
 def cells_of(kernel: Kernel) -> Mapping[str, Cells]:
-    """What the outputs of a kernel hold at the end (memoised).
+    """The final contents of a kernel's outputs (memoised).
 
-    Raises :class:`~loopkit._poly.pairs.Undecided` where a value has no term.
+    Raises :class:`~loopkit._poly.pairs.Undecided` for values without a term.
     """
     values = _Values(as_updates(kernel))
     try:
@@ -91,7 +91,7 @@ def cells_of(kernel: Kernel) -> Mapping[str, Cells]:
 
 
 class _Values:
-    """Finds the values that statements store, each once."""
+    """Computes the values that statements store, each once."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.flow = dataflow_of(kernel)
@@ -101,7 +101,7 @@ class _Values:
         self.outputs = sorted(kernel.writers.keys() & kernel.arg_by_name.keys())
 
     def at_end(self, array: str) -> Cells:
-        """What an argument holds at the end."""
+        """The final contents of an argument."""
         where = _sets.universe() - _sets.universe()
         writes: dict[str, isl.Set] = {}
         writers = self.model.writers(array)
@@ -162,7 +162,7 @@ class _Values:
         return value
 
     def last(self, held: Term, writes: Mapping[str, isl.Set], domain: isl.Set) -> Pieces:
-        """What a cell holds behind some writes, over the names of a domain; ``held`` before."""
+        """The contents of a cell after some writes, over the names of a domain; ``held`` before."""
         if self.model.data.intersection(_sets.names_of(domain)):
             raise Undecided("data decide how often a loop runs")
         seen = {w: without(relation & domain, KILLER) for w, relation in writes.items()}
@@ -249,7 +249,7 @@ class _Values:
         return own.stored(writer.rhs, dtype), guard
 
     def updated(self, writer: Statement, relation: isl.Set, start: Term) -> Term:
-        """What a cell holds behind updates of a reduction."""
+        """The contents of a cell after updates of a reduction."""
         body, guard = self.of_statement(writer)
         if guard is not TRUE:
             if writer.operation != "sum" or body.sort != "Z":

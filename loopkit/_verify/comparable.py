@@ -1,4 +1,4 @@
-"""Whether two kernels can be compared at all: the same arguments, assumptions joined."""
+"""Whether two kernels are comparable: equal arguments; and their joint assumptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof: a correspondence that was found, handed to the checker."""
+"""The proof of a correspondence that the search found, by the checker."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from loopkit._types import Kind, dtype_of
 
 @dataclass(frozen=True, eq=False)
 class ProofResult:
-    """What the checker says of a correspondence: nothing wrong, violations, or why it is open.
+    """The checker's result for a correspondence: proven, violations, or why it is undecided.
 
-    ``cheap``: the correspondence did not even come to the checker.
+    ``cheap``: the correspondence was rejected before the check.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -44,7 +44,7 @@ class ProofResult:
 
 
 def prove(new: Model, lineage: Lineage) -> ProofResult:
-    """Check a correspondence; stops at the first thing that is wrong."""
+    """Check a correspondence; stops at the first violation."""
     check = Check(lineage, new, Aim.TRY)
     statements = _TypedStatementCheck(check)
     objection = next(_objections(statements, lineage), "")
@@ -107,10 +107,10 @@ def _must_fit(types: ValueTypes, statement: Statement) -> None:
 
 
 def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
-    """Why a correspondence is not one that the checker was made to judge.
+    """Why the checker's assumptions do not hold for a correspondence.
 
-    The checker trusts transforms that they change no types, that what they add
-    only carries values, and that reductions start from the same value.
+    The checker assumes of transforms that they change no types, that added statements only copy,
+    and that reductions start from the same value.
     """
     root, new = check.root, check.new
     partial, flushes = _partial_sums(check.check)
@@ -144,9 +144,9 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
 
 
 def _is_stray(check: Check, image: Image) -> bool:
-    """Whether a statement writes cells of an argument that the text may leave as they were.
+    """Whether a statement writes cells of an argument that the text may leave unchanged.
 
-    Where the text surely writes a cell, what is left there is compared.
+    Cells that the text certainly writes are compared anyway.
     """
     old, its = check.root.statement[image.origin], check.new.statement[image.statement]
     if its.written not in check.new.kernel.arg_by_name:

@@ -1,4 +1,4 @@
-"""The way to a verdict: correspondences are proven, or a difference is looked for."""
+"""The driver of ``verify``: tries to prove a correspondence, otherwise looks for a difference."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _for_which(case: _Comparison) -> str:
 
 @dataclass(eq=False)
 class _Comparison:
-    """Two kernels over the same arguments, and what has been found about them."""
+    """Two kernels over the same arguments, and the results about them so far."""
 
     before: Kernel
     after: Kernel
@@ -198,9 +198,9 @@ class _Comparison:
         return False
 
     def has_one_meaning(self, kernel: Kernel) -> bool:
-        """Whether its text decides what a kernel computes: no race, no read of what nobody wrote.
+        """Whether a kernel's result is determined: no race, and no read of an uninitialised cell.
 
-        A schedule that nobody has checked may be at fault.
+        A schedule that was not checked may have either.
         """
         if not self.is_initialized(kernel):
             return False
@@ -212,7 +212,7 @@ class _Comparison:
         return finding.holds
 
     def is_initialized(self, kernel: Kernel) -> bool:
-        """Whether it reads nothing that nobody wrote, in memory that ends with a launch, too."""
+        """Whether it reads no uninitialised cell, also in memory that lasts only for one launch."""
         try:
             check_initialized(kernel)
         except UninitializedReadError as error:
@@ -221,13 +221,13 @@ class _Comparison:
         return True
 
     def note(self, finding: ProofResult, root: Model, new: Model) -> None:
-        """Remember what stood against a correspondence."""
+        """Record why a correspondence failed."""
         if finding.open:
             self.reasons.append(finding.open)
         self.violations += [(v, root, new) for v in finding.violations]
 
     def refuted(self) -> Verdict:
-        """A difference where one is found; else why there is no answer."""
+        """A difference if one is found, else why the question is undecided."""
         if self.difference is not None:
             return Verdict("different", "", self.difference)
         found = look_for_difference(
@@ -268,7 +268,7 @@ class _Comparison:
         return found
 
     def reason(self) -> str:
-        """What stood against the likeliest correspondence, in words."""
+        """Why the most promising correspondence failed, in words."""
         with suppress(SpentError, Undecided, isl.Error), at_most(_budget.EQUIVALENCE_WITNESS):
             for violation, root, new in self.violations[:1]:
                 return error_for([violation], root, new).why.splitlines()[0]

@@ -1,4 +1,4 @@
-"""Looking for a difference: both kernels are run at small sizes, and their outputs compared."""
+"""The search for a difference: both kernels are run at small sizes and their outputs compared."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _Both(Both):
     """Both kernels, and how a cell came about in which they differ."""
 
     def compare(self, trials: int) -> Outcome | None:
-        """The first difference, in any order that nothing forbids."""
+        """The first difference, in any legal order of execution."""
         one, two = self.one, self.two
         for data, order, found in self.differences(trials):
             name, place, mine, its = found

@@ -1,6 +1,6 @@
-"""A kernel as the search for a correspondence sees it: which write a read sees, roughly.
+"""A kernel as the search for a correspondence sees it: approximate last writers of reads.
 
-Nothing here needs to be exact.  What the search finds is proven afterwards.
+Nothing here needs to be exact, since the search's result is proven afterwards.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class KernelView:
         return name in self.kernel.temporary_by_name
 
     def is_copy(self, statement: Statement) -> bool:
-        """Whether a statement only carries a value from one place to another."""
+        """Whether a statement only copies a value."""
         return statement.operation is None and self.access(statement.rhs) is not None
 
     def is_input_copy(self, statement: Statement) -> bool:
-        """Whether a statement only carries what an array holds that nothing writes."""
+        """Whether a statement only copies from an array that nothing writes."""
         access = self.access(statement.rhs) if self.is_copy(statement) else None
         return access is not None and access[0] not in self.model.written
 

@@ -1,8 +1,8 @@
-"""Accesses outside of arrays.
+"""Accesses out of bounds.
 
-What such an access does nobody says, so that it is not the same as none, whether
-or not what it reads is used.  The proof judges those of statements that a
-schedule adds; here all are.
+Their effect is undefined, so a kernel with one is not equal to a kernel without, whether or not
+the value is used. The checker covers the accesses of statements that a schedule adds; this module
+covers all.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from loopkit._verify.verdict import Difference, Verdict
 
 
 def out_of_bounds(before: Kernel, after: Kernel) -> Verdict | None:
-    """The verdict on kernels of which one leaves its arrays, or both do; None where neither does.
+    """The verdict if one or both kernels access arrays out of bounds; None if neither does.
 
-    Both assume the same.
+    Both have the same assumptions.
     """
     before, after = expand_rules(before), expand_rules(after)
     mine, its = _first(before), _first(after)
@@ -63,7 +63,7 @@ def _perhaps(before: Kernel, after: Kernel) -> Verdict | None:
 
 
 def _cells(kernel: Kernel, found: list[Outside]) -> dict[str, isl.Set]:
-    """``{ cell, sizes }`` of each array: what may be touched outside; a superset."""
+    """``{ cell, sizes }`` of each array: the cells accessed out of bounds; a superset."""
     cells: dict[str, isl.Set] = {}
     for access in found:
         where = access.where

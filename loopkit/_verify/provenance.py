@@ -1,4 +1,4 @@
-"""How a value came about, as an expression of what the arguments held."""
+"""How a value was computed, as an expression over the initial contents of arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MORE = prim.Variable("...")
 
 
 def provenance(machine: Interpreter, entry: TracedValue) -> str:
-    """``a[0, 0]*b[0, 0] + a[0, 1]*b[1, 0]``; what is long ends in dots."""
+    """``a[0, 0]*b[0, 0] + a[0, 1]*b[1, 0]``; long expressions are abbreviated with dots."""
     return _expression.to_text(_Renderer(machine).entry(entry))
 
 
@@ -91,7 +91,7 @@ class _Renderer:
         return prim.Call(prim.Variable(operation), tuple(terms))
 
     def is_neutral(self, entry: TracedValue, operation: str) -> bool:
-        """Whether a reduction starts from what changes nothing."""
+        """Whether a reduction starts from the neutral element."""
         start = operations_of(self.machine.kernel.reductions)[operation].start
         neutral = start(self.machine.dtypes[entry.array])
         if isinstance(neutral, Record):

@@ -1,12 +1,11 @@
 """The search for a correspondence between the statements of two kernels.
 
-Work begins at what is left in the output arrays.  Two statements that write
-the same cells are paired, which gives equations between their inames; their
-right-hand sides are laid side by side, which gives more, and leads to the
-statements that wrote what they read.  Where one side reads what another
-statement has only passed on, that statement is followed.  Several
-correspondences may be possible; they come one after the other, and are only
-guesses: each is proven afterwards or thrown away.
+It starts at the last writers of the outputs and works backwards. Pairing two statements that write
+the same cells gives equations between their inames. Their right-hand sides are compared in
+parallel, which gives further equations, and leads to the statements that wrote what they read. If
+one side reads a value that a statement has only copied, that copy is followed. Several
+correspondences may be possible; they are generated one after the other as candidates, each of
+which is proven or discarded.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _DEPTH = 12
 class Search(search_state.SearchContext):
     """Finds correspondences: statements of ``new`` with their origins in ``root``.
 
-    The methods that yield states do one thing that a state has still to do, in all ways.
+    Methods that yield states perform one pending task of a state, in all possible ways.
     """
 
     def lineages(self, root: Kernel) -> Iterator[tuple[Lineage, Model]]:
@@ -61,7 +60,7 @@ class Search(search_state.SearchContext):
                     yield Lineage(root, found), model
 
     def states(self) -> Iterator[State]:
-        """All ways to pair statements, depth first, until the steps are used up."""
+        """All ways to pair statements, depth first, within a budget of steps."""
         arguments = self.new.kernel.arg_by_name
         outputs = [w for a, ws in self.new.kernel.writers.items() if a in arguments for w in ws]
         stack = [iter([State().still_to(*map(self.at_the_end, outputs))])]
@@ -105,7 +104,7 @@ class Search(search_state.SearchContext):
         return ChooseOrigin(writer.id, tuple(found), self.new.is_copy(writer))
 
     def choose(self, todo: ChooseOrigin, state: State) -> Iterator[State]:
-        """The origins that a statement may have, or that it has none and only carries values."""
+        """The origins that a statement may have, or that it has none and only copies."""
         origins = [old for old, _ in todo.candidates]
         if todo.new in state.origin:
             if state.origin[todo.new] in origins:
@@ -152,7 +151,7 @@ class Search(search_state.SearchContext):
             yield state.paired(its.id, origin, where).still_to(*todos)
 
     def passed_on(self, todo: ChooseOrigin, state: State) -> Iterator[State]:
-        """The statement only stores what others have computed: these have the origins.
+        """The statement only copies values of others: these have the origins.
 
         Or it flushes partial sums: their updates have the origins.
         """

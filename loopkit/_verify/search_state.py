@@ -1,4 +1,4 @@
-"""What the search for a correspondence knows, has decided, and has still to do."""
+"""The state of the search for a correspondence: facts, decisions and pending tasks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _LONG = 500
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What has been decided.
+    """The decisions so far, and the pending tasks.
 
-    ``origin`` and ``where`` hold the origin of each paired statement and how the
-    inames relate; ``copies`` only carry values; the operands of ``swapped``
-    nodes of the new kernel change places.  What is ``pending`` has still to be done, and
-    ``later`` what waits until nothing is.  What has been ``followed`` (:meth:`MatchValues.key`, by
-    number) is done, or has still to be: once is enough.
+    ``origin`` and ``where`` hold the origin of each paired statement and the relation of the
+    inames; ``copies`` only copy values; the operands of ``swapped`` nodes of the new kernel are
+    exchanged. ``pending`` tasks come first, and ``later`` ones when none is pending. ``followed``
+    holds keys (:meth:`MatchValues.key`, by number) of tasks that are done or pending, and need not
+    be repeated.
     """
 
     origin: Mapping[str, str] = field(default_factory=dict)
@@ -114,10 +114,10 @@ def _is_short(expr: Expression | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ChooseOrigin:
-    """Still to do: find an origin for ``new`` among statements, each with the inames' relation.
+    """Task: choose an origin of ``new`` among statements, each with the inames' relation.
 
-    ``optional``: it may also turn out to only carry values; ``is_partial``: what it adds is
-    flushed to the cell that the origin updates.
+    ``optional``: it may also be a mere copy; ``is_partial``: what it adds is flushed to the cell
+    that the origin updates.
     """
 
     new: str
@@ -128,9 +128,9 @@ class ChooseOrigin:
 
 @dataclass(frozen=True, eq=False)
 class MatchValues:
-    """Still to do: lay two expressions of the pair of ``new`` side by side.
+    """Task: compare two expressions of the pair of ``new``.
 
-    ``is_bound``: a scalar that decides how often the pair runs.
+    ``is_bound``: a scalar that is a loop bound of the pair.
     """
 
     new: str
@@ -148,10 +148,10 @@ class MatchValues:
 
 @dataclass(frozen=True, eq=False)
 class MatchWriters:
-    """Still to do: pair the statements that wrote what the two sides read.
+    """Task: pair the statements that wrote what the two sides read.
 
-    That waits until the two sides' own expressions have been compared, which
-    tells how their inames relate.
+    It waits until the two sides' own expressions have been compared, which gives the relation of
+    their inames.
     """
 
     todo: MatchValues

@@ -1,8 +1,8 @@
 """The inames of each origin as expressions of the inames of its statement.
 
-Where nothing that is read or written tells them, names may, or the order in which instances
-run: a statement that writes one cell again and again, as in a loop over time, says by its
-subscripts nothing about the loop.  Or one instance stands for many, as in a running sum.
+If the cells that are read or written do not determine them, names do, or the order of execution:
+the subscripts of a statement that overwrites one cell repeatedly, as in a time loop, say nothing
+about the loop. Or one instance corresponds to many, as in a running sum.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What is added up in a value: each term with the points at which it stands.
+"""The terms of a sum: each term with the set of points at which it is added.
 
-The order of a sum is free, what it starts from belongs to it, and a sum of sums is one sum.  So a
-value is taken apart to *parts*: a form, which is a term with slots in the place of its subscripts,
-and the set of what the slots are, cell by cell.  Of whole numbers products are multiplied out, and
-coefficients are added modulo a power of two; of others terms are counted.  Nothing else is
-regrouped: a sum of which no operand is a reduction's result is one term, rounded as it stands.
+Summation order is free, the initial value is part of the sum, and nested sums are flattened. A
+value is decomposed into *parts*: a form, which is a term with slots in place of its subscripts,
+and the set of the slots' values, for each cell. For integers, products are expanded and
+coefficients are added modulo a power of two; for floating-point numbers equal terms are counted.
+Nothing else is reassociated: a sum without a reduction among its operands is a single term,
+rounded as written.
 """
 
 from __future__ import annotations
@@ -90,9 +91,9 @@ def is_total(term: Term, operation: str) -> bool:
 
 
 def totals(term: Term, operation: str, where: isl.Set, bits: int | None = None) -> Totals:
-    """The parts of a value, of whole numbers modulo a power of two if ``bits`` are given.
+    """The parts of a value, of integers modulo a power of two if ``bits`` are given.
 
-    Raises :class:`~loopkit._poly.pairs.Undecided` where sets do not say what slots are.
+    Raises :class:`~loopkit._poly.pairs.Undecided` if sets cannot represent the slots.
     """
     collector = _Collector(operation, bits)
     is_whole = operation == "sum" and term.sort == "Z"

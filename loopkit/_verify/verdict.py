@@ -1,4 +1,4 @@
-"""The answer to whether two kernels compute the same."""
+"""The result of comparing two kernels."""
 
 from __future__ import annotations
 

@@ -220,8 +220,8 @@ def join_inames(
     Before: for i in [0, n): for j in [0, m): S(i, j)
     After: for j_and_i in [0, n_m): S(j_and_i // m, j_and_i % m), with n_m = n*m
 
-    Loops that these bound, such as the inner ones of tiles at a ragged edge, then run as far as
-    they ever do, and what is in them under conditions.
+    Loops whose bounds depend on the joined inames, such as the inner loops of partial tiles, then
+    cover all values that they ever take, with guards inside.
 
     :arg inames: the last one varies fastest.  Where lengths are sizes, their values may not
         hang on other inames, nor on each other.

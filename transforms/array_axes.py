@@ -77,8 +77,8 @@ def split_array_dim(
     Before: ``t[64]``, ``t[i]``
     After (``("t", 0), 16``): ``t[4, 16]``, ``t[i // 16, i % 16]``
 
-    Where the loop over ``i`` is split alike, the subscripts are ``t[i_outer, i_inner]``.  A last
-    part that is not full has elements that nobody uses.
+    If the loop over ``i`` is split in the same way, the subscripts are ``t[i_outer, i_inner]``.  A
+    partial last row has unused elements.
 
     :arg arrays_and_axes: ``("t", 0)``, or ``("t", 0, "F")`` for the inner part in front of the
         outer one; or a list of such.  An axis is a number or a name, of which ``row_outer`` and

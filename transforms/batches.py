@@ -45,8 +45,8 @@ def to_batched(
     Before: for i: b[i] = 2*a[i]
     After (``"nb", "a, b"``): for ibatch: for i: b[ibatch, i] = 2*a[ibatch, i]
 
-    It is another kernel, with a text of its own, as :func:`fuse_kernels` makes one.  A kernel that
-    has a schedule brings it along, proven anew.  Temporaries are those of one problem at a time;
+    It is another kernel, with a text of its own, as :func:`fuse_kernels` makes one.  The schedule
+    of the kernel is kept, and proven again.  Temporaries are those of one problem at a time;
     :func:`privatize_temporaries_with_inames` gives each problem its own.
 
     :arg nbatches: the number of problems: a number, or a size, which is added where there is none.

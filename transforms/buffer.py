@@ -91,11 +91,11 @@ def buffer_array(
     :func:`add_prefetch`; ``fetch_bounding_box`` loads all of the box that is in
     the array.
 
-    With ``partial``, the buffer holds partial results of updates (``{atomic}`` ones, or those of
-    a reduction): it starts at the operation's neutral element, and what it holds is combined with
-    the array at the end, inside of all loops around that are not among ``buffer_inames``.
-    All other statements use the array itself.  Where data choose the cells, all are buffered that
-    ``assume_within`` leaves of the axis.
+    With ``partial``, the buffer holds partial results of updates (``{atomic}`` ones, or those of a
+    reduction): it starts at the operation's neutral element, and what it holds is combined with the
+    array at the end, inside of all loops around that are not among ``buffer_inames``.  All other
+    statements use the array itself.  With data-dependent subscripts, all cells that
+    ``assume_within`` allows are buffered.
 
     Before::
 
@@ -113,8 +113,8 @@ def buffer_array(
             for h_store_dim_0 in [0, 16)
                 h[h_store_dim_0] += h_buf[h_store_dim_0]        atomic
 
-    The buffer is filled inside the loops that the footprint depends on; such as stand inside of
-    ``buffer_inames`` move out first.
+    The buffer is filled inside the loops that the footprint depends on; if such a loop is inside of
+    those over ``buffer_inames``, it is moved out first.
 
     Of accesses with a tag, ``c$mine[i]``, ``buffer_array("c$mine", ...)`` means these alone.
 

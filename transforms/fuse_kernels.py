@@ -55,10 +55,11 @@ def fuse_kernels(
     Before: for i: b[i] = 2*a[i]    and    for i: c[i] = b[i] + 1
     After: for i: b[i] = 2*a[i]  and then  for i: c[i] = b[i] + 1
 
-    Arguments, sizes and inames of one name are one; :func:`rename_iname` keeps inames apart, and
-    :func:`fuse_loops` makes their loops one.  Temporaries, tables of constants that differ, rules
-    and ids of statements stay apart, and so do inames that steps have made, where their values
-    differ.  Kernels that have schedules bring these along, proven anew for all together.
+    Arguments, sizes and inames of the same name are shared; :func:`rename_iname` before the fusion
+    separates inames, and :func:`fuse_loops` afterwards merges their loops.  Temporaries, tables of
+    constants with different contents, rules and statement ids are renamed if names collide, and so
+    are inames made by steps, if their values differ.  The schedules of the kernels are kept, and
+    proven again for the fused kernel.
 
     :arg kernels: at least one, in their order.
     :arg suffixes: what is appended to the names of the temporaries of each kernel.

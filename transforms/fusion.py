@@ -47,7 +47,7 @@ def fuse_loops(
 
     Before: for i: S(i)  and then  for i: T(i)      After: for i: (S(i); T(i))
 
-    What stands between them goes in front of the loop where a later one needs it, and behind it
+    Statements between them are moved in front of the loop if a later loop needs them, and behind it
     otherwise.  Loops over inames of several names need one name first: :func:`rename_inames`.
 
     :arg inames: whose loops, outermost first; those that are one already stay so.
@@ -209,8 +209,9 @@ def add_inames_to_insn(
     Before: t = x[0]  and then  for i: y[i] = t*a[i]
     After (``"i", "writes:t"``): for i: (t = x[0]; y[i] = t*a[i])
 
-    What runs more often must not show: it is no update, and each run stores the same.  A loop
-    that stands beside one over the same iname becomes part of that where it is legal.
+    The repetition must not change a result: the statements are no updates, and each execution
+    stores the same value.  A new loop that is adjacent to one over the same iname is fused with it
+    where that is legal.
 
     :arg inames: inames that exist, with those that their bounds depend on.
     :arg insn_match: a match string.
@@ -240,9 +241,8 @@ def remove_inames_from_insn(
     Before: for i: (t = x[0]; y[i] = t*a[i])
     After (``"i", "writes:t"``): t = x[0]  and then  for i: y[i] = t*a[i]
 
-    A statement comes to stand in front of the loop, or behind it where it touches what stands
-    above it in there.  What the loop would run never is not run: where that is not known, a
-    condition says so.
+    A statement is moved in front of the loop, or behind it if it accesses data of statements before
+    it in the loop.  If the loop may have no iterations, the statement gets a guard.
 
     :arg inames: inames that are around all the statements; ``"i, j"`` or a sequence.
     :arg insn_match: a match string.

@@ -69,39 +69,35 @@ def add_prefetch(
             for k_inner
                 acc += a_s[i_inner, k_inner] * ...
 
-    The copy holds all cells that are read while ``sweep_inames`` run over their
-    full constant ranges and all other inames stand still: one axis per axis of
-    the array that moves, with a halo where reads are shifted against each other,
-    without the cells between where they are strided.  Subscripts may be clamped
-    (``a[max(i - 1, 0)]``) or chosen (``a[if(i < 4, i, 7 - i)]``) while they stay
-    near to one that is not.  Cells that nobody reads, at a ragged edge for
-    instance, are not fetched.  Where data choose (``a[p[j]]``), the cells are all that
-    assertions (``assume_within``) leave of the axis.
+    The copy holds all cells that are read while ``sweep_inames`` run over their full constant
+    ranges and all other inames are fixed.  It has an axis for each axis of the array along which
+    the cells differ, with a halo where reads are shifted against each other; with strided reads,
+    the cells in between are left out.  Subscripts may be clamped (``a[max(i - 1, 0)]``) or
+    conditional (``a[if(i < 4, i, 7 - i)]``) if they stay at a bounded distance from an affine one.
+    Cells that are not read, for instance in a partial tile, are not fetched.  With data-dependent
+    subscripts (``a[p[j]]``), the copy holds all cells that assertions (``assume_within``) allow.
 
-    The fetch stands inside the loops that the footprint depends on, and no
-    deeper; such as stand inside of swept ones move out first.  A swept iname that has been split
-    since stands for its parts.  ``fetch_outer_inames`` puts it inside further loops, and no
-    others: these move out of all others, and other loops that the footprint depends on are swept.
+    The fetch is inside the loops that the footprint depends on, and no others; if such a loop is
+    inside of a swept one, it is moved out first.  A swept iname that has been split means all of
+    its parts.  ``fetch_outer_inames`` puts it inside further loops, and no others: these move out
+    of all others, and other loops that the footprint depends on are swept.
 
-    ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
-    of the block, neighbouring threads along the array's fastest axis, once it is known
-    which there are; ``None`` and ``"unr"`` give a plain and an unrolled loop per axis,
-    named ``dim_arg_names``.
+    ``default_tag`` says how the fetch runs: ``"l.auto"`` distributes it over all threads of the
+    block, neighbouring threads along the array's fastest axis, once the thread axes are known;
+    ``None`` and ``"unr"`` give a plain and an unrolled loop per axis, named ``dim_arg_names``.
 
-    The copy is in shared memory where threads fill it or read it together
-    (``default_tag`` or a swept iname is a thread axis; ``fetch_outer_inames`` names axes, and those
-    of threads not), else in private memory,
-    unless ``temporary_address_space`` says which.  Where it does not, later tags count, too:
-    a copy that threads come to fill or read together moves to shared memory.  Private
-    memory is filled by its own thread: ``"l.auto"`` then means ``None``.
+    The copy is in shared memory where threads fill it or read it together (``default_tag`` or a
+    swept iname is a thread axis; ``fetch_outer_inames`` names axes, and those of threads not), else
+    in private memory, unless ``temporary_address_space`` says which.  If it does not, later tags
+    count, too: a copy that several threads fill or read together after a later step is put into
+    shared memory.  Private memory is filled by its own thread: ``"l.auto"`` then means ``None``.
 
-    ``footprint_subscripts``, a subscript or a list of them, replaces the accesses
-    as what spans the footprint; accesses outside it stay.  In it stand ranges, ``"i, 0:16"`` or
-    ``":, j"``, beside inames, also those of the text that have been split.  A subscript of
-    ``var_name`` says the same: ``add_prefetch("d[:, :]")``.  ``fetch_bounding_box``
-    fetches all of the box that is inside the array.  ``within`` selects
-    statements; without it, all but those that earlier steps made to copy
-    ``var_name``.
+    ``footprint_subscripts``, a subscript or a list of them, replaces the accesses in determining
+    the footprint; accesses outside of it are not replaced.  It may contain ranges, ``"i, 0:16"`` or
+    ``":, j"``, and inames, also those of the text that have been split.  A subscript of
+    ``var_name`` says the same: ``add_prefetch("d[:, :]")``.  ``fetch_bounding_box`` fetches all of
+    the box that is inside the array.  ``within`` selects statements; without it, all but those that
+    earlier steps made to copy ``var_name``.
 
     Of accesses with a tag, ``x$near[i]``, ``add_prefetch("x$near")`` means these alone.
 
@@ -266,13 +262,14 @@ def precompute(
     all array accesses of the rule are in bounds are computed.  Rules that use the rule stay
     rules, which read the copy: a chain of them is precomputed one by one, in any order.
 
-    An iname that the rule's value depends on, without being told by an argument, is one
-    more argument where it is swept.  Rows of any length are told apart: of ``f(i*n + j)`` and
-    ``f((i + 1)*n + j)`` the rows are ``i`` and ``i + 1``.  What is not affine in an argument
-    otherwise (``f(place[i] + j)``) is part of the value instead, if it is the same in all uses.
-    Sweeping what it depends on gives the value an axis.  Then only values that are surely used
-    are computed, unless what they read is there, as assertions may say.  Where uses differ in what
-    data choose, assertions (``assume_within``) say which values these may be.
+    A swept iname that the rule's value depends on, other than through an argument, becomes an
+    additional argument.  Flattened row indices with symbolic row lengths are split into row and
+    column: ``f(i*n + j)`` and ``f((i + 1)*n + j)`` use the rows ``i`` and ``i + 1``.  Any other
+    part of an argument that is not affine (``f(place[i] + j)``) becomes part of the rule, if it is
+    the same in all uses.  Sweeping what it depends on gives the value an axis.  Then only values
+    that are certainly used are computed, unless their reads are in bounds, which assertions may
+    imply.  Where uses differ in data-dependent parts, assertions (``assume_within``) must give the
+    ranges of these.
 
     ``storage_axes`` lists the arguments, by name or number, that get an axis of
     the temporary (all others must have one value only); by default those that

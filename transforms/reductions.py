@@ -88,9 +88,9 @@ def _in_global_memory(kernel: Kernel, taking: str) -> Kernel:
 
 
 def _with_launches(kernel: Kernel, start: str, taking: str) -> Kernel:
-    """The kernel with launches that end before and after two statements.
+    """The kernel with launches that end before ``start`` and after ``taking``.
 
-    The first end is also before the loads of the first statement's loop bounds.
+    The loads of their loop bounds come after the first of these ends.
     """
     around = kernel.paths[taking][: len(launch_of(kernel)[taking].loops)]
     inames = frozenset().union(*(kernel.statement_by_id[id_].inames for id_ in (start, taking)))

@@ -85,10 +85,10 @@ def save_and_reload_temporaries(
             t = t_save[i]
             b[i] = t + 1
 
-    Private and shared temporaries last as long as a launch.  Those that a later launch reads are
-    saved behind their last write, and loaded again in front of their first use there: exactly the
-    cells that are read, once for each thread (or block), and for each iteration of the loops that
-    the barrier parts.  Where the thread axes have tags, neighbouring threads save side by side.
+    The lifetime of private and shared temporaries is a launch.  Those that a later launch reads are
+    saved after their last write, and reloaded there before their first use: exactly the cells that
+    are read, once for each thread (or block), and for each iteration of the loops that the barrier
+    splits.  If the thread axes are tagged, accesses of neighbouring threads are coalesced.
 
     With ``insn_before`` or ``insn_after`` a launch ends there, as by :func:`add_barrier`.  Without,
     the launches are those that there are: temporaries that live in global memory because they
@@ -101,8 +101,8 @@ def save_and_reload_temporaries(
     :arg within_inames: the loops that stay around the barrier, as there.
     :arg only_var_names: the temporaries; without, all that outlive a launch and have constant
         lengths, but for accumulators that several launches update.
-    :raises IllegalTransformError: where no such value outlives a launch, or a loop that tells the
-        values apart has no end.
+    :raises IllegalTransformError: where no such value is live across launches, or a loop that
+        indexes the saved values is unbounded.
     """
     parted = kernel = one_loop_per_statement(kernel)
     if insn_before is not None or insn_after is not None:

@@ -129,8 +129,8 @@ def split_iname(
     :arg outer_tag: see :func:`tag_inames`.
     :arg inner_tag: see :func:`tag_inames`.
     :arg slabs: ``(first, last)``: that many iterations of the outer loop get code
-        of their own, so that the rest needs no guards.  They are set apart where code is made,
-        so that later steps find one loop; ``peel_iname(outer)`` does it at once.
+        of their own, so that the rest needs no guards.  They are peeled during code
+        generation, so that later steps see one loop; ``peel_iname(outer)`` does it at once.
     :arg within: a match string: split only around these statements, which gives
         them a loop of their own.
     :raises IllegalTransformError: where the iname is tagged already, or the tags of the parts

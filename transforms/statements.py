@@ -47,11 +47,11 @@ def add_barrier(
             for j: B(j)               ==== launch 2
                                       for j: B(j)
 
-    All instances of what stands above the barrier, in all blocks, come before all of what
-    stands below it.  It stands behind the last statement of ``insn_before``, or, without one, in
-    front of the first of ``insn_after``, and of the reductions that it takes.  Loops that stay
-    around the barrier run launches in each iteration; their bounds depend on sizes alone.
-    Private and shared arrays do not outlive a launch.
+    All instances of statements before the barrier, in all blocks, come before all instances after
+    it.  It is inserted after the last statement of ``insn_before``, or, without one, in front of
+    the first of ``insn_after``, and of the reductions that it takes.  Loops that stay around the
+    barrier run launches in each iteration; their bounds depend on sizes alone.  Private and shared
+    arrays do not outlive a launch.
 
     :arg insn_before, insn_after: match strings for what is to come first, and then.
     :arg id_based_on: what the barrier's id begins with, ``gbarrier`` if it is left out.
@@ -209,8 +209,8 @@ def inline_callable_kernel(
 
     Before: S(i), tagged ``call.f``        After (``"f"``): S(i), without the tag
 
-    What a call says stands in its place from the start (:func:`loopkit.make_function`): the tag
-    alone, and the remark in the nest, say where it came from.
+    Calls are inlined when a kernel is made (:func:`loopkit.make_function`); only the tag, and the
+    remark in the nest, show the origin of the statements.
 
     :arg function_name: the name of the function.
     :raises UnknownNameError: where nothing comes from a call of it.

@@ -54,9 +54,9 @@ NONE: Names = frozenset()
 
 
 def deciding(model: Model, statement: Statement, expressions: Iterable[Expression]) -> Names | None:
-    """The arguments whose data ``expressions`` of a statement hang on.
+    """The arguments on whose data ``expressions`` of a statement depend.
 
-    None where they hang on what the kernel itself computes, which no caller can give.
+    None where they depend on values that the kernel itself computes, which no caller can pass.
     """
     found: set[str] = set()
     for expr in expressions:
@@ -69,7 +69,7 @@ def deciding(model: Model, statement: Statement, expressions: Iterable[Expressio
 
 @memoised
 def loop_begins(kernel: Kernel) -> Mapping[str, Mapping[str, Expression]]:
-    """Where the loops of the code around each statement begin; none where it has several places."""
+    """The first values of the loops around each statement; none if it is in the code twice."""
     found: dict[str, Mapping[str, Expression]] = {}
 
     def visit(nodes: Iterable[Code], around: Mapping[str, Expression]) -> None:
@@ -86,7 +86,7 @@ def loop_begins(kernel: Kernel) -> Mapping[str, Mapping[str, Expression]]:
 
 
 class ByData:
-    """Counts accesses of a kernel at sizes, with data at hand, in blocks of these extents."""
+    """Counts data-dependent accesses of a kernel, for given sizes, block extents and data."""
 
     def __init__(
         self, model: Model, sizes: Mapping[str, int], block: tuple[int, int, int], data: Data
@@ -104,7 +104,7 @@ class ByData:
         conditions: Iterable[Expression],
         indices: Iterable[Expression] = (),
     ) -> Names | None:
-        """The arguments that decide when a statement runs where conditions hold, and indices."""
+        """The arguments on which a statement's execution, its conditions and ``indices`` depend."""
         loaded = map(prim.Variable, self.model.bounds_from_data(statement))
         by_data = [c for c in conditions if self.model.condition(c) is None]
         own = self.model.statement[statement]
@@ -112,16 +112,16 @@ class ByData:
         return None if wanted is None or wanted & self.data.written else wanted
 
     def knows(self, wanted: Names | None) -> bool:
-        """Whether data decide, and all that is wanted of them is at hand."""
+        """Whether something depends on data, all of which are given."""
         return wanted is not None and bool(wanted) and wanted <= self.data.names
 
     def wanted_by(self, access: Access) -> Names | None:
-        """The arguments that decide what an access touches, and when."""
+        """The arguments on whose data an access depends."""
         own = self.model.statement[access.statement]
         return self.wanted(access.statement, conditions_of(own, access), access.indices)
 
     def missing(self, access: Access) -> tuple[str, ...]:
-        """What would have to be given to know it; nothing where the kernel itself computes it."""
+        """The arguments that are needed to count an access; none if the kernel makes the data."""
         return tuple(sorted((self.wanted_by(access) or NONE) - self.data.names))
 
     def instances(self, statement: str, conditions: Guards, domain: isl.Set) -> int:
@@ -151,7 +151,7 @@ class ByData:
         return replace(points, columns=found)
 
     def _loops(self, statement: str) -> list[str]:
-        """The loops around a statement that tell its requests apart."""
+        """The loops around a statement that distinguish its requests."""
         lanes = {block[0] for block in filter(None, lanes_and_blocks(self.model, statement)[1])}
         return [name for name in requests_around(self.model, statement) if name not in lanes]
 
@@ -233,7 +233,7 @@ class ByData:
         return self._continued(points, domain, [*sorted(left), *axes])
 
     def _waits_for(self, iname: str, loaded: Collection[str]) -> bool:
-        """Whether bounds of an iname, or of one that it depends on, are yet to be loaded."""
+        """Whether loaded bounds of an iname, or of one that it depends on, are still unknown."""
         kernel = self.model.kernel
         parameters = kernel.domains[kernel.home_domain[iname]].parameters
         return bool(parameters & {*loaded}) or any(
@@ -241,7 +241,7 @@ class ByData:
         )
 
     def _continued(self, points: Points, domain: isl.Set, names: Sequence[str]) -> Points:
-        """Points with the values that further names have in a set."""
+        """Points extended by the values that further names have in a set."""
         known = [*points.columns]
         for name, values in points.columns.items() if points.count else ():
             domain = domain & between(name, int(values.min()), int(values.max()))
@@ -267,7 +267,7 @@ class ByData:
 
 
 def cells_touched(accesses: Iterable[tuple[ByData, Access]]) -> int:
-    """How many cells of one array accesses touch, each once."""
+    """The number of distinct cells of one array that accesses use."""
     found = [counter.addresses(access, counter.points(access)) for counter, access in accesses]
     return len(np.unique(np.concatenate(found)))
 

@@ -28,7 +28,7 @@ Sample = Callable[[Mapping[str, int]], Numbers]
 
 
 class NotPolynomialError(Exception):
-    """A number is no polynomial of the sizes; ``number`` says which, ``why`` why not."""
+    """A count is no quasi-polynomial of the sizes; ``number`` is its index, ``why`` the reason."""
 
     def __init__(self, number: int, why: str) -> None:
         super().__init__(why)
@@ -46,9 +46,9 @@ class NoLaunchError(Exception):
 
 @dataclass(frozen=True)
 class Lattice:
-    """Sizes that are ``first``, or a multiple of their ``period`` more.
+    """The sizes ``first`` plus multiples of ``period``.
 
-    ``lowest`` are the smallest that there may be, of any residue.
+    ``lowest`` are the smallest valid sizes, of any residue.
     """
 
     names: tuple[str, ...]
@@ -57,7 +57,7 @@ class Lattice:
     lowest: tuple[int, ...]
 
     def later(self, steps: int) -> Lattice:
-        """The same sizes, but the smallest."""
+        """The same lattice without its smallest sizes."""
         ends = zip(self.first, self.period, strict=True)
         return replace(self, first=tuple(first + steps * period for first, period in ends))
 
@@ -115,7 +115,7 @@ def _along(sample: Sample, lattice: Lattice, axis: int) -> list[Numbers]:
 
 
 def _difference(values: Sequence[int | None]) -> int:
-    """The last difference of values: 0 where a polynomial of a lower degree has them."""
+    """The highest finite difference of values: 0 if a polynomial of lower degree fits them."""
     known = [v for v in values if v is not None]
     if len(known) < len(values):
         return 0
@@ -165,7 +165,7 @@ def _line(values: Sequence[Fraction], first: int, period: int) -> list[Fraction]
 
 
 def _differs(fitted: Fitted, sample: Sample, sizes: Mapping[str, int]) -> set[int]:
-    """The numbers of which another is counted at sizes; all of them, where no launch has these."""
+    """The numbers whose exact count differs at some sizes; all, if no launch has these sizes."""
     try:
         seen = sample(sizes)
     except NoLaunchError:
@@ -226,7 +226,7 @@ def _not_for_small(
     fitted: Fitted,
     moduli: Mapping[int, Sequence[int]],
 ) -> set[int]:
-    """The numbers that smaller sizes than the first have others of."""
+    """The numbers whose counts differ at sizes smaller than the first."""
     found: set[int] = set()
     for held in {tuple(m) for m in moduli.values()}:
         mine = {n: fitted[n] for n, m in moduli.items() if tuple(m) == held}
@@ -243,7 +243,7 @@ def _not_for_small(
 
 
 def _told(terms: Terms, lattice: Lattice, moduli: Sequence[int], *, small: bool) -> QuasiPolynomial:
-    """A polynomial, and for which sizes it is."""
+    """A polynomial with the sizes for which it is valid."""
     ends = list(zip(lattice.names, lattice.first, lattice.lowest, moduli, strict=True))
     return QuasiPolynomial(
         lattice.names,

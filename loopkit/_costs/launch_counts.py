@@ -90,7 +90,7 @@ ONCE = Calls()
 
 @dataclass(frozen=True, eq=False)
 class Launched:
-    """A launch as a kernel, and in which iterations of loops around it the call runs it.
+    """A launch as a kernel, and the iterations of host loops in which it is called.
 
     ``model`` is of the kernel as it is lowered; ``number`` counts launches in the text, from 0.
     """

@@ -57,11 +57,11 @@ class Layout:
 
 @dataclass(frozen=True)
 class Layouts:
-    """What other layouts do to the bank conflicts of a shared array.
+    """The effect of other layouts on the bank conflicts of a shared array.
 
-    All requests to it take ``wavefronts``, of which ``least`` would do without conflicts.
-    ``better`` are the best swizzle and the best padding, if they make conflicts fewer: the one
-    that leaves fewer first, then what takes less memory.  Where neither helps, ``why`` says so.
+    All requests to it take ``wavefronts``; without conflicts ``least`` would suffice.  ``better``
+    are the best swizzle and the best padding that reduce conflicts, sorted by the remaining
+    wavefronts, then by memory.  If there are none, ``why`` is the reason.
     """
 
     array: str
@@ -240,7 +240,7 @@ def _swizzled(tried: _Trial) -> Iterator[Candidate]:
 
 
 def _of_axes(tried: _Trial, axis: int, by: int) -> Iterator[Swizzle]:
-    """The swizzles of an axis by another one, or by itself, that move a cell to another bank."""
+    """The swizzles of an axis by another one, or by itself, that change the bank of some cell."""
     bits = [(extent - 1).bit_length() for extent in tried.shape]
     step = tried.strides[axis] * tried.itemsize
     mine, its = (np.arange(tried.shape[a]) for a in (axis, by))

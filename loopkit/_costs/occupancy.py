@@ -22,12 +22,12 @@ SCHEDULERS = 4
 
 @dataclass(frozen=True)
 class Occupancy(Printed):
-    """What is on one multiprocessor at once.
+    """The resident blocks of one multiprocessor.
 
-    ``limits`` says how many ``blocks`` each resource has room for; those with room for no more
-    than there are set the limit.  ``registers`` and ``shared`` are what a block is given, in
-    registers and in bytes; ``configured`` bytes of shared memory, at least, must a multiprocessor
-    be configured to have: the rest is L1.
+    ``limits`` gives the number of ``blocks`` for which each resource suffices; the smallest is the
+    limit.  ``registers`` and ``shared`` are the allocation of a block, in registers and in bytes.
+    The multiprocessor must be configured for at least ``configured`` bytes of shared memory; the
+    rest is L1.
     """
 
     blocks: int
@@ -40,17 +40,17 @@ class Occupancy(Printed):
 
     @property
     def warps(self) -> int:
-        """Warps at once."""
+        """The number of resident warps."""
         return self.blocks * self.block_warps
 
     @property
     def share(self) -> float:
-        """Warps at once, of the most that there can be."""
+        """The resident warps as a share of the maximum."""
         return self.warps / self.most_warps
 
     @property
     def limited_by(self) -> tuple[str, ...]:
-        """The resources that have no room for a further block."""
+        """The resources that do not suffice for a further block."""
         return tuple(name for name, blocks in self.limits if blocks == self.blocks)
 
     def __str__(self) -> str:

@@ -180,7 +180,7 @@ def request_in(
 
 
 def _order(model: Model, access: Access, where: AddressMap) -> list[str]:
-    """The names that distinguish requests: blocks, z first, then loops, outermost first."""
+    """Names that identify a request, most significant first: blocks, z first, then loops."""
     loops = model.order.loops(access.statement)
     blocks = [name for name in reversed(where.block_names) if name not in loops]
     rest = sorted({*where.requests} - {*loops, *blocks})

@@ -81,7 +81,7 @@ class Lanes:
 
 
 def moves(access: AddressMap, itemsize: int) -> dict[str, int]:
-    """By how many bytes each name moves the address."""
+    """The number of bytes by which each name changes the address."""
     return {v.name: c * itemsize for v, c in access.address.terms.items()}
 
 
@@ -133,7 +133,7 @@ def lanes_of(
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Requests that are alike, a row each: addresses of threads, which of them run, how often."""
+    """Classes of equal requests, one per row: thread addresses, active threads, multiplicity."""
 
     addresses: Rows
     runs: Flags
@@ -145,7 +145,7 @@ class Requests:
 
 
 def requests_of(lanes: Lanes, moved: Mapping[str, int], start: int, warp: int) -> Requests:
-    """The requests of an access whose address begins at ``start`` and is ``moved`` by names."""
+    """The requests of an access with the first address ``start`` and strides ``moved`` by name."""
     classes = lanes.classes
     apart = np.zeros(lanes.runs.shape, np.int64)
     for names, (case, thread, values) in zip(lanes.names, lanes.values, strict=True):
@@ -161,9 +161,9 @@ def requests_of(lanes: Lanes, moved: Mapping[str, int], start: int, warp: int) -
 def warp_costs(
     lanes: Lanes, moved: Mapping[str, int], start: int, itemsize: int, warp: int, memory: Memory
 ) -> WarpCosts:
-    """What an access costs whose address begins at ``start`` and is ``moved`` by names, in bytes.
+    """The cost of an access with the first address ``start`` and strides ``moved``, in bytes.
 
-    Raises :class:`TooManyPointsError` where that would take too long.
+    Raises :class:`TooManyPointsError` where counting would take too long.
     """
     if not len(lanes.classes.case):
         return WarpCosts(alignment=memory.period)
@@ -171,7 +171,7 @@ def warp_costs(
 
 
 def costs_of(found: Requests, itemsize: int, memory: Memory) -> WarpCosts:
-    """What requests cost, all together."""
+    """The total cost of requests."""
     addresses, runs, times = found.addresses, found.runs, found.times
     pieces, least = memory.pieces(addresses, runs, itemsize)
     lowest = np.where(runs, addresses, np.iinfo(np.int64).max).min(axis=1)
@@ -270,5 +270,5 @@ STORED = Memory(WORD, partial(_wavefronts, is_write=True))
 
 
 def memory_of(space: str, *, is_write: bool) -> Memory:
-    """What serves accesses to ``"global"`` or ``"shared"`` memory."""
+    """The properties of ``"global"`` or ``"shared"`` memory."""
     return GLOBAL if space == "global" else STORED if is_write else SHARED

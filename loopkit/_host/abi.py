@@ -41,7 +41,7 @@ class Bound:
         return result
 
     def finish(self) -> None:
-        """Hand the results in moved arrays back."""
+        """Copy results from aligned copies back to the caller's arrays."""
         for moved, original in self.copies:
             original[...] = moved
 
@@ -103,7 +103,7 @@ class ErrorRecord(ctypes.Structure):
 
 
 def launch_error(program: Program, record: ErrorRecord) -> LaunchError:
-    """The error that ``record`` stands for."""
+    """The exception for an error ``record``."""
     if record.failure == _NO_MEMORY:
         return LaunchError(f"there is no memory for the threads of a block of '{program.name}'")
     asked = f"running '{program.name}', block {tuple(record.block)}"

@@ -89,7 +89,7 @@ def _accesses(users: Sequence[Access], array: str, statement: str | None) -> lis
 
 
 def _chosen(found: Sequence[Access], access: int | str) -> Access:
-    """The access that is meant, by its number or its text."""
+    """The access with the given number or text."""
     texts = [text_of(a) for a in found]
     if isinstance(access, str):
         plain = [text.replace(" ", "") for text in texts]
@@ -111,7 +111,7 @@ def _nobody(
     at: At,
     sizes: Mapping[str, int],
 ) -> LoopkitError:
-    """Why there is no request."""
+    """The error where no thread makes a matching request."""
     first, names = candidates[0], set[str]()
     for access in candidates:
         one = launch_with(kernel, access.statement)

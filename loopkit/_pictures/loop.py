@@ -70,9 +70,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Life:
-    """From its write in one event to its last read in another, cells of a shared array are needed.
+    """A live range of cells of a shared array: from a write in one event to the last read.
 
-    ``read`` is at least the number of events where that is in an iteration that is not shown.
+    ``read`` is at least the number of events if that read is in an iteration that is not shown.
     """
 
     array: str

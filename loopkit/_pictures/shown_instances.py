@@ -51,7 +51,7 @@ def check_statement(kernel: Kernel, statement: str | None) -> str:
 
 
 def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.Set:
-    """``where`` with what is known of some names, each of which stands for an expression."""
+    """``where`` with given values of some names, each of which denotes an expression."""
     check_known("iname", at, values)
     for name, known in at.items():
         value = values[name]
@@ -149,7 +149,7 @@ def evaluated(expr: Expression, names: Sequence[str], rows: Rows, sizes: Mapping
 
 
 def text_inames(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> dict[str, Expression]:
-    """What each iname that the text has around a statement stands for, outermost first."""
+    """The inames of the original text around a statement, outermost first, with their values."""
     lineage = lineage_of(kernel)
     image = lineage.image_of.get(statement)
     values: dict[str, Expression] = {}
@@ -195,7 +195,7 @@ def first_values(
 
 
 def known_inames(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> frozenset[str]:
-    """The inames by which instances of a statement are told apart, those of the text among them."""
+    """The inames that identify instances of a statement, those of the text among them."""
     return frozenset({*text_inames(kernel, statement, sizes), *_own(model_of(kernel), statement)})
 
 

@@ -35,7 +35,7 @@ from loopkit._tree import common_prefix, path_inames
 
 @dataclass(frozen=True)
 class Store:
-    """Where a kernel's data is while it runs."""
+    """Access to a kernel's data while it runs."""
 
     memories: Mapping[str, Memory]
     copies: Mapping[str, tuple[Axis, ...]]

@@ -30,9 +30,10 @@ Row = tuple[int, ...]
 
 @dataclass(eq=False)
 class Ending:
-    """A loop that data end: at this ``depth``, while a flag is set anywhere.
+    """A loop with a data-dependent exit: it runs while the flag of any thread is set.
 
-    ``members`` are the statements in it that are in no such loop inside of it.
+    ``depth`` is the number of loops around it.  ``members`` are the statements in it that are in no
+    such loop inside of it.
     """
 
     iname: str
@@ -49,7 +50,7 @@ class Ending:
 def endings_of(
     kernel: Kernel, memories: Mapping[str, Memory], compiled: Mapping[str, Compiled]
 ) -> dict[int, Ending]:
-    """The loops of a kernel that data end, by identity; each statement is in the innermost."""
+    """The loops of a kernel with data-dependent exits, by identity, with their own statements."""
     flags = {flag.start.id: flag for flag in flags_of(kernel).values()}
     found: dict[int, Ending] = {}
     homes: dict[str, Ending] = {}
@@ -155,7 +156,7 @@ class Pieces:
         return found
 
     def _alike(self, compiled: Compiled, prefix: Row) -> Row | None:
-        """A prefix below which a statement has the same instances; None where it has none."""
+        """A prefix with the same instances of a statement as ``prefix``; None if it has none."""
         key = (compiled.statement.id, len(prefix))
         every = once(self._all, key, self._prefixes, compiled, len(prefix))
         if every is None:

@@ -57,7 +57,7 @@ class Memory:
         return self._compiled("store", ["data[{i}] = value", *watch], open_axes)
 
     def forgetter(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
-        """A function after which a cell of a temporary holds nothing."""
+        """A function that marks a cell of a temporary as uninitialized."""
         return self._compiled("forget", ["written[{i}] = False"], open_axes)
 
     def _compiled(

@@ -38,11 +38,11 @@ class Value:
 
 @dataclass(frozen=True)
 class Names:
-    """What the names in a statement stand for.
+    """The meaning of the names in a statement.
 
-    ``inames`` are Python integers under their own names, ``sizes`` numbers;
-    ``dtypes`` gives the types of all else, and ``load(name, indices)`` the
-    source of an access.  ``own`` gives what computes a function of the user's.
+    ``inames`` are Python integers under their own names, ``sizes`` numbers; ``dtypes`` gives the
+    types of all other names, and ``load(name, indices)`` the source of an access.  ``own`` gives
+    the implementation of a user-defined function.
     """
 
     inames: frozenset[str]

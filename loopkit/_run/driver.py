@@ -235,7 +235,7 @@ class Device:
         call("cuStreamSynchronize", stream, doing=f"{kernel} on {self!r}")
 
     def recover(self, error: DriverError) -> LaunchError:
-        """What to raise after ``error``; one that spoils the context is remembered."""
+        """The error to raise after ``error``; a lost context is recorded."""
         if not self.lost:
             if error.status not in STICKY:
                 return error
@@ -243,7 +243,7 @@ class Device:
         return DriverError(error.why, error.status, instead=self._remedy())
 
     def is_lost(self) -> bool:
-        """Whether the context can be used no more, found out by a call that does nothing."""
+        """Whether the context is lost, tested by a call without effect."""
         try:
             with self.current():
                 # One that leaves streams alone, which may be recording.
@@ -253,9 +253,9 @@ class Device:
         return bool(self.lost)
 
     def blameless(self, error: DriverError) -> DriverError:
-        """``error`` of a call that has launched nothing yet.
+        """The error for a call that did not launch anything: it may report an earlier failure.
 
-        That a kernel failed is told to whoever asks the driver next, whatever it asks.
+        The driver reports the failure of a kernel to the next call, whatever that does.
         """
         if self.lost or error.status not in STICKY:
             return error
@@ -264,7 +264,7 @@ class Device:
         )
 
     def lost_error(self) -> LaunchError:
-        """What a call that needs the lost context raises."""
+        """The error for a call that needs the lost context."""
         return DriverError(f"an earlier call failed: {self.lost}", 709, self._remedy())
 
     def _remedy(self) -> str:

@@ -54,7 +54,7 @@ def possible(resolved: Resolved, launches: int) -> bool:
 
 
 def key_of(plan: ArgumentPlan, given: Mapping[str, Any], infos: Mapping[str, ArrayInfo]) -> Any:
-    """What two calls have in common if one function serves both."""
+    """A key that is equal for calls which one specialised function can serve."""
     free = plan.free_scalars
     scalars = frozenset(
         (name, type(value), None if name in free else value)
@@ -158,7 +158,7 @@ class Writer:
         return result
 
     def relations(self) -> list[str]:
-        """What must hold of the addresses: outputs lie apart from the rest."""
+        """The conditions on the addresses: outputs do not overlap other arrays."""
         arrays, result = self.resolved.arrays, []
         for name in self.plan.outputs:
             for other in overlap.apart_from(self.plan, arrays, name) if name in arrays else ():

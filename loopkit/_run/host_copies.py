@@ -19,11 +19,11 @@ from loopkit._run.plan import Resolved
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One array of a launch: its bytes in host memory as the program wants them, and where they go.
+    """One array of a launch: its bytes in host memory, and the copies to make.
 
-    ``host`` is the array of the call itself where that is laid out so.  One that goes neither way
-    is memory that only the kernel uses.  ``before`` bytes lie in front of the first element, where
-    strides are negative.
+    The bytes are as the program needs them; ``host`` is the array of the call itself if it has that
+    layout.  A buffer without copies is memory that only the kernel uses.  There are ``before``
+    bytes in front of the first element, where strides are negative.
     """
 
     size: int

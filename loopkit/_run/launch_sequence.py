@@ -74,7 +74,7 @@ def own_arguments(program: Program, turn: Turn, arguments: Sequence[Any]) -> lis
 
 
 def _key(param: ValueParam | ArrayParam) -> object:
-    """What tells parameters apart, whatever strides are called."""
+    """The identity of a parameter, independent of the names of strides."""
     if isinstance(param, ValueParam) and param.role == "stride":
         return param.array, param.axis
     return param.name

@@ -25,9 +25,9 @@ Term = tuple[int, int, int]
 
 
 def reaching(terms: Sequence[Term], low: int, high: int) -> list[int] | None:
-    """The first factors within their bounds with which the terms' sum is in ``[low, high]``.
+    """The first integer factors within bounds for which the sum of terms is in ``[low, high]``.
 
-    None if there are none.  Raises :class:`SpentError` where isl cannot say within its budget.
+    None if there are none.  Raises :class:`SpentError` where isl cannot decide within its budget.
     """
     names = [f"d{i}" for i in range(len(terms))]
     bounds = [f"{first} <= {n} <= {last}" for n, (_, first, last) in zip(names, terms, strict=True)]
@@ -90,7 +90,7 @@ def same_place(shape: Sequence[int], strides: Sequence[int]) -> tuple[list[int],
 
 
 def _is_nested(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether each axis steps over all that those of smaller strides reach, as usual."""
+    """Whether each axis steps over the whole extent of the axes with smaller strides, as usual."""
     reach = 0
     for stride, extent in sorted(
         (abs(stride), extent) for extent, stride in zip(shape, strides, strict=True) if extent > 1
@@ -102,7 +102,7 @@ def _is_nested(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def apart_from(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo], name: str) -> list[str]:
-    """The arrays that ``name``, which is written, must lie apart from, each pair once."""
+    """The arrays that the output ``name`` must not overlap; each pair is listed once."""
     outputs = plan.outputs
     return [n for n in arrays if n != name and not (n in outputs and n < name)]
 

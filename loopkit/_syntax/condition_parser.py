@@ -71,7 +71,7 @@ class ConditionParser(Words):
         self.bound: frozenset[str] = frozenset()
 
     def condition(self) -> isl_text.Condition:
-        """One condition, as far as it reaches."""
+        """Parse one condition."""
         try:
             return self.implication()
         except RecursionError:

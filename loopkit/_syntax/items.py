@@ -59,15 +59,14 @@ def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawStatement(Options):
-    """What all instructions have: their options, and enclosing blocks folded in.
+    """The common part of all instructions: options, with the enclosing blocks folded in.
 
-    ``scopes`` are the enclosing ``for`` blocks, outermost first: the number of
-    the block in the text and its inames (two blocks over one iname are two
-    loops).  ``predicates`` are the conditions, outermost first;
-    ``predicate_blocks`` gives for each the number of the ``if`` block it comes
-    from, 0 for the option ``if=``: a block decides once, before its body runs.
-    ``flags`` are those of the blocks that a ``break`` leaves, with the blocks' numbers: each time
-    that the instruction is to run they are looked at, before all else.
+    ``scopes`` are the enclosing ``for`` blocks, outermost first: the number of the block in the
+    text and its inames (two blocks over one iname are two loops).  ``predicates`` are the
+    conditions, outermost first; ``predicate_blocks`` gives for each the number of its ``if`` block,
+    0 for the option ``if=``: the condition of a block is evaluated once, before its body.
+    ``flags`` are those of the blocks that a ``break`` leaves, with the blocks' numbers: they are
+    tested before each execution of the instruction, before all other conditions.
     """
 
     predicate_blocks: tuple[int, ...] = ()
@@ -113,10 +112,10 @@ class RawAssignment(RawStatement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawNop(RawStatement):
-    """No work, only a place in the order that others depend on: ``... nop``.
+    """A marker in the order of statements, without work: ``... nop``.
 
-    ``... gbarrier`` is where a launch ends.  ``... lbarrier`` changes nothing: barriers within
-    a block follow from what threads share.
+    ``... gbarrier`` ends a launch.  ``... lbarrier`` has no effect: barriers within a block follow
+    from the data that threads share.
     """
 
     word: Literal["nop", "lbarrier", "gbarrier"] = "nop"

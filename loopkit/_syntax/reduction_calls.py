@@ -1,4 +1,4 @@
-"""Which calls are reductions."""
+"""Recognition of calls that are reductions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ REDUCTIONS: Components = {
 
 
 def with_segmented(reductions: Components) -> Components:
-    """Reductions, and the segmented forms of those with one result.
+    """Reduction operations, and the segmented forms of those with one result.
 
-    These take terms, and where they start anew with a term.
+    A segmented form takes the terms, and conditions that start a segment.
     """
     segments = {segmented(n): ("value", "restart") for n, c in reductions.items() if not c}
     return {**reductions, **segments}

@@ -62,10 +62,11 @@ def implied(context: isl.Set, constraint: isl.Constraint) -> bool:
 def rounded_down(
     terms: list[tuple[int, Expression]], constant: int, denominator: int
 ) -> Expression:
-    """The sum divided, rounded down; not through isl, whose normal form nobody would write.
+    """The sum divided and rounded down, in the form in which a person would write it.
 
-    Multiples of the denominator stand in front, ``4*i + t//32`` for ``(128*i + t)//32``,
-    unless the quotient that is left could be of something negative, which costs more.
+    Multiples of the denominator are taken out, ``4*i + t//32`` for ``(128*i + t)//32``, unless the
+    remaining quotient could be of a negative number, which costs more. isl's normal form is not
+    used.
     """
     if denominator == 1:
         return linear_sum(terms, constant)

@@ -123,11 +123,11 @@ def _side_of(
     label: str,
     blocks: bool,
 ) -> _Side:
-    """The instances in ``domain`` of a statement with some ``inames``, whose names get a label.
+    """The instances in ``domain`` of a statement; its ``inames`` get a label.
 
-    Those that are ``fixed`` do not, beside its ``own``. On axes where it has no coordinate it
-    runs on all indices, or on index 0 where these are ``alone``. Launches of one kernel mostly
-    run alike.
+    Names that are ``fixed`` and not its ``own`` get none. On axes without a coordinate the
+    statement executes at all indices, or at index 0 only for axes that are ``alone``. Memoised, as
+    launches of one kernel mostly have equal domains.
     """
     names = {**{name: instance(name, label) for name in own}, **{name: name for name in fixed}}
     words: set[str] = set()
@@ -201,7 +201,7 @@ class Conflicts:
         return tuple(asserted(self.kernel, statement, index) for index in indices)
 
     def by_guards(self, access: Access) -> tuple[Access, ...]:
-        """An access taken apart by the conditions under which the expressions make it."""
+        """An access split by the conditions under which its expressions execute it."""
         if access.is_write:
             return (access,)
         statement = self.kernel.statement_by_id[access.statement]
@@ -319,7 +319,7 @@ class Conflicts:
                     yield cell, other, found
 
     def reach(self, first: Access, second: Access, order: Order) -> Reach:
-        """How far apart threads are that the accesses meet on, in one block (memoised)."""
+        """The distance of threads of a block whose accesses touch a common cell (memoised)."""
         if self.single_thread or self.storage_of(first) != self.storage_of(second):
             return Reach.NOWHERE
         if not (first.is_write or second.is_write) or first.commutes(second):
@@ -520,9 +520,9 @@ class Conflicts:
         return _sets.condition_set(prim.Comparison(one, "==", two))
 
     def _warp(self, label: str) -> Expression:
-        """The number of a thread's warp: threads are numbered x first, and dealt out in turn.
+        """The number of a thread's warp; threads are numbered with x running fastest.
 
-        Axes that a warp is a whole number of rows of tell nothing of it.
+        Axes of which a warp contains a whole number of rows do not affect it.
         """
         terms: list[Expression] = []
         stride, warp = 1, CUDA.warp

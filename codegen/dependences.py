@@ -144,12 +144,12 @@ class Dependences:
         sure = self._sure_nodes(body)
         nodes = [use.node for use in uses]
         for before, after in _CLASSES:
-            # What begins no later than this, and ends after it, is cut with what was found.
+            # Dependences that span the one found last are cut with it.
             floor = -1
             for position, later in enumerate(uses):
                 if later.access.is_write is not after:
                     continue
-                # Whatever spans a node that surely holds a barrier is cut there.
+                # A dependence across a node with a certain barrier is cut there.
                 between = bisect_left(sure, later.node)
                 lowest = sure[between - 1] if between else 0
                 told = before is after
@@ -159,7 +159,7 @@ class Dependences:
                         break
                     if earlier.access.is_write is not before:
                         continue
-                    # What is cut anyway is looked at once, for what the barrier's line says.
+                    # One dependence that is cut anyway is recorded for the comment on the barrier.
                     served = self._is_served(self._gaps_between(body, earlier, later, None))
                     if served and told:
                         break

@@ -1,17 +1,15 @@
-"""Which instances each statement executes: its domain, or a little more where that is safe.
+"""Which instances each statement executes: its domain, or a superset where that is safe.
 
-A statement that only computes on private data may run for instances that its
-domain leaves out (the ragged edge of a tile), if what it then writes is never
-used and what it then reads exists.  That keeps guards out of inner loops.  Functions of users' are
-never called so: what they are given must have been computed.  What threads do
-together, all threads of a block do: they start partial results, and combine them, also where
-what comes of it is not used.
+A statement that computes on private data only may execute for instances outside its domain (the
+ragged edge of a tile), if the results are never used and the reads are in bounds. This avoids
+guards in inner loops. Users' functions are never called for such instances, since their arguments
+would be undefined. Collective operations execute on all threads of a block: initialisations of
+partial results and combinations, even where the result is not used.
 
-A *location* of a private temporary is a thread of a block together with the
-positions of a cell along those axes whose index is, in every access, an iname
-of constant length.  Each location owns its cells.  If all accesses of the
-temporary touch the same set of locations, then running the writers for other
-locations, too, changes only cells that nobody reads.
+A *location* of a private temporary is a thread of a block together with the positions of a cell
+along those axes whose index is, in every access, an iname of constant length. Each location owns
+its cells. If all accesses of the temporary touch the same set of locations, then executing the
+writers for other locations as well changes only cells that no statement reads.
 """
 
 from __future__ import annotations
@@ -83,7 +81,7 @@ def _convex(predicate: Expression) -> isl.Set | None:
 
 
 def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
-    """The set of instances that the emitted code executes, per statement."""
+    """For each statement, the set of instances that the generated code executes."""
     enlarger = _Enlarger(kernel, hardware)
     sets: dict[str, isl.Set] = {}
     keys: dict[str, int] = {}
@@ -122,7 +120,7 @@ class _Enlarger:
         self.hardware = hardware
 
     def locations(self, statement: Statement) -> frozenset[str]:
-        """The location inames along which the statement may run too often; may be empty."""
+        """The location inames along which the statement may execute outside its domain."""
         name = statement.written
         parallel, axes = self._shared(name)
         indices = statement.write[1]
@@ -159,7 +157,7 @@ class _Enlarger:
         return parallel, axes
 
     def _stands_alone(self, statement: Statement, index: Expression) -> bool:
-        """Whether an index is an iname of constant length, and so names a cell by itself."""
+        """Whether an index is an iname of constant length, which then determines the position."""
         return (
             isinstance(index, prim.Variable)
             and index.name in statement.inames
@@ -177,7 +175,7 @@ class _Enlarger:
         return _sets.project_out(domain, others) & self.kernel.assumptions.set
 
     def _sizes_of(self, places: isl.Set) -> isl.Set:
-        """The sizes for which there is any location."""
+        """The sizes for which some location exists."""
         names = set(_sets.names_of(places)) - set(self.kernel.sizes)
         return _sets.project_out(places, sorted(names))
 
@@ -192,7 +190,7 @@ class _Enlarger:
 
     @memoised
     def enlarged(self, inames: frozenset[str], locations: frozenset[str]) -> isl.Set:
-        """The domain around inames for all locations of the launch, not only its own."""
+        """The domain extended to all locations of the launch."""
         domain = self.kernel.domain_around(inames)
         places = _sets.project_out(domain, sorted(set(self.kernel.all_inames) - locations))
         others = sorted(locations - self.hardware.group_inames)
@@ -204,7 +202,7 @@ class _Enlarger:
         return domain.gist(places) & launched & self._sizes_of(places)
 
     def on_all_threads(self, domain: isl.Set, statement: Statement) -> isl.Set:
-        """A superset of ``domain``: whatever one thread runs, all threads of its block do."""
+        """A superset of ``domain``: what one thread executes, all threads of its block execute."""
         threads = sorted(statement.inames & self.hardware.local_inames)
         domain = _sets.project_out(domain, threads)
         for iname in threads:
@@ -212,7 +210,7 @@ class _Enlarger:
         return domain
 
     def check_cells(self, statement: Statement, domain: isl.Set) -> None:
-        """Raise where what all threads run would touch cells that there are not."""
+        """Raise if collective execution by all threads would be out of bounds."""
         name, indices = statement.write
         domain = domain & self.kernel.assumptions.set
         shape = self.kernel.temporary_by_name[name].shape
@@ -225,7 +223,7 @@ class _Enlarger:
             )
 
     def _reads_are_safe(self, statement: Statement, locations: frozenset[str]) -> bool:
-        """Whether all that the enlarged statement reads and writes exists."""
+        """Whether all accesses of the enlarged statement are in bounds."""
         kernel = self.kernel
         if any(any(own_calls(expr)) for expr in statement.expressions):
             # A function of the user's need not end for arguments that nothing has computed.

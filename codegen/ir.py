@@ -1,4 +1,4 @@
-"""The small tree between a kernel and its printed forms."""
+"""The intermediate tree between a kernel and its printed forms: loops, guards and statements."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Context = tuple[isl.Set, ...]
 
 @dataclass(frozen=True)
 class Whole(Node, prim.Comparison):  # type: ignore[misc]
-    """A comparison that a domain asks for: of whole numbers, whatever types data in it have.
+    """A condition of a domain, which compares integers without regard to types of data.
 
-    What a statement asks for, as ``if t + 1 < n``, is computed in the types of its data.
+    A condition in a statement, such as ``if t + 1 < n``, is computed in the types of its data.
     """
 
     mapper_method = "map_comparison"
@@ -38,7 +38,7 @@ def of_whole_numbers(condition: Expression) -> Expression:
 
 @dataclass(frozen=True)
 class For:
-    """``for iname in range(lower, upper, step)``; ``flags`` are those at whose end it is left."""
+    """``for iname in range(lower, upper, step)``; ``flags`` are those whose clearing leaves it."""
 
     iname: str
     lower: Expression
@@ -79,9 +79,9 @@ class Do:
 
 @dataclass(frozen=True)
 class Leave:
-    """A statement that ends a loop: that which has the flag that it clears.
+    """A statement that ends a loop: the one whose flag it clears.
 
-    ``loop`` is the iname of that loop where it is not the innermost one, else "".
+    ``loop`` is the iname of that loop if it is not the innermost one, else "".
     """
 
     statement: Statement
@@ -91,7 +91,7 @@ class Leave:
 
 @dataclass(frozen=True)
 class Barrier:
-    """All threads of the block wait, or those of each warp; ``reason`` says for what."""
+    """A barrier of the block, or of each warp; ``reason`` is the text for its comment."""
 
     reason: str
     of_warp: bool = False
@@ -101,7 +101,7 @@ Code = For | Let | If | Do | Leave | Barrier
 
 
 def walk(nodes: tuple[Code, ...]) -> Iterator[Code]:
-    """All nodes of code, those around others before these."""
+    """All nodes of code in pre-order."""
     for node in nodes:
         yield node
         if isinstance(node, (For, Let, If)):

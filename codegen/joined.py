@@ -1,4 +1,4 @@
-"""The source of a program of several launches: what all need, then a function for each."""
+"""The source of a program of several launches: common definitions, then one function for each."""
 
 from __future__ import annotations
 

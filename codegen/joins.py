@@ -1,4 +1,4 @@
-"""The functions that join two records: what an operation with several results is in C."""
+"""Device functions that join two records: operations on several values, such as argmax."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loopkit.codegen.expressions import ExpressionLowering
 
 
 def joins_of(kernel: Kernel) -> tuple[c.Join, ...]:
-    """A function for each operation on records of a type that a kernel updates by."""
+    """The functions that join records, one per operation and type of the kernel's updates."""
     operations = operations_of(kernel.reductions)
     found: dict[tuple[str, dt.DType], c.Join] = {}
     for statement in kernel.statements:
@@ -31,7 +31,7 @@ def joins_of(kernel: Kernel) -> tuple[c.Join, ...]:
 
 
 class JoinLowering(ExpressionLowering):
-    """Lowers what joins the records ``a`` and ``b`` by one operation."""
+    """Lowers the expression that joins the records ``a`` and ``b`` by one operation."""
 
     def __init__(self, operation: ReductionOperation, dtype: dt.DType) -> None:
         self.parts = operation.joined(dtype)
@@ -45,7 +45,7 @@ class JoinLowering(ExpressionLowering):
         }
 
     def value(self) -> c.CExpression:
-        """One of the two as a whole, where all components are chosen alike; else each."""
+        """One of the two records if all components come from the same one; else each component."""
         kinds = self.kinds.values()
         values = [
             op.of_type(self.rec(part), kind) for part, kind in zip(self.parts, kinds, strict=True)
@@ -58,7 +58,7 @@ class JoinLowering(ExpressionLowering):
         return c.Braces(C_TYPES[self.dtype], tuple(values))
 
     def whole(self, values: list[c.CExpression]) -> c.Name | None:
-        """The record that has these components."""
+        """``a`` or ``b`` if the values are exactly its components."""
         for side in "ab":
             if values == [c.Member(c.Name(side), name) for name in self.kinds]:
                 return c.Name(side)

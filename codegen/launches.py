@@ -1,7 +1,7 @@
-"""From a kernel of several launches to one program: each launch is a kernel of its own.
+"""Programs of several launches: each launch becomes a kernel of its own.
 
-What a launch runs is lowered, proven and counted like any other kernel.  The inames of loops
-around it are sizes there, and temporaries that outlive it are arguments.
+A launch is lowered, proven and counted like any other kernel. The inames of loops around it become
+sizes, and temporaries that live longer than it become arguments.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from loopkit.codegen.widths import EVERYTHING, INT32, INT64, largest_size
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One launch, and the kernel that it is.
+    """One launch, and its kernel.
 
-    ``where`` is ``{ inames of loops around it, sizes : the call runs it }``.
+    ``where`` is ``{ inames of loops around it, sizes : the call executes it }``.
     """
 
     launch: Launch
@@ -204,7 +204,7 @@ class _Parting:
         return tuple(found)
 
     def reach(self, node: LaunchLoop, inames: set[str]) -> isl.Set:
-        """``{ inames of loops around launches, sizes : something runs }``."""
+        """``{ inames of loops around launches, sizes : some statement executes }``."""
         inside = self.kernel.statement_by_id
         ids = (s for launch in launches_in(node.body) for s in statements_in(launch.body))
         kinds = dict.fromkeys(inside[s].inames for s in ids)
@@ -294,7 +294,7 @@ class _Parting:
         return tuple(args), tuple(t for t in held if t not in passed)
 
     def is_passed(self, launch: Launch, temporary: TemporaryVariable) -> bool:
-        """Whether a temporary in global memory is used by more than this launch."""
+        """Whether a temporary in global memory is used by several launches."""
         if temporary.address_space is not AddressSpace.GLOBAL:
             return False
         launches = launch_of(self.kernel)

@@ -141,7 +141,7 @@ class ValueLowering(ExpressionLowering):
 
 
 class _Given(ValueLowering):
-    """Some names stand for values of C."""
+    """A lowering in which some names are replaced by C values."""
 
     def __init__(
         self, lowering: ValueLowering, given: Mapping[str, CExpression], dtype: DType

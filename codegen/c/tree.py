@@ -187,7 +187,7 @@ class Declaration:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Let:
-    """``ctype const name = value;``: the name stands for the value in the rest of the block."""
+    """``ctype const name = value;``: a constant, in scope for the rest of the block."""
 
     ctype: str
     name: str

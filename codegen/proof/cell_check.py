@@ -202,7 +202,7 @@ class CellCheck(Check):
         if any(has_digits(d) for d in differences):
             return self.tried(where, differences)
         for difference in differences:
-            # Some coefficient of a product of sizes does not vanish; large sizes tell the rest.
+            # If a coefficient of a product of sizes is not zero, large sizes give a difference.
             for part in self.subject.coefficients(difference).values():
                 there = where & space.where(unequal(part, ZERO)) if is_affine(part) else None
                 if there is not None and not there.is_empty():

@@ -279,7 +279,7 @@ class CombinationCheck(Check):
         if leaf.scope.loops:
             self.wrong(f"blocks look back for '{name}' in a loop", leaf)
         parent: Group | None = leaf.parent
-        # What rows are told apart by is the same in all blocks of one.
+        # The indices that identify a row are the same in all of its blocks.
         same = {*self.subject.shared_names, *rows_of(self.subject.program, word)}
         for let in leaf.scope.lets:
             if self.subject.names.used(let.value) <= same:
@@ -334,7 +334,7 @@ class _Meaning:
         first, second = (Term("name", self.dtype, (), v.name) for v in (_FIRST, _SECOND))
         text = TextValues(subject.names, lambda expr, bound: False)
         parts = [p for whole in (node.target, node.value) for p in c.walk(whole)]
-        # Where a part stands for an operand, what it is made of is none.
+        # The subexpressions of an operand are no operands themselves.
         for part in parts:
             if part in operands:
                 text.stands_for(part, first if part == operands[0] else second)

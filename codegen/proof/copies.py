@@ -76,7 +76,7 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
 
 
 def _has_copies(kernel: Kernel, temporary: TemporaryVariable, iname: str) -> bool:
-    """Whether a temporary's cells do not tell the iname's values apart by themselves."""
+    """Whether a temporary needs a copy per value of the iname, since its subscripts lack it."""
     if temporary.address_space is not AddressSpace.PRIVATE:
         return False
     writers = [s for s in kernel.writers.get(temporary.name, ()) if iname in s.inames]

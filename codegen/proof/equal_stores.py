@@ -308,7 +308,7 @@ class EqualStores:
         return both.first is not both.second and self.changes(used, both.span)
 
     def changes(self, names: Set[str], span: tuple[int, int]) -> bool:
-        """Whether a line at these positions writes what one of the names stands for."""
+        """Whether a line at these positions writes one of the named variables."""
         lines = (leaf for name in names for leaf in self.written.get(name, ()))
         return any(span[0] <= leaf.position <= span[1] for leaf in lines)
 
@@ -356,7 +356,7 @@ class EqualStores:
 
     @cached_property
     def values(self) -> tuple[dict[str, list[c.CExpression]], set[str]]:
-        """What constants of the text stand for, by name, and the names of loops."""
+        """The definitions of the text's constants, by name, and the names of loops."""
         nodes = [*c.statements(self.subject.function.body)]
         lets = grouped((n.name, n.value) for n in nodes if isinstance(n, c.Let))
         return {n: list(v) for n, v in lets.items()}, {

@@ -73,7 +73,7 @@ class ExtraInstancesCheck(Check):
                 both = written & self.cells(array, asked)
                 if both.is_empty():
                     continue
-                # What other iterations leave there, nobody sees.
+                # No read sees what other iterations wrote there.
                 loops = self.renewed(surplus, array, read, asked)
                 around = [x.name for x in read.scope.loops if surplus.leaf.scope.is_inside(x)]
                 if loops.issuperset(around[-1:]) and surplus.leaf.position >= read.leaf.position:

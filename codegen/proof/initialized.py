@@ -267,7 +267,7 @@ class ArrayReads:
     def cells_read(self, leaf: Leaf) -> isl.Set:
         """The cells that any line reads for a value that is used, per block or thread.
 
-        Also per iteration of the loops around a read and the line, if that writes them all anew.
+        Also per iteration of the loops around a read and the line, if the line rewrites them all.
         """
         words = {"private": self.subject.words, "shared": self.subject.block_words, "global": ()}
         always = {*self.subject.sizes, *words[self.fills.place], *self.cells}
@@ -312,7 +312,7 @@ class ArrayReads:
                 sure = sure.subtract(piece)
             doubts, left = sure.is_empty(), sure
         if doubts and self.writes:
-            # A guard on data may be true only where the cell was written: nobody here knows.
+            # A guard on data may be true only where the cell was written; that is not known here.
             guards = sorted({shown(u) for u in read.scope.unknown})
             where = f" whether '{' and '.join(guards)}' holds there" if guards else ""
             self.check.recorder.open(

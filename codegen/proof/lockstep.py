@@ -286,7 +286,7 @@ class Lockstep:
         return [*found]
 
     def is_value(self, expr: c.CExpression) -> bool:
-        """Whether an expression stands for one partial result."""
+        """Whether an expression is a single partial result."""
         return (
             expr in self.values
             or (isinstance(expr, c.Element) and expr.array in self.shared)

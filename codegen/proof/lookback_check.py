@@ -151,7 +151,10 @@ class LookBack(Lockstep):
         return bool(value.known[lanes].all() and not value.counts[lanes].any())
 
     def finish(self, program: Program, line: int) -> None:
-        """What was published is what those who look back take it for, and kept by nobody else."""
+        """Check the published values against the assumption that the induction makes about them.
+
+        No other memory may change than the arrays through which tiles publish.
+        """
         read = self.read
         if read is None:
             raise WrongError("a block does not look back at those before it", line)
@@ -292,7 +295,7 @@ class _Window(Lockstep):
         self.gone = self.gone or bool(self.ended.any())
 
     def gathered(self, mask: c.CExpression, active: Mask) -> None:
-        """All warps alike: the lanes that there are."""
+        """The mask of the lanes that exist, the same for all warps."""
         if (active != self.active).any() or (
             self.whole(mask)[active] != (1 << self.width) - 1
         ).any():

@@ -123,7 +123,7 @@ def _static(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> 
 
 
 def _bytes(subject: Subject, one: Declaration) -> int | None:
-    """How far the elements reach that a shared array has in the kernel, as the text lays them."""
+    """The number of bytes that a shared array's elements span in the text's layout."""
     held = subject.held(one.name)
     if not isinstance(held, TemporaryVariable):
         return None

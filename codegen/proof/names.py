@@ -84,5 +84,5 @@ class Names:
         return self._used[id(expr)][1]
 
     def holds_integer(self, name: str) -> bool:
-        """Whether a name stands for integers; what the text does not declare is an iname."""
+        """Whether a name has integer values; a name that the text does not declare is an iname."""
         return self.types.get(name, INT32) in WHOLE

@@ -55,10 +55,10 @@ def check_order(subject: Subject, recorder: Recorder) -> None:
 
 
 def check_coordinates(subject: Subject, recorder: Recorder) -> None:
-    """Parallel inames are the hardware indices that their tags name.
+    """Check that parallel inames are the hardware indices that their tags name.
 
-    Private data passes between statements on inames of one axis: their values
-    must stand for the same thread, so that all are shifted by their least value.
+    Private data pass between statements through inames of one axis: equal hardware indices must
+    mean the same thread, so each iname is shifted by its least value.
     """
     kernel = subject.kernel
     for node in subject.function.body:
@@ -80,7 +80,7 @@ def check_coordinates(subject: Subject, recorder: Recorder) -> None:
 
 
 def _loops(leaf: Leaf, inames: set[str]) -> list[Key]:
-    """The loops and constants around a line that stand for sequential inames, outermost first."""
+    """The loops and constants around a line that are sequential inames, outermost first."""
     found = []
     for scope in leaf.scope.chain():
         node = scope.node

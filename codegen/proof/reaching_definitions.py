@@ -353,7 +353,7 @@ class ReachingDefinitions:
             loops.append(_EARLIER)
         gone = [one for one in (*lets, *words, *loops) if one not in kept]
         if any(names_of(due) & set(gone) for due, _, _ in same.pairs):
-            # A name stands for something else at the read.
+            # A name has another meaning at the read.
             return None
         return space.without(where, gone)
 

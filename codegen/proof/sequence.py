@@ -143,7 +143,7 @@ class SequenceCheck:
     def tested(
         self, given: Launches, known: isl.Set
     ) -> Iterator[tuple[Program | ProgramLoop, isl.Set]]:
-        """What a call runs, in order, and what holds where it runs it; conditions taken apart."""
+        """What a call executes, in order, with the conditions, split into conjuncts."""
         for one in given:
             if not isinstance(one, ProgramIf):
                 yield one, known

@@ -335,14 +335,14 @@ class Subject:
         return self.kernel.statement_by_id.get(leaf.statement or "")
 
     def inames_of(self, leaf: Leaf) -> list[str]:
-        """The inames that tell the executions of a line apart."""
+        """The inames that identify the executions of a line."""
         statement = self.statement_of(leaf)
         if statement is None:
             return [loop.name for loop in leaf.scope.loops]
         return [i for i in self.kernel.all_inames if i in statement.inames]
 
     def place(self, leaf: Leaf, point: Mapping[str, int], copy: int = 0) -> Place:
-        """The execution of a leaf that a point of a set stands for."""
+        """The execution of a leaf at a point of a set."""
 
         def value(name: str) -> int:
             return point.get(copy_of(name, copy), point.get(name, 0))

@@ -102,10 +102,10 @@ _BY_WIDTH = (dt.INT8, dt.UINT8, dt.INT16, dt.UINT16, dt.INT32, dt.UINT32, dt.INT
 
 
 def _exactly(dtype: dt.DType, *operands: Term) -> tuple[dt.DType, list[Term]]:
-    """Operands of an operation on values, and the narrowest of their types that holds all.
+    """Operands of an operation on values, and the narrowest type that contains their types.
 
-    What is computed of them without rounding or wrapping has a value that does
-    not hang on the type, up to ``dtype``, that it is computed in.
+    A result without rounding or wrapping does not depend on the type, up to ``dtype``, in which it
+    is computed.
     """
     values = [value_of(x) for x in operands]
     numbers = [numbers_in(x) for x in values]
@@ -408,9 +408,9 @@ def call(name: str, dtype: dt.DType, *args: Term) -> Term:
 
 
 def own_call(name: str, dtype: dt.DType, *args: Term) -> Term:
-    """A function of the user's, of which nothing is known but that it is one.
+    """A call of a user's function, which is uninterpreted.
 
-    C tells overloads apart by the types of arguments, which are those of ``args``.
+    C++ selects the overload by the types of ``args``.
     """
     return Term("call", dtype, args, f"{OWN}{name}")
 

@@ -91,7 +91,7 @@ class Leaf:
 
     @property
     def touches(self) -> Collection[Touch]:
-        """All accesses, one for those that are alike."""
+        """The distinct accesses."""
         return self.found.values()
 
     @property

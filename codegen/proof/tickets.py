@@ -68,7 +68,7 @@ def with_tickets(kernel: Kernel, program: Program, function: c.Function) -> c.Fu
 
 
 def rows_of(program: Program, word: str) -> tuple[str, ...]:
-    """The indices of blocks that tell rows apart, each of which has tickets of its own."""
+    """The block indices that identify a row; each row has tickets of its own."""
     extents = zip(CUDA.block_index, program.grid, strict=True)
     return tuple(other for other, extent in extents if extent != 1 and other != word)
 

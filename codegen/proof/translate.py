@@ -67,11 +67,11 @@ class _Unreadable:
 
 
 class TextTranslator:
-    """Expressions of the text as forms; variables in memory stand for the values they have.
+    """Expressions of the text as forms; variables in memory are named values.
 
-    Arithmetic in C's signed integers is exact: that nothing overflows is shown by
-    :mod:`.widths` and :mod:`.overflow`.  So is what unsigned integers and conversions make
-    of inames and sizes.  All else is looked at as a typed computation.
+    C's signed arithmetic is treated as exact, since :mod:`.width_check` and :mod:`.overflow` prove
+    that it does not overflow. So are unsigned integers and conversions of inames and sizes.
+    Everything else is a typed computation.
     """
 
     def __init__(self, names: Names, scalars: frozenset[str]) -> None:

@@ -148,7 +148,7 @@ def _name_of(dtype: DType) -> str:
 
 
 def _named(term: Term) -> tuple[object, ...]:
-    """What an operation is besides; functions of one name are told apart by their operands."""
+    """The further parameters of an operation; for functions also the types of operands."""
     if term.op == "call":
         return term.data, *(_name_of(part.dtype) for part in term.args)
     return (term.data,) if term.op in ("part", "power") else ()

@@ -29,7 +29,7 @@ from loopkit.codegen.proof.value_functions import Late, Value
 class KernelValues:
     """Translates expressions; ``dtypes`` has the types of all names.
 
-    Names that are ``bound`` stand for terms.
+    Names that are ``bound`` are replaced by terms.
     """
 
     def __init__(

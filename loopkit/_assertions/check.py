@@ -196,7 +196,7 @@ def _place(cell: Cell) -> str:
     return f"{cell[0]}[{', '.join(map(str, cell[1]))}]"
 
 
-# Beyond that many values, a part of a range stands for all of it.
+# Larger ranges are represented by a part of this many values.
 _MOST = 1 << 20
 # An array may take values that another one cannot do without.
 _ATTEMPTS = 20

@@ -103,7 +103,7 @@ def check_storage(check: Check, name: str) -> None:
     shape = getattr(array, "shape", None)
     if not isinstance(array, (ArrayArg, TemporaryVariable)) or not shape:
         return
-    # Axes that are laid one into the other keep their cells apart, unless padding makes them less.
+    # With nested strides, cells have distinct addresses unless padding makes strides smaller.
     shrunk = any(p < 0 for p in getattr(array, "padding", ()))
     swizzled = swizzles_of(array)
     if not (shrunk or swizzled) and not any(isinstance(t, Strided) for t in tags or ()):

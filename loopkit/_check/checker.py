@@ -160,7 +160,7 @@ def _examined(before: Kernel, change: Change, aim: Aim) -> tuple[Lineage, list[V
 
     if obligations is not None:
         return lineage, whole.check_obligations(lineage, change.kernel, obligations, aim)
-    # Where one instance stands for several, what it stands for is asked of the text.
+    # If one instance executes several, they are compared with the text, not the last step.
     last_step = None if change.merges else whole.last_step(before, change, aim)
     untouched = ALL_TOUCHED
     with suppress(Undecided):

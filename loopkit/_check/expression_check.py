@@ -260,9 +260,9 @@ class ExpressionCheck:
     def same_terms(
         self, old: tuple[Expression, ...], new: tuple[Expression, ...], kind: type, event: ReadEvent
     ) -> None:
-        """Compare sums or products, which are computed from the left.
+        """Compare sums or products, which are evaluated from left to right.
 
-        Where one side has fewer terms, its first stands for the beginning of the other.
+        If one side has fewer terms, its first one corresponds to several first terms of the other.
         """
         more = len(old) - len(new)
         if more > 0:
@@ -313,7 +313,7 @@ class ExpressionCheck:
         return is_integer(old, self.root.integers) and is_integer(new, self.new.integers)
 
     def same_integers(self, mine: Expression, its: Expression, event: ReadEvent) -> bool:
-        """Whether two integer expressions agree; False where neither sets nor polynomials tell."""
+        """Whether two integer expressions agree; False if neither sets nor polynomials show it."""
         if mine == its:
             return True
         try:
@@ -342,7 +342,7 @@ class ExpressionCheck:
                 self.different(other, f"'{its[0]}' adds up other terms than '{mine[0]}'")
             return
         if mine[0] in self.root.kernel.temporary_by_name and self.check.copy_statements(its[0]):
-            # What is there before anything is written, does not matter: nobody may use it.
+            # A temporary's value from before the kernel is undefined and does not matter.
             sources = event.sources or self.check.dataflow.of_read(event.reader, mine)
             found = (self.check.onto(event.bound & r, event.where) for r in sources.writes.values())
             event = event.narrowed(reduce(isl.Set.union, found, event.where - event.where))
@@ -508,6 +508,6 @@ class ExpressionCheck:
 
 
 def _beyond_sets(mine: Expression, its: Expression) -> Undecided:
-    """That nobody knows whether two integers are one."""
+    """The reason that it is unknown whether two integers are equal."""
     shown = (to_text(unlabelled(e)) for e in (mine, its))
     return Undecided("whether '{}' is '{}' is beyond sets".format(*shown), FLAT)

@@ -28,8 +28,8 @@ class Image:
     """One statement of a schedule: ``statement`` executes instances of ``origin``.
 
     ``values`` gives inames of the origin as affine expressions of the statement's inames and
-    sizes.  It stands for all instances of the origin that have these values: for one, unless
-    inames are missing.
+    sizes. The statement executes all instances of the origin with these values: a single one,
+    unless inames are missing.
     """
 
     statement: str
@@ -47,12 +47,12 @@ Earlier: TypeAlias = tuple[tuple[str, tuple[tuple[str, Expression], ...]], ...]
 
 @dataclass(frozen=True, eq=False)
 class Lineage:
-    """How a kernel descends from the kernel that says what it means.
+    """The relation between a scheduled kernel and the kernel that defines its meaning.
 
-    ``root`` is the kernel of the text, or the last one that somebody vouched
-    for (``unchecked=True``).  Statements in no image only move data.
-    ``fixed`` are sizes of the root that have become numbers.  ``earlier`` are, for statements of
-    the root, inames of texts before it in terms of its own.
+    ``root`` is the kernel of the text, or the last one accepted with ``unchecked=True``.
+    Statements without an image are copies and flushes. ``fixed`` are sizes of the root that have
+    become numbers. ``earlier`` maps, for statements of the root, inames of previous texts to
+    expressions.
     """
 
     root: Kernel
@@ -79,7 +79,7 @@ class Lineage:
 
     @memoised
     def every(self, image: Image) -> tuple[str, ...]:
-        """The inames of the origin of all whose values an image stands for."""
+        """The inames of the origin for all of whose values an image executes it."""
         inames = self.root.statement_by_id[image.origin].inames
         return tuple(sorted(inames - image.value_of.keys()))
 

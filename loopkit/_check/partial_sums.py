@@ -125,10 +125,10 @@ class PartialSums:
 
     @cached_property
     def model(self) -> Model:
-        """The schedule, where an update of a cell that data choose is one of any that it can be.
+        """The schedule, in which an update of a cell that depends on data may be to any cell.
 
-        Such an update has an iname more for each axis on which data choose.  Threads combine no
-        cells of which nobody knows which they are.
+        Such an update has an additional iname for each axis whose index depends on data. Threads
+        do not combine cells that depend on data.
         """
         kernel = self.new.kernel
         domains: dict[str, Domain] = {}
@@ -275,7 +275,7 @@ class PartialSums:
                 self.check.report(replace(found, cell=written.indices, detail="partial"))
 
     def check_array(self, array: str) -> None:
-        """Report what is wrong with a temporary of partial sums, whoever flushes it, once."""
+        """Report violations of a temporary of partial sums, once for all of its flushes."""
         if array in self._checked:
             return
         self._checked.add(array)

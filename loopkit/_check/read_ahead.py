@@ -142,7 +142,7 @@ def _read_by(check: Check, at: Instance, time: Instance, read: Guarded, both: is
         or set(bounds) - set(new.bounds_from_data(at.statement))
     ):
         return nowhere
-    # What data decide of both is decided alike.
+    # Conditions on data have the same outcome for both where these inames are equal.
     inames = frozenset().union(*map(variable_names, same)) & {*new.kernel.all_inames}
     both = both & equal_inames(inames, at.label, time.label)
     for name in bounds:

@@ -83,7 +83,7 @@ class ReadCheck(SourceCheck):
             if not images:
                 self.check.missing(event.narrowed(self.check.onto(related, event.where)), cell)
         untouched = event.bound & sources.untouched
-        # In a temporary nothing was there before: data must see to it that nobody looks.
+        # A temporary has no value before the kernel: conditions on data must exclude the read.
         if not (untouched.is_empty() or old[0] in self.root.kernel.temporary_by_name):
             if cell.array != old[0]:
                 self.check.missing(event.narrowed(self.check.onto(untouched, event.where)), cell)
@@ -184,11 +184,10 @@ class ReadCheck(SourceCheck):
     def renewed_levels(
         self, time: Instance, at: Instance, sure: Sequence[SourceImage]
     ) -> frozenset[int]:
-        """The ways of ``at`` to come before a reader after which a source sets the cell anew.
+        """The loops that may carry ``at`` before a reader so that a source sets the cell later.
 
-        A key says which loop carries the order (see :meth:`ProgramOrder.before_by_loop`).
-        If every source shares the reader's iteration of that loop, it comes
-        after all writes of earlier iterations.
+        Levels are numbered as in :meth:`ProgramOrder.before_by_loop`. If every source is in the
+        reader's iteration of that loop, it comes after all writes of earlier iterations.
         """
         if not sure or time.statement is None or at.statement is None:
             return frozenset()

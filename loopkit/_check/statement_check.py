@@ -34,7 +34,7 @@ class StatementCheck(ExpressionCheck):
         where, everywhere = self.check.runs(at)
         values = {i: self.new.named(e, BASE) for i, e in image.values}
         if every := self.check.lineage.every(image):
-            # Each of the instances that it stands for is to be what it computes.
+            # Each instance of the text that it executes must have its value.
             values |= {i: variable(i, STANDS) for i in every}
             of_text = self.check.executed(image, BASE, STANDS)
             mine = instances(every, STANDS).values()

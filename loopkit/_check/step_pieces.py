@@ -242,7 +242,7 @@ class Pieces:
                 if access[0] != array:
                     continue
                 for writer, same in flow.agreeing(reader, access).items():
-                    # Those that run at different numbers do not meet.
+                    # Pieces at different numeric values of an iname access different iterations.
                     both = (*pieces, *self.pieces[writer])
                     numbered = [
                         i for i in same if all(isinstance(p.values.get(i), int) for p in both)

@@ -175,7 +175,7 @@ class StepProof:
         )
 
     def is_untouched(self, array: str, alike: Collection[str]) -> bool:
-        """Whether statements that are ``alike`` use an array as they did, and no others do."""
+        """Whether the only users of an array are ``alike`` statements, and keep their order."""
         old, new = self.old, self.new
         if _declared(old, array) != _declared(new, array):
             return False
@@ -234,7 +234,7 @@ class StepProof:
             laid_out = (its.dim_tags, its.padding, its.swizzles, its.base_storage, its.initializer)
             is_plain = not any(laid_out) and not its.is_running
             bounds = name in self.old.kernel.bounding | self.new.kernel.bounding
-            # Threads that combine parts of it, or have it apart, are another matter.
+            # Combined and replicated temporaries are excluded.
             combined = self.old.combined_axes(name) or self.new.combined_axes(name)
             is_there = {*self.old.copy_axes(name)} == {*self.new.copy_axes(name)}
             if is_plain and is_there and not (bounds or combined):
@@ -300,7 +300,7 @@ class StepProof:
         return [t.old.id for t in self.pairs.values()] != [s.id for s in self.old.kernel.statements]
 
     def statements_match(self) -> bool:
-        """Whether statements match one to one, in the same order; moves fill new arrays only."""
+        """Whether statements match one to one, in the same order; copies fill new arrays only."""
         before = [t.old.id for t in self.pairs.values()]
         if before != [s.id for s in self.old.kernel.statements]:
             return False
@@ -308,7 +308,7 @@ class StepProof:
         if any(name in self.new.statement for name in kept):
             return False
         if any(m.new in self.moves for m in self.change.instances):
-            # What carries data stands for no statement.
+            # A copy executes no instance of an old statement.
             return False
         return all(self.new.statement[m].written in self.new_arrays for m in self.moves) and not (
             self.new_arrays & {t.new.written for t in self.pairs.values()}

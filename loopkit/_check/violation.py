@@ -35,9 +35,9 @@ from loopkit._simplify import simplify
 class Side:
     """One statement instance of a violation.
 
-    ``at`` is the instance in the schedule (or None where only the text has
-    it), ``origin`` the text's statement with the values of its inames over the
-    names of ``at``, or None for a statement that only moves data.
+    ``at`` is the instance in the schedule (None if only the text has it), ``origin`` the text's
+    statement with the values of its inames over the names of ``at``, or None for a copy or a
+    flush.
     """
 
     at: Instance | None

@@ -93,9 +93,9 @@ _ON_DIFFERENT = {
 def refusal(
     found: Sequence[Violation], every: Callable[[], Sequence[Violation]], replay: Replay
 ) -> WitnessError:
-    """The error for some of what is wrong; it tells the smallest case of all of its kind.
+    """The error for some violations; its message describes the smallest case of all.
 
-    ``every`` gives all that is wrong, and is asked when somebody reads the error.
+    ``every`` computes all violations, when the error is read.
     """
     kind = _class_of(next((v for v in found if v.exact), found[0]))
 
@@ -110,7 +110,7 @@ def refusal(
 
 
 def _class_of(violation: Violation) -> type[WitnessError]:
-    """The class of an error that tells a violation."""
+    """The exception class for a violation."""
     if not violation.exact:
         return UndecidedError
     if violation.kind in _ORDERED and violation.how in _ON_DIFFERENT:
@@ -166,7 +166,7 @@ def error_for(
 def _smallest(
     violations: Sequence[Violation], root: Model, new: Model
 ) -> tuple[Violation, Case | None]:
-    """What is to be told first of several violations, and its smallest case."""
+    """The violation to report first, and its smallest case."""
     violation: Violation = violations[0]
     case: Case | None = None
     with suppress(SpentError), apart_from_kept(_budget.REFUSAL):
@@ -181,7 +181,7 @@ def _smallest(
 
 
 def _without_case(violation: Violation) -> WitnessError:
-    """The error where a case is known to exist, but none was written out in time."""
+    """The error if a case is known to exist, but was not computed within the budget."""
     names = dict.fromkeys(
         side.origin or (side.at.statement if side.at is not None else None)
         for side in (violation.source, violation.other, violation.sink)
@@ -196,7 +196,7 @@ def _without_case(violation: Violation) -> WitnessError:
 
 
 def _follows(violation: Violation) -> bool:
-    """Whether something follows from an order that is broken, which is told first."""
+    """Whether a violation is a consequence of a broken order, which is reported first."""
     return violation.detail == "stale" or violation.kind == "expression"
 
 
@@ -384,7 +384,7 @@ class _Words:
         )
 
     def assertion(self) -> str:
-        """What would settle an open question."""
+        """The assertion that would decide an open question."""
         if not self.violation.seen:
             return (
                 "a run of this case shows no difference: the values may be equal, which is not "

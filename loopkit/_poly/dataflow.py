@@ -48,14 +48,13 @@ _Happens = tuple[frozenset[str], isl.Set]
 class Sources:
     """The writes that a read may see.
 
-    ``writes[id]`` relates inames of writer ``id`` (label ``WRITER``) to
-    those of the reader (label ``READER``).  ``untouched`` holds the reader's instances
-    that may see what the array held before the kernel.  ``sure`` holds that
-    part of ``writes`` in which the cell is set whatever the data are, but for the ``choices``:
-    names for the truth values of conditions on data, the same for reader and writer, with the
-    set ``{ choices : each is 0 or 1 }``.  ``certain`` are the writers that set the cell
-    wherever theirs is the write that is seen, as the choices are.  ``never[id]`` relates inames
-    of writer and reader, and choices, where the write does not happen if the read does.
+    ``writes[id]`` relates inames of writer ``id`` (label ``WRITER``) to those of the reader (label
+    ``READER``). ``untouched`` holds the reader's instances that may see the array's value from
+    before the kernel. ``sure`` is the part of ``writes`` in which the cell is set for all data,
+    given the ``choices``: names for the truth values of conditions on data, shared by reader and
+    writer, with the set ``{ choices : each is 0 or 1 }``. ``certain`` are the writers that set the
+    cell wherever their write is the one seen, for these choices. ``never[id]`` relates inames of
+    writer and reader, and choices, for which the write does not happen if the read does.
     """
 
     writes: Mapping[str, isl.Set]
@@ -285,10 +284,10 @@ class Dataflow:
 
     @memoised
     def replaced(self, writer: str, reader: str) -> isl.Set | None:
-        """``{ inames·WRITER, inames·READER : the cell is surely set anew in between }``.
+        """``{ inames·WRITER, inames·READER : another write certainly sets the cell in between }``.
 
-        A subset of such pairs, whatever data say of which cell that is: any in the array.
-        None where no write of the array surely happens.
+        A subset of such pairs, for any cell of the array that data may choose. None if no write of
+        the array certainly happens.
         """
         model = self.model
         own, at = Instance(writer, WRITER), Instance(reader, READER)

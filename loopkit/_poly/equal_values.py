@@ -220,7 +220,7 @@ class EqualValues:
         return frozenset().union(*names) & statement.inames
 
     def _indirect(self, statement: Statement) -> frozenset[str]:
-        """More inames of a statement that tell apart what its reads see."""
+        """Further inames of a statement on which the values seen by its reads depend."""
         found = self.varying(statement.id)
         for access in dict.fromkeys(self._reads(statement)):
             sources = self.sources(statement.id, access)

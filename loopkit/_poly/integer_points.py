@@ -32,7 +32,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class TooManyPointsError(Exception):
-    """A part of a set cannot be taken apart, and has more points than may be enumerated."""
+    """A part of a set has too many points to enumerate, and cannot be split."""
 
 
 class EndlessError(Exception):
@@ -68,7 +68,7 @@ class System:
 
     @cached_property
     def key(self) -> Hashable:
-        """What all that is asked of its points hangs on: systems with equal keys have the same."""
+        """The key on which answers about the points depend: equal keys mean equal answers."""
         rows = self.equalities.tobytes(), self.inequalities.tobytes()
         box = None if self.box is None else (*self.box[0], *self.box[1])
         return self.names, len(self.equalities), rows, box

@@ -38,10 +38,11 @@ from loopkit._same import key_of
 class Cell:
     """One array access of one statement instance: subscripts over that instance's names.
 
-    With ``by_data`` no set says which it is: data decide that, or a subscript multiplies names.
+    With ``by_data``, sets cannot represent the cell: it depends on data, or a subscript multiplies
+    names.
 
-    ``coordinates`` say which copy of the array it touches: one for each hardware axis along
-    which the array exists once per index; an axis that is missing stands for all of them.
+    ``coordinates`` say which copy of the array is accessed: one for each hardware axis along which
+    the array exists once per index; an axis that is missing means all copies.
     """
 
     array: str

@@ -59,7 +59,7 @@ def by_names(context: SearchContext, root: Kernel) -> Lineage | None:
         image, _ = pair.image()
         if image is None:
             return None
-        # Written alike, where they are the same.
+        # Equal values get one spelling.
         values = {i: told[i] if _is_always(pair, i, told) else v for i, v in image.values}
         told = values | told
         found.append(replace(image, values=tuple(values.items())))
@@ -67,7 +67,7 @@ def by_names(context: SearchContext, root: Kernel) -> Lineage | None:
 
 
 def _narrowed(pair: Pair, told: Values) -> Pair:
-    """A pair whose open inames have the values that are told of others, or those of their names."""
+    """A pair whose open inames get values from other statements, or from equal names."""
     _, free = pair.image()
     for iname in free:
         same = pair.where & (_where_told(pair, iname, told) or pair.where)
@@ -80,7 +80,7 @@ def _narrowed(pair: Pair, told: Values) -> Pair:
 
 
 def _where_told(pair: Pair, iname: str, told: Values) -> isl.Set | None:
-    """Where an iname of the origin has the value told; None where it is none of these inames."""
+    """Where an iname of the origin has the given value; None if it is none of these inames."""
     value = told.get(iname)
     known = {*pair.statement.inames, *pair.context.sizes}
     if value is None or not variable_names(value) <= known:
@@ -89,7 +89,7 @@ def _where_told(pair: Pair, iname: str, told: Values) -> isl.Set | None:
 
 
 def _is_always(pair: Pair, iname: str, told: Values) -> bool:
-    """Whether an iname of the origin can have no value but the one that is told."""
+    """Whether an iname of the origin can have no other than the given value."""
     where = _where_told(pair, iname, told)
     return where is not None and bool(pair.where.is_subset(where))
 

@@ -75,11 +75,11 @@ def with_typed_constants(kernel: Kernel) -> Kernel:
 
 
 def commutes(expr: Expression, types: ValueTypes) -> bool:
-    """Whether the operation of an expression is commutative."""
+    """Whether the two operands of a sum or product may be exchanged without changing its value."""
     if not isinstance(expr, (prim.Sum, prim.Product)) or len(expr.children) != 2:
         return False
     if isinstance(expr, prim.Product):
-        # The whole number -1 stands for a subtraction.
+        # A factor -1 represents a subtraction.
         return not any(type(c) is int and c == -1 for c in expr.children)
     orders = expr.children, expr.children[::-1]
     return all(subtrahend(o[-1]) is None or types.is_negated(o) for o in orders)

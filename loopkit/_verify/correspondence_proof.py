@@ -137,7 +137,7 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
             for name, indices in statement.accesses:
                 if model is new and partial.get(statement.id) == name:
                     continue
-                # Such cells are compared by nobody.
+                # No check compares such cells.
                 is_temporary = name in model.kernel.temporary_by_name
                 if is_temporary and any(map(model.is_beyond_sets, indices)):
                     yield f"data decide which cells of '{name}' are touched in '{statement.id}'"

@@ -124,7 +124,7 @@ class _Comparison:
         return False
 
     def proven_by_cells(self) -> bool:
-        """Whether each cell has the same value in both, as a term over what arguments held."""
+        """Whether each cell has the same final value in both, as a term over initial values."""
         both = self.before, self.after
         with suppress(SpentError, Undecided, RecursionError), at_most(_budget.EQUIVALENCE):
             known = self.context & _within_types(self.before)

@@ -180,7 +180,7 @@ class Search(search_state.SearchContext):
             yield replace(state, copies=state.copies | {todo.new}).still_to(*todos)
 
     def same(self, todo: MatchValues, state: State) -> Iterator[State]:
-        """Two expressions have one value: as what they are made of has, or what they read."""
+        """Two expressions have equal values: their operands do, or the values that they read."""
         mine, its = self.root.access(todo.old_expr), self.new.access(todo.new_expr)
         if mine is not None and its is not None:
             yield from self.same_access(todo, mine, its, state)
@@ -192,7 +192,7 @@ class Search(search_state.SearchContext):
             yield from self.same_parts(todo, state)
 
     def same_parts(self, todo: MatchValues, state: State) -> Iterator[State]:
-        """Two expressions that are no accesses have one value."""
+        """Two expressions other than accesses have equal values."""
         old, new = todo.old_expr, todo.new_expr
         if is_constant(old) and is_constant(new):
             # What a reduction starts from, the proof looks at.
@@ -243,7 +243,7 @@ class Search(search_state.SearchContext):
     def same_access(
         self, todo: MatchValues, mine: Access, its: Access, state: State
     ) -> Iterator[State]:
-        """Two accesses have one value: they are the same, or their writers correspond."""
+        """Two accesses have equal values: they are the same, or their writers correspond."""
         root, new = self.root, self.new
         if not root.is_temporary(mine[0]) and not new.is_temporary(its[0]):
             if mine[0] != its[0] or len(mine[1]) != len(its[1]):
@@ -273,7 +273,7 @@ class Search(search_state.SearchContext):
             yield paired
 
     def follow_new(self, todo: MatchValues, access: Access, state: State) -> Iterator[State]:
-        """Go on with what the new kernel stored in the temporary that it reads."""
+        """Continue with what the new kernel stored in the temporary that it reads."""
         for behind in _writers(self.new, todo.new_reader, access):
             writer = behind.statement
             if writer.id not in state.origin:
@@ -287,7 +287,7 @@ class Search(search_state.SearchContext):
                     yield replace(known, followed=followed).still_to(further)
 
     def follow_old(self, todo: MatchValues, access: Access, state: State) -> Iterator[State]:
-        """Go on with what the root stored in the temporary that it reads."""
+        """Continue with what the root stored in the temporary that it reads."""
         for behind in _writers(self.root, todo.old_reader, access):
             yield state.still_to(replace(todo, old_reader=behind, old_expr=behind.statement.rhs))
 

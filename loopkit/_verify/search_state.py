@@ -164,10 +164,10 @@ Pending = tuple[Obligation, "Pending"] | None
 
 
 class SearchContext:
-    """A root, and a new kernel whose statements may stand for the root's.
+    """A root, and a new kernel whose statements may correspond to the root's.
 
-    ``farthest`` is how far an attempt came, and what stopped it; ``depth`` how far
-    the present one is.
+    ``farthest`` is the depth of the best attempt, and what stopped it; ``depth`` that of the
+    present one.
     """
 
     def __init__(self, root: KernelView, new: KernelView, assumptions: isl.Set) -> None:
@@ -213,7 +213,7 @@ class SearchContext:
 
     def is_integer(self, view: KernelView, expr: Expression, label: str) -> bool:
         """Whether an expression is made of inames and sizes alone, and affine."""
-        # Nodes that many obligations share are looked at once; whoever is remembered stays.
+        # Nodes shared by many obligations are analysed once, by id: they must stay alive.
         asked = (id(expr), id(view), label)
         if asked not in self.integers:
             self.integers[asked] = (expr, self._find_integer(view, expr, label))

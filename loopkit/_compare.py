@@ -189,7 +189,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def generator(seed: int) -> np.random.Generator:
-    """The source of random numbers that a seed stands for."""
+    """The random number generator for a seed."""
     try:
         return np.random.default_rng(seed)
     except Exception:  # NumPy says it in many ways

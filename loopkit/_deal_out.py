@@ -196,10 +196,10 @@ def deal_out(kernel: Kernel) -> Kernel:
 
 
 def check_waiting(kernel: Kernel) -> None:
-    """Raise where statements inside of an iname tagged ``l.auto`` cannot be dealt out.
+    """Raise where statements inside of an iname tagged ``l.auto`` cannot be distributed.
 
-    A thread may run them for no value of the iname or for several: they must not change what
-    each thread has for itself and statements outside of the iname use.
+    A thread may execute them for no value of the iname or for several.  So they must not write
+    private values that statements outside of the iname use.
     """
     waiting = [iname for iname, tag in kernel.tags if isinstance(tag, LocalAuto)]
     kernel = expand_rules(kernel) if waiting else kernel

@@ -1,4 +1,4 @@
-"""The accesses of an expression with their guards, and the flags that stand for ``break``.
+"""The accesses of an expression with their guards, and the flags that represent ``break``.
 
 ``if(c, a, b)`` evaluates one branch.  ``and`` and ``or`` evaluate an operand only where those
 before it leave the result open.  An access in a branch that is not evaluated does not happen, so
@@ -55,9 +55,10 @@ def guarded_nodes(
     into: Callable[[Expression], bool] | None = None,
     says: Callable[[Expression], bool] | None = None,
 ) -> Iterator[tuple[Expression, Guards]]:
-    """All nodes, as :func:`nodes_of` gives them, each with the conditions that lead to it.
+    """All nodes, as :func:`nodes_of` gives them, each with its guards.
 
-    Of these only those that ``says`` wants are kept: what a thousand others guard is as quick.
+    Of the guards only those that ``says`` selects are kept, so that nodes under very many guards
+    take no longer.
     """
 
     def and_if(guards: Guards, condition: Expression) -> Guards:

@@ -105,8 +105,8 @@ def _in_front_of_sharing(
 ) -> int:
     """The entry in front of those that wait for threads together with entry ``first``.
 
-    A sum and what reads it are dealt out to threads as one, while nothing stands between them.
-    None of the statements passed is one of ``writers``, or outside of the loops at ``depth``.
+    A sum and its reader are distributed over threads together, if they are adjacent.  None of the
+    statements passed is one of ``writers``, or outside of the loops at ``depth``.
     """
     path = entries[first][1][:depth]
     while first > 0:

@@ -161,7 +161,7 @@ def _suffixes(given: Any, count: int) -> Sequence[str]:
 
 
 def _joined(kernels: Sequence[Kernel], names: Sequence[Renaming], apart: bool) -> Kernel:
-    """All statements of all kernels, renamed, in their order; ``apart``: in launches of theirs."""
+    """All statements of all kernels, renamed, in order; with ``apart`` in separate launches."""
     first, *others = parts = [
         _with_used_inames(renamed(k, n)) for k, n in zip(kernels, names, strict=True)
     ]

@@ -165,9 +165,9 @@ def _unify(
     *,
     in_subscript: bool = False,
 ) -> bool:
-    """Whether ``parameters`` can stand for something, ``found``, that makes the two equal.
+    """Whether values of ``parameters``, which are added to ``found``, make the two equal.
 
-    Sums in subscripts are exact: there the last parameter of one is all that is left.
+    Sums in subscripts are matched exactly: the last parameter of a sum is its remaining part.
     """
     if isinstance(template, prim.Variable) and template.name in parameters:
         return same(found.setdefault(template.name, expr), expr)

@@ -127,9 +127,9 @@ class Costs(Printed):
 
     @cached_property
     def layouts(self) -> tuple[Layouts, ...]:
-        """What would remove bank conflicts, for each shared array that has them.
+        """Layouts without bank conflicts, for each shared array that has conflicts.
 
-        Tried, and counted anew, when first asked for.
+        They are found, and their conflicts counted, on first use.
         """
         if self.launches:
             return self._of_launches("layouts")
@@ -191,7 +191,7 @@ class Costs(Printed):
 
     @cached_property
     def device(self) -> Device:
-        """The device asked for; else the GPU here; else an H100, and its ``note`` says so."""
+        """The requested device; else the GPU of this machine; else an H100, with a ``note``."""
         return chosen(self.asked)
 
     @cached_property

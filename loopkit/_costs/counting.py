@@ -220,9 +220,9 @@ Touch = tuple[Counting, Access]
 
 
 def footprints_of(touches: Iterable[Touch], *, apart: bool = True) -> Iterator[Footprint]:
-    """The bytes that accesses touch of each array in global memory.
+    """The number of bytes of each array in global memory that accesses use.
 
-    Each element once, in each call of a launch (``apart``) or in all of all.
+    Each element counts once per call of a launch (``apart``), or once in all calls.
     """
     by_array: dict[str, tuple[list[Touch], list[Touch]]] = {}
     for touch in touches:
@@ -238,10 +238,9 @@ def footprints_of(touches: Iterable[Touch], *, apart: bool = True) -> Iterator[F
 
 
 def bytes_of(touches: Sequence[Touch], *, apart: bool) -> tuple[int | None, bool]:
-    """The bytes of the elements of an array that accesses touch; None where that is not known.
+    """The bytes of an array that accesses use, None if unknown; and if that is an upper bound.
 
-    Each once, in each call of a launch (``apart``) or in all of all.  And whether they are so many
-    at most.
+    Each element counts once per call of a launch (``apart``), or once in all calls.
     """
     if not touches:
         return 0, False

@@ -86,7 +86,7 @@ class Counts:
 
     @cached_property
     def at_most(self) -> tuple[str, ...]:
-        """Statements that are counted as if conditions on data held, they or accesses of theirs."""
+        """Statements counted as if data-dependent conditions, also of accesses, were true."""
         as_if = {a.statement for a in map(self.access, range(len(self.listed))) if a.at_most}
         return tuple(
             name

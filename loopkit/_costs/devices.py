@@ -299,7 +299,7 @@ def device_here() -> Device | None:
 
 
 def attribute(name: str, index: int) -> int:
-    """A number that the driver tells of the GPU with this index, such as ``"L2_CACHE_SIZE"``."""
+    """An attribute of the GPU with this index from the driver, such as ``"L2_CACHE_SIZE"``."""
     from loopkit._run import driver
 
     asked = getattr(driver.api().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")

@@ -137,10 +137,10 @@ def bytes_to_move(costs: Costs) -> int:
 
 
 def from_before(model: Model, array: str, sizes: Mapping[str, int], calls: Calls = ONCE) -> int:
-    """Bytes of an array's cells that are read before the kernel has written them.
+    """The bytes of an array's cells that are read before the kernel has written them.
 
-    In each call of a launch anew, as if conditions on data held.  Raises :class:`NotAffineError`
-    where data decide which cells these are.
+    Each call of a launch counts separately, and data-dependent conditions are taken as true.
+    Raises :class:`NotAffineError` where the cells depend on data.
     """
     flow = dataflow_of(model.kernel)
     names: tuple[str, ...] = ()

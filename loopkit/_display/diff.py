@@ -66,9 +66,9 @@ def _narrow(text: str) -> str:
 
 
 def _in_rows(hunks: Sequence[Hunk]) -> Iterator[tuple[Part, Part, bool]]:
-    """Lines before and after, and whether they are equal; those that are alike together.
+    """Pairs of lines before and after, and whether they are equal; similar lines form a pair.
 
-    Of two that are alike, the words that differ are marked.
+    In a pair of similar lines, the words that differ are marked.
     """
     for number, hunk in enumerate(hunks):
         if number:
@@ -93,7 +93,7 @@ def _marked(tag: str, line: Part, role: str = "") -> Part:
 
 
 def _matched(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
-    """Lines that went and lines that came, in order; those that are alike in one pair."""
+    """Removed and added lines, in order; similar lines form a pair."""
     done = 0
     for line in old:
         near = range(done, min(done + _NEAR, len(new)))

@@ -96,7 +96,7 @@ def inline(role: str, *parts: Part, **attributes: object) -> Element:
 
 
 def marked(role: str, words: object, **attributes: object) -> Element:
-    """Words with the looks of a role, behind the sign that stands for it."""
+    """Words in the style of a role, after its sign."""
     return inline(role, f"{ROLES[role].mark} {words}", **attributes)
 
 

@@ -31,11 +31,11 @@ class _Piece:
 
 
 def script(make: Callable[..., Kernel], choice: Mapping[str, Any], kernel: Kernel) -> str:
-    """Python source that makes ``kernel``: as the function does, if that can be told.
+    """Python source that makes ``kernel``: the function's own source, or the recorded steps.
 
-    Told is the function with all that it needs of its file or notebook, and the call.  This is
-    run before it is handed out, and must give the kernel.  Otherwise the steps are told, as the
-    kernel's history records them, and why.
+    The function's script has all that it needs of its file or notebook, and the call.  It is run
+    before it is returned, and must give the kernel.  Otherwise the script has the steps of the
+    kernel's history, and the reason.
     """
     why = "its text, or what it was called with, is not to be had as Python"
     for text in _candidates(make, choice):

@@ -39,7 +39,7 @@ _runtime: ctypes.CDLL | None = None
 
 
 def _after_fork() -> None:
-    """A thread that is not in the new process may have held them."""
+    """Replace locks in a forked process, where a thread that held them does not exist."""
     global _lock, _first_use
     _lock, _first_use = threading.Lock(), threading.Lock()
     _compiling.clear()

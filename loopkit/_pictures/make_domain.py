@@ -166,9 +166,9 @@ def _texts(found: Instances, names: Sequence[str], number: Any, none: str) -> tu
 
 
 def _colours(found: Instances, colour: str | None) -> tuple[str, Any, tuple[str, ...]]:
-    """What colours tell apart, the number of each instance's colour, and what they are called.
+    """The meaning of colours, the number of each instance's colour, and the names of colours.
 
-    Without a colour asked for: warps, threads, blocks, or the order where there are none.
+    Without a requested colour: warps, threads, blocks, or the order where there are none.
     """
     blocks, threads = found.coordinates("g")[::-1], found.coordinates("l")
     thread = _linear_thread(found)

@@ -170,9 +170,9 @@ def access_picture(kernel: Kernel, request: Request) -> AccessPicture:
 
 @dataclass(frozen=True)
 class BankWord:
-    """A word of shared memory that threads touch: its bank, and the pass that serves it.
+    """A word of shared memory that threads access: its bank, and its pass.
 
-    Words of one bank take a pass each, in the order of their addresses here.
+    Words of one bank take one pass each, here in the order of their addresses.
     """
 
     word: int
@@ -197,7 +197,7 @@ class BankPicture(RequestPicture):
 
     @property
     def turns(self) -> int:
-        """In how many parts the warp is served, conflicts apart."""
+        """The number of parts in which the warp is served, without bank conflicts."""
         return self.request.turns
 
     def wavefronts_of(self, turn: int) -> int:

@@ -46,7 +46,7 @@ class Box(Mark):
 
 @dataclass(frozen=True)
 class Stroke(Mark):
-    """Lines through points, each ``piece`` apart from others; the last one may be an arrow.
+    """Separate lines through points, one per ``piece``; the last one may be an arrow.
 
     With ``fill`` the pieces are polygons.
     """

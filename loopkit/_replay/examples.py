@@ -60,11 +60,11 @@ class ExampleData:
 
 @dataclass(frozen=True, eq=False)
 class TellingData(ExampleData):
-    """Contents that tell cells apart, and that conditions on data take in both ways.
+    """Array contents that distinguish cells and make conditions both true and false.
 
-    Integers that are no ``indices`` of arrays are as different as numbers are; those that are
-    reach for the ends of the ``widest`` array in every other trial.  ``marks`` are numbers of
-    the kernels, at which conditions may turn.
+    Integers that are no ``indices`` of arrays have arbitrary values.  Index arrays point at the
+    ends of the ``widest`` array in every other trial.  ``marks`` are constants of the kernels, at
+    which conditions may change.
     """
 
     indices: Collection[str] = ()

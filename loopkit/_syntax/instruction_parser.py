@@ -169,7 +169,7 @@ class _Reader:
         return ExpressionParser(text, lambda at, length: self.position_of(begin + at, length))
 
     def open_for(self, rest: str) -> Expression | None:
-        """Open a loop; what it goes on for, if it says so."""
+        """Open a loop; returns the condition to continue it, if it has one."""
         outer = self.blocks[-1]
         parser = self.parser(rest, len("for"))
         enclosing = {iname for _, inames in outer.scopes for iname in inames}

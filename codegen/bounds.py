@@ -197,9 +197,9 @@ def _limits(basic: isl.BasicSet, name: str) -> _Limits:
 
 
 def _half(constraint: isl.Constraint, is_positive: bool) -> isl.Constraint:
-    """An inequality; one of the two that an equality is: ``>= 0``, or ``<= 0``.
+    """An inequality unchanged; of an equality one of its two inequalities: ``>= 0`` or ``<= 0``.
 
-    A loop from one bound to another may keep only one of them.
+    A loop from one bound to another may enforce only one of them.
     """
     if not constraint.is_equality():
         return constraint
@@ -208,7 +208,7 @@ def _half(constraint: isl.Constraint, is_positive: bool) -> isl.Constraint:
 
 
 def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
-    """The bounds of ``name`` in ``basic``, a conjunction around ``domain``."""
+    """The bounds of ``name`` in ``basic``, a conjunction that contains ``domain``."""
     found = _limits(basic, name)
     value = _determined(found.lowers, found.uppers)
     if value is not None:
@@ -224,9 +224,9 @@ def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
 
 
 def _union_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
-    """From where the first part of a union begins to where the last one ends.
+    """The bounds of a union: from the start of its first part to the end of its last one.
 
-    The loop passes the gaps between the parts, where the guards inside let nothing run.
+    The loop also iterates over the gaps between the parts; guards inside exclude these.
     """
     around = _sets.project_out(context, [name])
     lowers: list[Expression] = []
@@ -245,7 +245,7 @@ def _union_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
 
 
 def loose_end(domain: isl.Set, name: str) -> Expression:
-    """What ``name`` stays below in each part of ``domain``, whatever quotients say."""
+    """An exclusive upper bound of ``name`` in ``domain``, from constraints without quotients."""
     pieces = domain.remove_divs().coalesce().get_basic_sets()
     ends = [_extreme(_limits(p.remove_redundancies(), name).uppers, prim.Min) for p in pieces]
     return _extreme(ends, prim.Max)
@@ -265,7 +265,7 @@ def plus(expr: Expression, constant: int) -> Expression:
 
 
 def _determined(lowers: list[Expression], uppers: list[Expression]) -> Expression | None:
-    """The lower bound that some upper bound lies just above: the only value left."""
+    """The only value: a lower bound that is one less than some exclusive upper bound."""
     for low in lowers:
         for high in uppers:
             negated = prim.Product((-1, low))
@@ -341,7 +341,7 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
 
 
 def _equalities(context: isl.Set) -> list[Linear]:
-    """What is zero in ``context``, one conjunction: its equalities between names."""
+    """The expressions that are zero in ``context``, a conjunction, from its equalities."""
     basics = context.compute_divs().get_basic_sets()
     constraints = basics[0].get_constraints() if len(basics) == 1 else ()
     forms = [_sets.form_of(c) for c in constraints if c.is_equality()]

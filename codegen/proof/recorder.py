@@ -42,7 +42,7 @@ class Recorder:
         array: str | None = None,
         sizes: Mapping[str, int] | None = None,
     ) -> None:
-        """Note what is wrong with a line, whoever executes it."""
+        """Record an error of a line that does not depend on the thread or iteration."""
         self.found(Finding(kind, what, Place(line, statement), array=array, sizes=sizes or {}))
 
     def open(
@@ -74,7 +74,7 @@ class Recorder:
 
     @contextmanager
     def question(self, kind: str, what: str, *leaves: Leaf) -> Iterator[None]:
-        """A check that may turn out to be too hard: then it stays open."""
+        """Run a check that may exceed its budget, which leaves the question open."""
         try:
             with at_most(self.operations):
                 yield

@@ -95,7 +95,7 @@ class Scope(Ranges):
         return (*outer, self.node) if isinstance(self.node, Let) else outer
 
     def is_inside(self, loop: For) -> bool:
-        """Whether a loop is one of those around; another may look the same."""
+        """Whether a loop is one of the enclosing ones, by identity."""
         return any(other is loop for other in self.loops)
 
     def range_of_name(self, name: str) -> Interval:

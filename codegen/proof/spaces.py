@@ -52,7 +52,7 @@ PARAM = _sets.PARAM
 
 
 def copy_of(name: str, copy: int) -> str:
-    """The name of another instance's variable: the first has the names themselves."""
+    """The name of a variable in another instance; the first instance uses plain names."""
     return instance(name, f"copy{copy}") if copy else name
 
 

@@ -38,7 +38,7 @@ class Group:
 
     @cached_property
     def barriers(self) -> list[Barriers]:
-        """How many barriers are surely executed before each child, and before the end."""
+        """The number of barriers certainly executed before each child, and before the end."""
         found = [(0, 0)]
         for child in self.children:
             more = (0, 0)
@@ -77,7 +77,7 @@ class Touch:
 
 @dataclass(eq=False)
 class Leaf:
-    """An assignment, a barrier, a combination, or reads of a guard, a loop's bounds, a constant.
+    """An assignment, a barrier, a combination, or the reads of a guard, loop bounds or a constant.
 
     ``position`` counts the leaves of the text, ``index`` the children of the parent.
     """
@@ -111,7 +111,7 @@ class Leaf:
 
     @property
     def barrier(self) -> str | None:
-        """Whom a barrier is for: ``block`` or ``warp``; None for other leaves."""
+        """The scope of a barrier: ``block`` or ``warp``; None for other leaves."""
         return self.node.scope if isinstance(self.node, c.Wait) else None
 
     @property
@@ -416,7 +416,7 @@ def narrowed(
     *,
     holds: bool = True,
 ) -> Scope:
-    """The scope in which a condition holds, or does not."""
+    """The scope in which a condition is true, or false."""
     condition = translator.condition(expr, scope)
     known, unknown = split(condition if holds else negated(condition))
     return Scope(scope.space, scope, node, known, unknown)

@@ -157,11 +157,11 @@ class ProgramOrder:
         return once(self._before, key, _before_by_loop, *key)
 
     def is_replaced(self, far: str, level: int, near: str, reader: str) -> bool:
-        """Whether ``far`` comes before ``near`` wherever it comes before ``reader``.
+        """Whether ``far`` precedes ``near`` wherever it precedes ``reader``.
 
-        ``level`` says which loop of those that it shares with the reader carries it there
-        (:meth:`before_by_loop`); ``near`` stands above the reader, in the same iteration of
-        all loops that they share.
+        ``level`` is the loop, of those shared with the reader, that carries ``far``
+        (:meth:`before_by_loop`); ``near`` is above the reader, in the same iteration of all loops
+        that they share.
         """
         shared = len(self.shared_loops(far, reader))
         depth = len(self.shared_loops(near, reader))

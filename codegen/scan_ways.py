@@ -32,8 +32,8 @@ def scan_way_of(groups: tuple[Group, ...], operation: Operation, by: str | None)
     """
     if len(groups) > 1:
         raise IllegalTransformError(
-            "threads that make running results together are numbered in steps: other threads of "
-            "the block lie between those of one axis and those of the next",
+            "the threads that compute running results together are not contiguous: other threads "
+            "of the block are between those of one axis and those of the next",
             instead="neighbouring axes for them, such as l.0 and l.1",
         )
     return way_of(groups[0], operation, None if by == LOOKBACK else by)

@@ -60,8 +60,8 @@ def with_combinations(kernel: Kernel) -> Kernel:
         if not scans:
             if blocks := scanned_blocks(kernel, name):
                 raise IllegalTransformError(
-                    f"blocks along g.{blocks[0]} hold parts of '{name}', and what reads it is not "
-                    "on all of these blocks and threads",
+                    f"blocks along g.{blocks[0]} hold parts of '{name}', and its reader does not "
+                    "run on all of these blocks and threads",
                     instead="a running reduction that is read on the blocks that add to it",
                 )
             updates = [s for s in kernel.writers[name] if adds_to(s, name)]
@@ -93,7 +93,7 @@ def _in_order(kernel: Kernel, update: Statement) -> IllegalTransformError:
     """The error for a combination of updates that must run in order."""
     return IllegalTransformError(
         f"threads hold parts of '{to_text(update.lhs)}', a {reduction_text(kernel, update)}, and "
-        "what reads it is not on all of them",
+        "its reader does not run on all of them",
         instead=f"{_READ_BY_THREADS} or the thread axis a sequential loop",
     )
 
@@ -228,8 +228,8 @@ class _Placement:
     def repeated(self, update: Statement) -> IllegalTransformError:
         """The error where no position combines each cell exactly once."""
         return IllegalTransformError(
-            f"threads hold partial results of '{to_text(update.lhs)}', and which cells those are "
-            "is not known where they would be combined, each once",
+            f"threads hold partial results of '{to_text(update.lhs)}', and the cells are not "
+            "known at the point where each would be combined once",
             instead="an array in shared memory, which all threads update: "
             f"set_temporary_address_space('{self.name}', 'shared'); or the thread axis a "
             "sequential loop",
@@ -240,10 +240,10 @@ class _Placement:
         where = "between its updates" if iname is None else f"inside the loop over '{iname}'"
         update = self.kernel.statement_by_id[min(self.updates)]
         is_running = reduction_text(self.kernel, update).startswith("running")
-        others = "keep what reads it behind all of its updates,"
+        others = "move its readers after all of its updates,"
         return IllegalTransformError(
-            f"threads hold partial results of '{self.name}', which is read {where}, in the midst "
-            "of its updates",
+            f"threads hold partial results of '{self.name}', which is read {where}, before its "
+            "last update",
             instead=f"{_READ_BY_THREADS if is_running else others} or the thread axis a "
             "sequential loop",
         )

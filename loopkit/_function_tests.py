@@ -140,7 +140,7 @@ def _broken_law(
         return None
     _, _, why = min(wrong)
     ordered = "ordered=True keeps the order of its terms; " * ("commutative" in why)
-    instead = f"{ordered}within= says which numbers there are"
+    instead = f"{ordered}give the range of its operands with within="
     return InvalidArgumentError(f"the reduction '{operation.name}' {why}", instead=instead)
 
 

@@ -226,7 +226,9 @@ def _texts(
     for what, value in given.items():
         given[what] = kind.program(what, value)
     if given["text"].strip() and given["body"].strip():
-        raise InvalidArgumentError(f"'{name}' has a text and a body", instead="one of them says it")
+        raise InvalidArgumentError(
+            f"'{name}' has a text and a body", instead="give only one of them"
+        )
     if given["preamble"].strip():
         texts.append(definition(given["preamble"], f"the preamble of '{name}'"))
     if given["text"].strip():

@@ -207,7 +207,7 @@ class _Place:
         threads = ", ".join(f"'{i}'" for i in self.scan.inames)
         update = to_text(self.inside[0].lhs)
         return IllegalTransformError(
-            f"threads along {threads} cannot make the running results of '{update}' together: "
+            f"threads along {threads} cannot compute the running results of '{update}' together: "
             f"{why}",
             instead=instead
             or "one accumulator, which all of a thread's terms are added to before it is "

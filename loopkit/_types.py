@@ -93,7 +93,7 @@ def reduction_type(operation: str, operand: DType) -> DType:
     if operation == "sum" and operand in dt.SMALL_FLOATS:
         return dt.FLOAT32
     if operation.startswith("bit_") and operand.kind not in "biu":
-        raise dt.refuse(f"'{operation}'", operand, "", "only whole numbers have bits")
+        raise dt.refuse(f"'{operation}'", operand, "", "bit operations need integers")
     if operation in ("max", "min") and operand in dt.COMPLEXES:
         raise dt.refuse(f"'{operation}'", operand, "", "complex numbers have no order")
     return operand

@@ -570,7 +570,7 @@ def test_threads_without_an_instance_start_no_result_that_another_loop_reads():
     knl = knl.privatize_temporaries_with_inames(["i"], only_var_names=["acc"])
     knl = knl.duplicate_inames(["s", "i"], "id:insn")
     assert knl.tag_inames({"i": "l.0", "i_0": "l.0"}).prove().ok
-    with pytest.raises(lk.IllegalTransformError, match="each once"):
+    with pytest.raises(lk.IllegalTransformError, match="combined once"):
         knl.tag_inames({"i": "l.0", "i_0": "l.0", "j": "l.1"})
 
 

@@ -198,7 +198,7 @@ def test_where_data_decide_there_is_none() -> None:
     costs = knl.costs(n=10, m=10, device="H100")
     with pytest.raises(lk.InvalidArgumentError, match=r"bytes of 'a' .* is not known: data"):
         costs.roofline  # noqa: B018
-    assert "no roofline: how many bytes of 'a'" in str(costs)
+    assert "no roofline: the number of bytes of 'a'" in str(costs)
 
 
 CASES = {

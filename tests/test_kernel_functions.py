@@ -522,7 +522,7 @@ def test_functions_that_call_themselves() -> None:
     text = lk.make_kernel(domain, "[i]: b[i] = f([i]: a[i])", dtypes={"a, b": "float32"})
     with pytest.raises(lk.InvalidArgumentError, match="'f' calls itself: calls are inlined"):
         lk.merge([text, calling("f", "f")])
-    with pytest.raises(lk.InvalidArgumentError, match="'f', 'g' call each other, round in a circ"):
+    with pytest.raises(lk.InvalidArgumentError, match="'f', 'g' call each other in a cyc"):
         lk.merge([text, calling("f", "g"), calling("g", "f")])
     with pytest.raises(lk.ParseError, match="there is no function 'h'"):
         lk.merge([text, calling("f", "g"), calling("g", "h")])

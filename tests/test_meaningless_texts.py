@@ -227,7 +227,7 @@ def test_inames_have_no_elements() -> None:
     ("text", "why"),
     [
         ("y[i] = y[i] + 1 {dup=i}", "the option 'dup' is not supported"),
-        ("y[i] = y[i] + 1 {atomic=often}", "'often' says no kind of atomic access"),
+        ("y[i] = y[i] + 1 {atomic=often}", "'often' is not a kind of atomic access"),
         ("y[i] = 1 {tags=a, tag=b}", "the option 'tags' is given twice"),
         ("<int3{tags=a:b}2> s = 1", "nothing may follow the options"),
         ("<{tags=a}", "is never closed"),

@@ -81,7 +81,7 @@ def test_on_the_cpu_it_says_so() -> None:
     assert found.fastest <= found.middle[0] <= found.middle[1]
     assert found.bandwidth == pytest.approx(8000 / found.seconds)
     assert found.rate == pytest.approx(1000 / found.seconds)
-    assert "on the CPU" in str(found) and "says nothing of how fast a GPU" in str(found)
+    assert "on the CPU" in str(found) and "does not show how fast a GPU" in str(found)
     assert "roofline" not in str(found)
     assert repr(found) == str(found) and len(str(found)) < 500
     assert found.made == ("a",) and "random numbers in a" in str(found)

@@ -375,7 +375,7 @@ def test_a_condition_that_the_targets_change_is_decided_before() -> None:
         ("a[i], b[i] += argmin(j, x[i, j], j)", "'+=' updates one variable"),
         ("a[i], b[i] = argmin(j, x[i, j], j) {atomic}", "an atomic update is of one cell"),
         ("<>_, <>_ = argmin(j, x[i, j], j)", "all results are dropped"),
-        ("<>_ = x[i, 0]", "'<>_' drops one of several results"),
+        ("<>_ = x[i, 0]", "only to drop one of several results"),
         ("a[i], 3 = argmin(j, x[i, j], j)", "only a variable or an element of an array"),
         ("a[i] = 1 {if=argmin(j, x[i, j], j) > 0}", "is no part of an expression"),
     ],

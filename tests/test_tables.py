@@ -159,7 +159,7 @@ def test_a_table_has_an_initializer_and_is_read_only() -> None:
         ({"dtype": "bool"}, "does not hold"),
         ({"shape": 3}, "the shape of 'c'"),
         ({"address_space": "shared"}, "global memory|no address space"),
-        ({"dim_tags": "N0"}, "lies as its initializer"),
+        ({"dim_tags": "N0"}, "that of its initializer"),
     ],
 )
 def test_declarations_that_contradict_the_elements(more: Any, why: str) -> None:

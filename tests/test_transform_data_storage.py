@@ -254,11 +254,11 @@ def test_padded_rows_run():
 
 
 def test_add_padding():
-    with pytest.raises(IllegalTransformError, match="where the caller has them") as refused:
+    with pytest.raises(IllegalTransformError, match="memory layout the caller decides") as refused:
         arrays().add_padding("a", 0, 16)
     assert str(refused.value.witness) == "layout at a[1, 0]"
     said = arrays().tag_array_axes("a", "stride:8, stride:1")
-    with pytest.raises(IllegalTransformError, match="would stay as it is"):
+    with pytest.raises(IllegalTransformError, match="would not change"):
         said.add_padding("a", 0, 16)
     wide = staged_matmul().add_padding("a_s", 0, 48)
     assert strides_of(wide.temporary_by_name["a_s"]) == (24, 1)

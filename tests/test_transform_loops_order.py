@@ -349,7 +349,7 @@ MAP_ERRORS = [
             "leave it out: within='not id:v'"
         ),
     ),
-    ("{ [i] -> [i] }", "the map leaves every iname as it is"),
+    ("{ [i] -> [i] }", "the map does not change any iname"),
 ]
 
 

@@ -322,7 +322,7 @@ def test_cut_at_a_bound_of_another_loop(triangle: Kernel) -> None:
     for n in (1, 4, 6, 9):
         check_change(tr.peel_iname, tiled, "j", at="4*i_outer", sizes={"n": n})
     error = error_of(triangle.peel_iname, "j", at="n")
-    assert "the cut at n leaves all iterations of 'j' on one side" in error
+    assert "the cut at n has all iterations of 'j' on one side" in error
     assert "there is no size or iname around the loop 'x'" in error_of(
         triangle.peel_iname, "j", at="x + 1"
     )
@@ -392,8 +392,8 @@ def test_peel_with_rules() -> None:
 def test_peeling_all(product: Kernel) -> None:
     short = product.fix_parameters(n=3)
     assert error_of(short.peel_iname, "i", 2, 2) == (
-        "IllegalTransformError: peel_iname('i', first=2, last=2): nothing of loop 'i' is "
-        "left between its first 2 and last 2 iterations\npeel fewer iterations"
+        "IllegalTransformError: peel_iname('i', first=2, last=2): loop 'i' has no "
+        "iterations between its first 2 and last 2\npeel fewer iterations"
     )
 
 

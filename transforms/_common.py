@@ -136,10 +136,10 @@ def temporaries_in(
 def fixed_layout(array: ArrayArg | TemporaryVariable) -> IllegalTransformError:
     """The error for a step that takes temporaries, and is given an argument or a table."""
     if isinstance(array, ConstantTable):
-        why = f"'{array.name}' is a table of constants, which lies as its initializer does"
+        why = f"'{array.name}' is a table of constants, whose layout is that of its initializer"
         return IllegalTransformError(why, instead="add_prefetch makes a copy, which may be changed")
     return IllegalTransformError(
-        f"'{array.name}' is an argument: its cells lie where the caller has them",
+        f"'{array.name}' is an argument: the caller decides its memory layout",
         witness=Witness("layout", array.name, (0,) * len(array.shape or ())),
         instead="temporaries, which add_prefetch and buffer_array make, are the kernel's own",
     )

@@ -122,7 +122,7 @@ def _mapped(
         if iname not in kept:
             refuse_tagged(kernel, iname, "map")
     if set(old) == kept:
-        raise IllegalTransformError("the map leaves every iname as it is")
+        raise IllegalTransformError("the map does not change any iname")
     for name in new:
         if name not in old:
             new_name(kernel, name, name)

@@ -224,7 +224,7 @@ def _buffered(kernel: Kernel, inames: Sequence[str], asked: _Asked, request: Req
         if asked.store is True:
             raise InvalidArgumentError(
                 "store_expression is an expression, None or False, not True",
-                instead="None stores the buffer as it is",
+                instead="None stores the buffer unchanged",
             )
         stored = _given(array, asked.store, "buffer", "store_expression")
         result, id_ = _with_transfer(result, staging, place, "store", writes, stored)

@@ -67,7 +67,7 @@ def check_peeled(kernel: Kernel, iname: str, first: int, last: int) -> list[Part
     if parts := _parts_of_loop(kernel, iname, first, last):
         return parts
     raise IllegalTransformError(
-        f"nothing of loop '{iname}' is left between its first {first} and last {last} iterations",
+        f"loop '{iname}' has no iterations between its first {first} and last {last}",
         instead="peel fewer iterations",
     )
 
@@ -367,7 +367,7 @@ def _cut(kernel: Kernel, iname: str, at: Expression, is_counted: int) -> Change:
     _check_used(kernel, iname)
     if is_counted:
         raise InvalidArgumentError(
-            "first= and last= count iterations, at= says where they begin",
+            "first= and last= are numbers of iterations, at= is a position",
             instead="give either, or peel twice",
         )
     known = {*inames_around(kernel, iname) - {iname}, *kernel.sizes}
@@ -381,6 +381,6 @@ def _cut(kernel: Kernel, iname: str, at: Expression, is_counted: int) -> Change:
         inside = kernel.domain_around(inames_around(kernel, iname)) & kernel.assumptions.set
         if (inside & part.where).is_empty():
             raise IllegalTransformError(
-                f"the cut at {to_text(at)} leaves all iterations of '{iname}' on one side"
+                f"the cut at {to_text(at)} has all iterations of '{iname}' on one side"
             )
     return _peeled(kernel, iname, parts)

@@ -309,7 +309,7 @@ def add_dependency(
     later, earlier = (_ids(kernel, given) for given in (insn_match, depends_on))
     both = sorted(later & earlier)
     if both:
-        raise IllegalTransformError(f"'{both[0]}' cannot come behind itself")
+        raise IllegalTransformError(f"'{both[0]}' cannot come after itself")
     old = entries = entries_of(kernel.tree)
     added = {}
     for id_ in reversed(_leaves(entries)):
@@ -318,7 +318,7 @@ def add_dependency(
         circle = [e for e in sorted(earlier) if id_ in _behind(kernel, e)]
         if circle:
             raise IllegalTransformError(
-                f"'{circle[0]}' depends on '{id_}', which cannot come behind it, too"
+                f"'{circle[0]}' depends on '{id_}', so '{id_}' cannot come after it"
             )
         entries = _moved(entries, id_, earlier)
         if id_ in kernel.statement_by_id:

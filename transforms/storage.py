@@ -267,7 +267,7 @@ def pad_temporary(
     changed = _padded(temporary, position, elements)
     if changed == temporary:
         raise IllegalTransformError(
-            f"'{name}' would stay as it is: axis {position} is padded by {elements} already"
+            f"'{name}' would not change: axis {position} is padded by {elements} already"
         )
     return Change(with_arrays(kernel, {name: changed}))
 
@@ -333,7 +333,7 @@ def swizzle_array(
     if pad and bits:
         changed = _with_room(changed, position)
     if changed == temporary:
-        raise IllegalTransformError(f"'{array}' would stay as it is")
+        raise IllegalTransformError(f"'{array}' would not change")
     return Change(with_arrays(kernel, {array: changed}))
 
 
@@ -388,8 +388,8 @@ def add_padding(
     wanted = -(-step // elements) * elements
     if wanted == step:
         raise IllegalTransformError(
-            f"'{variable}' would stay as it is: axis {position} has a stride of "
-            f"{wanted * itemsize} bytes, a multiple of {align_bytes}"
+            f"'{variable}' would not change: axis {position} has a stride of {wanted * itemsize} "
+            f"bytes, a multiple of {align_bytes}"
         )
     for other, stride in enumerate(strides):
         if stride > step and stride % step:
@@ -415,8 +415,8 @@ def _seen_by_the_caller(
     first = f"{array.name}[{', '.join('0' * len(cell))}]"
     strides = ", ".join(f"stride:{stride}" for stride in wanted)
     return IllegalTransformError(
-        f"'{array.name}' is an argument, whose cells lie where the caller has them: {shown} is "
-        f"{step} elements behind {first}, and would be looked for {wanted[axis]} behind it",
+        f"'{array.name}' is an argument, whose memory layout the caller decides: {shown} is "
+        f"{step} elements after {first}, and would be read {wanted[axis]} after it",
         witness=Witness("layout", array.name, cell),
         instead=f"add_prefetch and buffer_array make copies that may be padded; "
         f"tag_array_axes('{array.name}', '{strides}') says that callers have such rows",

@@ -84,7 +84,7 @@ def _chosen(
         elif only is not None:
             ids = ", ".join(w.id for w in writers) or "no statement"
             raise IllegalTransformError(
-                f"'{temporary.name}' would stay as it is: it is written by {ids}, outside of "
+                f"'{temporary.name}' would not change: it is written by {ids}, outside of "
                 + ", ".join(f"'{i}'" for i in inames)
             )
     if not chosen:
@@ -227,7 +227,7 @@ def alias_temporaries(
             why = "; of registers, the compiler sees to it" if space is AddressSpace.PRIVATE else ""
             raise IllegalTransformError(
                 f"'{temporary.name}' is in {space.word} memory, and only arrays in shared memory "
-                f"can be laid over each other{why}",
+                f"can share storage{why}",
                 instead=f"set_temporary_address_space('{temporary.name}', 'shared')",
             )
         if temporary.base_storage is not None:

@@ -77,14 +77,14 @@ def _changed(old: Argument, new: Argument, change: Change) -> str:
         return "" if mine.shape is None else f"'{old.name}' would lose its shape"
     shown = (f"[{', '.join(map(to_text, getattr(a, 'shape', ())))}]" for a in (old, new))
     return (
-        f"'{old.name}' is an argument, whose cells lie where the caller has them, and would "
-        f"have another shape: {' becomes '.join(shown)}"
+        f"'{old.name}' is an argument, whose memory layout the caller decides, and would have "
+        f"another shape: {' becomes '.join(shown)}"
     )
 
 
 _KEPT = {
     "default": "have another default",
-    "offset": "begin elsewhere",
+    "offset": "have another offset",
     "contents": "hold other constants",
 }
 """What an argument keeps, and what to say where it does not."""

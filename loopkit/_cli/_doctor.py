@@ -281,15 +281,15 @@ def _cache() -> str:
     try:
         top = root()
         if top is None:
-            return "LOOPKIT_NO_CACHE is set: everything is compiled anew in every process"
+            return "LOOPKIT_NO_CACHE is set: every process compiles everything again"
         folder = usable(top)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"loopkit")
     except OSError as error:
         raise LoopkitError(
             f"no cache can be kept: {error}",
-            instead="give the folder back to yourself alone, or name another one in "
-            "LOOPKIT_CACHE_DIR; without it everything is compiled anew in every process",
+            instead="make yourself the only owner of the folder, or name another one in "
+            "LOOPKIT_CACHE_DIR; without a cache, every process compiles everything again",
         ) from error
     sizes = []
     for path in folder.rglob("*"):

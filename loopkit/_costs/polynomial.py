@@ -44,7 +44,7 @@ class QuasiPolynomial:
         if not self.holds_at(sizes):
             given = ", ".join(f"{n}={v}" for n, v in sizes.items())
             raise InvalidArgumentError(
-                f"{self} says nothing of {given}", instead=f"costs({given}) counts just this"
+                f"{self} has no value for {given}", instead=f"costs({given}) counts just this"
             )
         value = value_of(self.terms, [sizes[name] for name in self.names])
         assert value.denominator == 1  # counts of the sizes it is for are whole

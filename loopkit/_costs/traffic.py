@@ -124,7 +124,8 @@ def bytes_to_move(costs: Costs) -> int:
                 why = "sizes were left open"
             given = ", ".join(f"{name}=..." for name in costs.needs)
             raise InvalidArgumentError(
-                f"how many bytes of '{footprint.array}' a launch moves is not known: {why}",
+                f"the number of bytes of '{footprint.array}' that a launch moves is not known: "
+                f"{why}",
                 asked=f"the roofline of {costs.kernel}",
                 instead=f"costs({given})" if given else "",
             )

@@ -210,7 +210,7 @@ def _why_not(waiting: Iterable[Unlinked]) -> InvalidArgumentError | MissingFunct
         if one.missing not in names:
             return one.error
     through = ", ".join(f"'{name}'" for name in names)
-    verb = "calls itself" if len(names) == 1 else "call each other, round in a circle"
+    verb = "calls itself" if len(names) == 1 else "call each other in a cycle"
     return InvalidArgumentError(
         f"{through} {verb}: calls are inlined, and this recursion does not end",
         instead="write the repetition as a loop",

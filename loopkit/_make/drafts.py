@@ -262,8 +262,8 @@ def with_flags(items: Sequence[RawItem], taken: set[str]) -> list[RawItem]:
             raise ParseError(
                 f"a launch cannot end in the loop over '{scopes[0][1][-1]}', which data end",
                 position=item.position,
-                instead="the call would have to read what lies on the device: end the launch "
-                "outside of the loop, or leave the loop by a condition on sizes",
+                instead="the call would have to read data on the device: end the launch outside "
+                "of the loop, or leave the loop by a condition on sizes",
             )
         own: tuple[tuple[int, prim.Variable], ...] = ()
         for scope in scopes:

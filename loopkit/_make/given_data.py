@@ -315,11 +315,11 @@ def table_of(given: _arrays.TemporaryVariable) -> _arrays.ConstantTable:
         _arrays.AddressSpace.PRIVATE,  # constants are the same for each thread
     ):
         raise InvalidArgumentError(
-            f"'{name}' is a table of constants, which lies in global memory",
+            f"'{name}' is a table of constants, which is in global memory",
             instead="add_prefetch copies it to where it is needed",
         )
     if given.dim_tags is not None or given.base_storage is not None:
-        raise InvalidArgumentError(f"the table '{name}' lies as its initializer does")
+        raise InvalidArgumentError(f"the layout of the table '{name}' is that of its initializer")
     return _arrays.ConstantTable(
         name,
         contents.dtype,
@@ -337,7 +337,7 @@ def normal_temporary(given: _arrays.TemporaryVariable) -> _arrays.TemporaryVaria
         raise InvalidArgumentError(
             f"'{given.name}' cannot be made in the storage '{given.base_storage}': it must be "
             "proven that no value is overwritten there",
-            instead="alias_temporaries lays temporaries of a kernel over each other",
+            instead="alias_temporaries lets temporaries of a kernel share memory",
         )
     tags = None if given.dim_tags is None else as_dim_tags(given.dim_tags)
     if any(isinstance(tag, _arrays.GivenStride) for tag in tags or ()):

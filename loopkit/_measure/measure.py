@@ -154,7 +154,7 @@ class Measurement(Printed):
         lines = [self.kernel + (f" at {sizes}" if sizes else "") + f", {self.where}", times]
         lines += self.launch_lines()
         if self.executor != "cuda":
-            lines.append("this says nothing of how fast a GPU would be")
+            lines.append("this does not show how fast a GPU would be")
         else:
             lines += self._rates()
         if self.made:

@@ -472,7 +472,7 @@ def _widened(function: OwnFunction) -> OwnFunction:
         for one in function.overloads
     ]
     if any(one.meaning is None for one in wide):
-        raise UnsupportedError(f"nobody says what '{function.name}' means")
+        raise UnsupportedError(f"'{function.name}' has no meaning in Python")
     if len({one.types for one in wide}) < len(wide):
         raise UnsupportedError(f"overloads of '{function.name}' differ in precision alone")
     return OwnFunction(function.name, tuple(wide))

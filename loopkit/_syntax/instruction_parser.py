@@ -190,7 +190,7 @@ class _Reader:
         condition = None
         if parser.took("while"):
             if parser.words[parser.at] == END:
-                parser.fail_expecting("a condition", "a loop goes on 'while' one holds")
+                parser.fail_expecting("a condition", "a loop continues 'while' it is true")
             condition = parser.expression()
         if parser.words[parser.at] != END:
             bounds = "the bounds of an iname are given by its domain"
@@ -353,7 +353,9 @@ class _Reader:
         if others:
             return self.several(targets, operator, rhs, parser, shared)
         if lhs is None:
-            parser.fail(0, "nothing is assigned: '<>_' drops one of several results", last=at)
+            parser.fail(
+                0, "nothing is assigned: use '<>_' only to drop one of several results", last=at
+            )
         if operator != "=":
             if declared is not None:
                 parser.fail(at, f"'{operator}' cannot declare: the variable has no value yet")
@@ -445,7 +447,7 @@ class _Reader:
             instead = "an instruction is written 'a[i] = ...'"
             if isinstance(lhs, prim.Comparison) and lhs.operator == "==":
                 instead = "an assignment is written with one '='"
-            parser.fail(0, "this assigns to nothing", last=max(0, at - 1), instead=instead)
+            parser.fail(0, "this assignment has no target", last=max(0, at - 1), instead=instead)
         if word not in OPENING and word not in CLOSING:
             parser.fail_expecting("'='")
         parser.fail_at_leftover()

@@ -66,7 +66,7 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
         elif key == "atomic":
             if "=" in piece and value not in _ATOMIC:
                 instead = "{atomic}, or {atomic=update}; {atomic=init} is a plain assignment"
-                reader.fail(f"'{value}' says no kind of atomic access", instead=instead)
+                reader.fail(f"'{value}' is not a kind of atomic access", instead=instead)
             found["atomic"] = value != "init"
         elif key not in IGNORED_OPTIONS:
             position = position_of(key_at, max(1, len(key)))

@@ -23,7 +23,7 @@ CASES = (
         k.scalar,
         do("add_dependency", "use", "writes:b"),
         IllegalTransformError,
-        message("'use' cannot come behind itself"),
+        message("'use' cannot come after itself"),
         (do("add_dependency", "use", "make"),),
         N,
         is_wrong=False,

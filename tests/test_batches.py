@@ -80,7 +80,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: lk.to_batched(product(), "nb", "t"), "there is no argument 't'"),
     (lambda: lk.to_batched(product(), "s", "y"), "'s' is no size"),
     (lambda: lk.to_batched(product(), 0, "y"), "at least 1"),
-    (lambda: lk.to_batched(product().tag_array_axes("y", "stride:2"), 2, "y"), "strides of its"),
+    (lambda: lk.to_batched(product().tag_array_axes("y", "stride:2"), 2, "y"), "given strides"),
     (lambda: product().make_reduction_inames_unique("i"), "shares an iname"),
     (
         lambda: product().make_reduction_inames_unique(within="writes:y"),

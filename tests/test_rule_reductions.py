@@ -407,4 +407,7 @@ def test_what_cannot_be_dealt_out_is_neither_run_nor_proven(monkeypatch):
     again = rows().split_iname("i", 8).precompute("f", "i_inner")
     for text in (False, True):
         (found,) = again.prove(text=text).findings
-        assert "dealt out wrongly" in found.what and "would read from acc_2" in found.what
+        assert (
+            "distribution of loops over threads is wrong" in found.what
+            and "would read from acc_2" in found.what
+        )

@@ -344,7 +344,7 @@ for _ in range(2):
 """
     )
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in out
-    assert out.count("start this process anew") == 3
+    assert out.count("restart this process") == 3
 
 
 def test_a_lost_context_is_named() -> None:

@@ -45,7 +45,7 @@ def leave():  # past the destructors of libraries whose memory is lost
 """
 
 
-ADVICE = "start this process anew"
+ADVICE = "restart this process"
 
 
 def test_after_an_illegal_access() -> None:

@@ -543,7 +543,7 @@ UNDECIDED = {
             make("y[i] = x[i] + x[i + 1] + x[i + 2]"),
             make("y[i] = x[i] + (x[i + 1] + x[i + 2])"),
         ),
-        "stands where",
+        "replaces one of another type",
     ),
     "a factor drawn out of a sum": (
         lambda: (
@@ -579,7 +579,7 @@ UNDECIDED = {
             make("y[i] = x[i] * 3", types={"x": "int64"}),
             make("y[i] = x[i] * 3.0", types={"x": "int64"}),
         ),
-        "3.0 stands where 3 was",
+        "3.0 replaces 3",
     ),
     "an order that was free, then fixed": (
         lambda: (

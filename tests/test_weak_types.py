@@ -209,7 +209,7 @@ def test_accumulators() -> None:
         ("c = sum(k, z[k], dtype=itn8)", "did you mean"),
         ("c = max(k, z[k], dtype=int8)", "would lose its imaginary part"),
         ("c = max(z[k], 2, dtype=int8)", "'max' is a reduction, and 'z"),
-        ("c = sum(k, dtype=int8, z[k])", "stands at the end of a reduction"),
+        ("c = sum(k, dtype=int8, z[k])", "comes at the end of a reduction"),
     ],
 )
 def test_what_has_no_type(text: str, why: str) -> None:

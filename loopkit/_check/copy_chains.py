@@ -121,16 +121,16 @@ class CopyChains:
         other one say where both have the same bounds, which have not changed in between.
         """
         loaded = self.new.bounds_from_data(asked.id)
-        divergent = divergent_bounds(self.new.kernel, asked.inames)
+        if not loaded:
+            return where
+        both, wanted, known = (at, until), {*loaded}, self.new.bounds_from_data
+        if any(one.statement is None or wanted - {*known(one.statement)} for one in both):
+            return where - where
         for name in loaded:
-            cells = []
-            for one in (at, until):
-                if one.statement is None or name not in self.new.bounds_from_data(one.statement):
-                    return where - where
-                cells.append(self.new.cell(name, (), one, self.new.everywhere(one)[1]))
             where = where & _sets.equality(instance(name, at.label), variable(name, until.label))
-            if name in divergent:
-                where = where & self.new.same_cell(*cells)
+        for name in divergent_bounds(self.new.kernel, asked.inames):
+            cells = (self.new.cell(name, (), one, self.new.everywhere(one)[1]) for one in both)
+            where = where & self.new.same_cell(*cells)
         if all(self.is_unchanged(prim.Variable(name), at, until, where) for name in loaded):
             return where
         return where - where
